@@ -1,0 +1,1 @@
+"""What we believe about the cluster: columns, cache, node order, waiting pods."""

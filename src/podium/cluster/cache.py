@@ -1,0 +1,190 @@
+"""What we believe about the cluster: confirmed by the API server, or assumed by ourselves.
+
+    nobody --assume--> assumed --add_pod--> confirmed --remove_pod--> nobody
+                        |  ^                    ^
+                 forget,|  |finish_binding      |add_pod (of a pod we did not place)
+                 expire v  |(starts the clock)  |
+                      nobody                  nobody
+
+A pod is assumed on its node the moment it is decided, so the next decision sees it; the watch
+confirms it later. Once its binding is finished and the confirmation does not come in time, the
+assumption expires. Time is an argument, never read from a clock here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.cluster.columns import Columns
+from podium.cluster.node_tree import BETA_ZONE_LABELS, NodeTree, ZoneLabels, zone_key
+from podium.errors import PodiumError
+
+if TYPE_CHECKING:
+    from podium.engine.accounting import Accounting
+    from podium.engine.predicates.volumes import VolumePlan
+    from podium.objects.node import Node
+    from podium.objects.pod import Pod
+
+ASSUMED_SECONDS = 30.0
+
+
+class CacheError(PodiumError):
+    """An event does not fit what the cache believes."""
+
+
+class _Assumed:
+    """A pod that we placed and nobody has confirmed yet."""
+
+    __slots__ = ("deadline", "node", "promises")
+
+    def __init__(self, node: str, promises: tuple[list[str], list[str]]) -> None:
+        self.node = node
+        self.deadline: float | None = None
+        #: Volumes and claims that were promised along with the pod.
+        self.promises = promises
+
+
+class Cache:
+    """Columns, node order and assumed pods, kept in step."""
+
+    def __init__(
+        self,
+        accounting: Accounting,
+        *,
+        listed_order: bool = False,
+        zone_labels: ZoneLabels = BETA_ZONE_LABELS,
+        ttl_seconds: float = ASSUMED_SECONDS,
+    ) -> None:
+        self.columns = Columns(accounting)
+        self.tree = NodeTree()
+        self.ttl_seconds = ttl_seconds
+        self._listed_order = listed_order
+        self._zone_labels = zone_labels
+        self._assumed: dict[str, _Assumed] = {}
+        self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
+        #: The same order (the same array) for as long as it does not change.
+        self._rolled: tuple[int, np.ndarray] = (0, self._ring[1])
+
+    @property
+    def catalog(self) -> object:
+        """Services, controllers, volumes and budgets."""
+        return self.columns.catalog
+
+    # Nodes
+    def put_node(self, node: Node) -> None:
+        """A node was added or changed."""
+        self.columns.put_node(node)
+        self.tree.update(node.name, zone_key(node.labels, self._zone_labels))
+
+    def drop_node(self, node: Node) -> None:
+        """A node was deleted; pods still on it stay believed in."""
+        self.columns.drop_node(node.name)
+        self.tree.remove(node.name)
+
+    def order(self) -> np.ndarray:
+        """The rows of all nodes in the order the next pod looks at them."""
+        if self._listed_order:
+            return self.columns.order
+        names, start = self.tree.ring()
+        if names is not self._ring[0]:
+            self._ring = (names, self.columns.rows_named(names))
+            self._rolled = (0, self._ring[1])
+        if self._rolled[0] != start:
+            self._rolled = (start, np.roll(self._ring[1], -start))
+        return self._rolled[1]
+
+    def advance(self, consumed: int) -> None:
+        """So many nodes were looked at."""
+        self.tree.advance(consumed)
+
+    # Pods
+    def is_assumed(self, uid: str) -> bool:
+        """Whether the pod is believed placed on our own word only."""
+        return uid in self._assumed
+
+    def assume(self, pod: Pod, node: str, plan: VolumePlan | None = None) -> None:
+        """Believe that the pod runs on the node, and that its claims get what was planned."""
+        if self.columns.pod(pod.uid) is not None:
+            raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
+        self.columns.add_pod(pod, node)
+        self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
+
+    def finish_binding(self, uid: str, now: float) -> None:
+        """The binding was sent: from now on the confirmation is awaited."""
+        assumed = self._assumed.get(uid)
+        if assumed is not None:
+            assumed.deadline = now + self.ttl_seconds
+
+    def forget(self, pod: Pod) -> None:
+        """The pod was not bound after all."""
+        assumed = self._assumed.get(pod.uid)
+        if assumed is None:
+            raise CacheError(f"pod {pod.uid} wasn't assumed so cannot be forgotten")
+        if pod.spec.node_name and pod.spec.node_name != assumed.node:
+            wrong = f"pod {pod.uid} was assumed on {assumed.node}"
+            raise CacheError(f"{wrong} but assigned to {pod.spec.node_name}")
+        self._break(pod.uid)
+        self.columns.remove_pod(pod.uid)
+
+    def expire(self, now: float) -> list[str]:
+        """Stop believing in pods whose confirmation is overdue; their uids."""
+        late = [
+            uid
+            for uid, assumed in self._assumed.items()
+            if assumed.deadline is not None and assumed.deadline < now
+        ]
+        for uid in late:
+            self._break(uid)
+            self.columns.remove_pod(uid)
+        return late
+
+    def add_pod(self, pod: Pod) -> None:
+        """The API server says that the pod has a node."""
+        assumed = self._assumed.pop(pod.uid, None)
+        known = self.columns.pod(pod.uid)
+        if known is None:
+            self.columns.add_pod(pod)
+        elif assumed is None:
+            raise CacheError(f"pod {pod.uid} was already in added state")
+        elif assumed.node != pod.spec.node_name:
+            # Somebody else bound it elsewhere; on our own node the assumed copy stays.
+            self.columns.remove_pod(pod.uid)
+            self.columns.add_pod(pod)
+
+    def update_pod(self, old: Pod, new: Pod) -> None:
+        """A placed pod changed."""
+        if self.columns.pod(old.uid) is None or old.uid in self._assumed:
+            raise CacheError(f"pod {old.uid} is not added to scheduler cache, so cannot be updated")
+        self.columns.remove_pod(old.uid)
+        self.columns.add_pod(new)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """A placed pod was deleted, or has finished. An assumption goes with it."""
+        if self.columns.pod(pod.uid) is None:
+            raise CacheError(f"pod {pod.uid} is not found in scheduler cache, so cannot be removed from it")
+        self._assumed.pop(pod.uid, None)
+        self.columns.remove_pod(pod.uid)
+
+    # Volumes
+    def _promise(
+        self, pod: Pod, node: str, plan: VolumePlan | None
+    ) -> tuple[list[str], list[str]]:
+        if plan is None:
+            return [], []
+        catalog = self.columns.catalog
+        for name, volume in plan.bind.items():
+            claim = catalog.claims.get(name, pod.namespace)
+            if claim is not None:
+                catalog.promised_volumes[volume] = claim
+        keys = [f"{pod.namespace}/{name}" for name in plan.provision]
+        catalog.provisioning.update(dict.fromkeys(keys, node))
+        return list(plan.bind.values()), keys
+
+    def _break(self, uid: str) -> None:
+        volumes, claims = self._assumed.pop(uid).promises
+        for volume in volumes:
+            self.columns.catalog.promised_volumes.pop(volume, None)
+        for claim in claims:
+            self.columns.catalog.provisioning.pop(claim, None)

@@ -1,0 +1,262 @@
+"""The columns, as nodes and pods come, change and go.
+
+Some facts depend on history in the real program, and are kept as it keeps them: a node remembers
+how many nodes held an image when it was itself last updated; a pressure condition that is no
+longer reported stays as it was last seen; a pod that leaves a node gives its place to the last one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.cluster.node_tree import zone_key
+from podium.engine.accounting import NATIVE, Amounts, wrap
+from podium.engine.view import ImageState, View
+from podium.objects.quantity import value
+from podium.objects.resources import is_attachable
+
+if TYPE_CHECKING:
+    from podium.engine.accounting import Accounting
+    from podium.engine.pod_class import Resident
+    from podium.objects.node import Node
+    from podium.objects.pod import Pod
+
+AVOID_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+PRESSURES = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
+#: Beyond this many entries the older half of the journal is dropped; who is behind starts afresh.
+JOURNAL_LIMIT = 1 << 16
+
+
+class Columns(View):
+    """A view that can be changed. Rows are reused once neither node nor pods are left on them."""
+
+    def __init__(self, accounting: Accounting, capacity: int = 64) -> None:
+        super().__init__(accounting, capacity)
+        self._free: list[int] = []
+        self._by_uid: dict[str, Resident] = {}
+
+    # Nodes --------------------------------------------------------------------------------------
+
+    def put_node(self, node: Node) -> int:
+        """Add a node, or take over what changed about it."""
+        row = self.row_of.get(node.name)
+        if row is None:
+            row = self._new_row(node.name)
+        before = self.nodes[row]
+        if before is None:
+            self.order = np.append(self.order, row)
+            self.known[row] = True
+            self.ghosts.discard(row)
+            self.epoch += 1
+        self.nodes[row] = node
+        self._put_labels(row, before, node)
+        self._put_allocatable(row, node)
+        self._put_facts(row, before, node)
+        self._drop_images(row, before)
+        self._put_images(row, node)
+        self._note(~row)
+        return row
+
+    def drop_node(self, name: str) -> None:
+        """Remove a node. Pods still on it keep the row alive as one that nobody knows."""
+        row = self.row_of.get(name)
+        before = self.nodes[row] if row is not None else None
+        if row is None or before is None:
+            return
+        self._put_labels(row, before, None)
+        self._drop_images(row, before)
+        for column in (*self.allocatable, self.allowed_pods):
+            column[row] = 0
+        for fact in self.facts.columns():
+            fact.ids[row] = 0
+        self.nodes[row] = None
+        self.known[row] = False
+        self.order = self.order[self.order != row]
+        self.epoch += 1
+        self._note(~row)
+        if self.residents[row]:
+            self.ghosts.add(row)
+        else:
+            self._free_row(row)
+
+    def _new_row(self, name: str) -> int:
+        if self._free:
+            row = self._free.pop()
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            if row == self.capacity:
+                self._grow()
+            self.names.append(name)
+            self.nodes.append(None)
+            self.residents.append([])
+            self.ports.append(set())
+        self.row_of[name] = row
+        return row
+
+    def _free_row(self, row: int) -> None:
+        del self.row_of[self.names[row]]
+        self.names[row] = ""
+        self._free.append(row)
+
+    def _grow(self) -> None:
+        extra = self.capacity
+        self.capacity += extra
+
+        def longer(column: np.ndarray) -> np.ndarray:
+            return np.concatenate([column, np.zeros(extra, column.dtype)])
+
+        self.known = longer(self.known)
+        self.pod_count, self.allowed_pods = longer(self.pod_count), longer(self.allowed_pods)
+        for columns in (self.allocatable, self.requested, self.assumed):
+            columns[:] = map(longer, columns)
+        for column in (*self.facts.columns(), *self.label_columns.values()):
+            column.ids = longer(column.ids)
+        for tally in (
+            *(tally for tally, _ in self.tallies.values()),
+            *(c.tally for c in self.carried),
+        ):
+            tally.grow(self.capacity)
+        self.epoch += 1
+
+    def _put_labels(self, row: int, before: Node | None, node: Node | None) -> None:
+        old, new = before.labels if before else {}, node.labels if node else {}
+        if old == new:
+            return
+        tallies = [tally for tally, _ in self.tallies.values()] + [c.tally for c in self.carried]
+        for key, column in self.label_columns.items():
+            was, now = column.ids.item(row), column.intern(new.get(key))
+            if was != now:
+                for tally in tallies:
+                    tally.move(row, key, was, now)
+                column.ids[row] = now
+
+    def _put_allocatable(self, row: int, node: Node) -> None:
+        amounts = Amounts()
+        amounts.add(node.status.allocatable)
+        wanted = {**dict(zip(NATIVE, amounts.native, strict=True)), **amounts.scalars}
+        for name, number in wanted.items():
+            self.allocatable[self.resource(name)][row] = number
+        for name, column in self.resources.items():
+            if name not in wanted:
+                self.allocatable[column][row] = 0
+        self.allowed_pods[row] = value((node.status.allocatable or {}).get("pods", 0))
+
+    def _put_facts(self, row: int, before: Node | None, node: Node) -> None:
+        facts = self.facts
+        conditions = node.status.conditions or ()
+        facts.taints.put(row, tuple(node.spec.taints or ()))
+        facts.conditions.put(row, tuple((c.type, c.status) for c in conditions))
+        facts.unschedulable.put(row, node.spec.unschedulable)
+        facts.zone.put(row, zone_key(node.labels))
+        facts.avoid.put(row, (node.metadata.annotations or {}).get(AVOID_ANNOTATION, ""))
+        facts.features.put(row, frozenset(node.status.declared_features or ()))
+        allocatable = node.status.allocatable or {}
+        limits = tuple(
+            (name, value(raw)) for name, raw in allocatable.items() if is_attachable(name)
+        )
+        facts.attach_limits.put(row, limits)
+        sticky = facts.pressures.values[facts.pressures.ids.item(row)] if before else frozenset()
+        reported = {c.type: c.status for c in conditions if c.type in PRESSURES}
+        under = {name for name, status in reported.items() if status == "True"}
+        facts.pressures.put(row, frozenset(sticky - reported.keys() | under))
+
+    def _put_images(self, row: int, node: Node) -> None:
+        for image in node.status.images or ():
+            for name in image.names or ():
+                size, rows = self.image_registry.setdefault(name, (image.size_bytes, set()))
+                rows.add(row)
+                self.images.setdefault(name, {})[row] = ImageState(size, len(rows))
+
+    def _drop_images(self, row: int, node: Node | None) -> None:
+        for image in (node.status.images if node else None) or ():
+            for name in image.names or ():
+                states = self.images.get(name)
+                if states is not None and states.pop(row, None) is not None:
+                    self.image_registry[name][1].discard(row)
+                    if not states:
+                        del self.images[name], self.image_registry[name]
+
+    # Pods ---------------------------------------------------------------------------------------
+
+    def add_pod(self, pod: Pod, node_name: str | None = None) -> Resident:
+        """Put a pod on its node; a node nobody knows gets a row all the same."""
+        name = node_name or pod.spec.node_name
+        row = self.row_of.get(name)
+        if row is None:
+            row = self._new_row(name)
+        if self.nodes[row] is None and not self.residents[row]:
+            self.ghosts.add(row)
+            self.epoch += 1
+        resident = self.resident(pod, row)
+        self.residents[row].append(resident)
+        self._by_uid[resident.uid] = resident
+        for port in resident.cls.ports:
+            self.ports[row].add(port)
+            self.port_rows.setdefault(port, set()).add(row)
+        self._count(resident, 1)
+        return resident
+
+    def remove_pod(self, uid: str) -> None:
+        """Take a pod off its node; the last pod of the node takes its place."""
+        resident = self._by_uid.pop(uid)
+        row = resident.row
+        pods = self.residents[row]
+        position = next(i for i, other in enumerate(pods) if other is resident)
+        pods[position] = pods[-1]
+        pods.pop()
+        for port in resident.cls.ports:
+            # A set, as in the real program: a port that two pods share is free when one leaves.
+            self.ports[row].discard(port)
+            rows = self.port_rows.get(port)
+            if rows is not None:
+                rows.discard(row)
+                if not rows:
+                    del self.port_rows[port]
+        self._count(resident, -1)
+        if row in self.ghosts and not pods:
+            self.ghosts.discard(row)
+            self.epoch += 1
+            self._free_row(row)
+
+    def mark_terminating(self, uid: str) -> None:
+        """A placed pod is being deleted; it stays where it is and counts as leaving."""
+        resident = self._by_uid[uid]
+        if resident.terminating:
+            return
+        self._count(resident, -1)
+        self.mark(resident)
+        self._count(resident, 1)
+
+    def pod(self, uid: str) -> Resident | None:
+        """The record of a placed pod."""
+        return self._by_uid.get(uid)
+
+    def _count(self, resident: Resident, sign: int) -> None:
+        row, cls = resident.row, resident.cls
+        for resource, number in cls.taken:
+            column = self.requested[resource]
+            column[row] = wrap(column.item(row) + sign * number)
+        for resource, number in enumerate(cls.assumed):
+            column = self.assumed[resource]
+            column[row] = wrap(column.item(row) + sign * number)
+        self.pod_count[row] += sign
+        self.pod_total += sign
+        if cls.volumes:
+            left = self.volume_rows.get(row, 0) + sign
+            self.volume_rows[row] = left
+            if not left:
+                del self.volume_rows[row]
+        for carried in cls.carried:
+            carried.tally.add(row, sign)
+        resident.labels.add(row, sign)
+        self._note(row)
+
+    def _note(self, entry: int) -> None:
+        self.journal.append(entry)
+        if len(self.journal) > JOURNAL_LIMIT:
+            half = JOURNAL_LIMIT // 2
+            del self.journal[:half]
+            self.journal_start += half

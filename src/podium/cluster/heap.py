@@ -1,0 +1,114 @@
+"""A binary heap whose members can be found, replaced and removed by key.
+
+Members of equal rank come out in the order that the mechanics of the heap give, and that order
+decides which of two equal pods is tried first. The mechanics are therefore those of Go's
+container/heap, step by step; Python's heapq, which sifts differently, would order ties otherwise.
+
+Upstream: internal/queue/scheduling_queue.go (Heap), Kubernetes v1.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+Rank = tuple[float, ...]
+
+
+@dataclass(slots=True)
+class _Slot(Generic[T]):
+    key: str
+    rank: Rank
+    member: T
+    index: int
+
+
+class KeyedHeap(Generic[T]):
+    """The member of the lowest rank first; `put`, `pop` and `remove` take logarithmic time."""
+
+    def __init__(self) -> None:
+        """An empty heap."""
+        self._slots: list[_Slot[T]] = []
+        self._by_key: dict[str, _Slot[T]] = {}
+
+    def __len__(self) -> int:
+        """The number of members."""
+        return len(self._slots)
+
+    def __contains__(self, key: str) -> bool:
+        """Whether there is a member under this key."""
+        return key in self._by_key
+
+    def __iter__(self) -> Iterator[T]:
+        """All members, in the order of the underlying array."""
+        return (slot.member for slot in self._slots)
+
+    def get(self, key: str) -> T | None:
+        """The member under this key."""
+        slot = self._by_key.get(key)
+        return slot.member if slot else None
+
+    def put(self, key: str, member: T, rank: Rank) -> None:
+        """Add a member, or replace the one under the same key and restore the order."""
+        slot = self._by_key.get(key)
+        if slot is None:
+            slot = _Slot(key, rank, member, len(self._slots))
+            self._by_key[key] = slot
+            self._slots.append(slot)
+            self._up(slot.index)
+            return
+        slot.member, slot.rank = member, rank
+        self._fix(slot.index)
+
+    def peek(self) -> T | None:
+        """The member that `pop` would take."""
+        return self._slots[0].member if self._slots else None
+
+    def pop(self) -> T | None:
+        """Take the first member out."""
+        return self._take(0) if self._slots else None
+
+    def remove(self, key: str) -> T | None:
+        """Take the member under this key out."""
+        slot = self._by_key.get(key)
+        return self._take(slot.index) if slot else None
+
+    def _take(self, index: int) -> T:
+        last = len(self._slots) - 1
+        if index != last:
+            self._swap(index, last)
+            if not self._down(index, last):
+                self._up(index)
+        slot = self._slots.pop()
+        del self._by_key[slot.key]
+        return slot.member
+
+    def _fix(self, index: int) -> None:
+        if not self._down(index, len(self._slots)):
+            self._up(index)
+
+    def _up(self, child: int) -> None:
+        slots = self._slots
+        while child and slots[child].rank < slots[(child - 1) // 2].rank:
+            parent = (child - 1) // 2
+            self._swap(child, parent)
+            child = parent
+
+    def _down(self, parent: int, size: int) -> bool:
+        """Sift down among the first *size* slots; tell whether anything moved."""
+        slots, start = self._slots, parent
+        while (child := 2 * parent + 1) < size:
+            if child + 1 < size and slots[child + 1].rank < slots[child].rank:
+                child += 1
+            if not slots[child].rank < slots[parent].rank:
+                break
+            self._swap(parent, child)
+            parent = child
+        return parent > start
+
+    def _swap(self, one: int, other: int) -> None:
+        slots = self._slots
+        slots[one], slots[other] = slots[other], slots[one]
+        slots[one].index, slots[other].index = one, other

@@ -1,0 +1,208 @@
+"""Scheduling without a cluster to talk to: objects in, decisions out, one pod after the other.
+
+What an API server and kubelets would do happens at once: a placed pod is on its node for the next
+decision, victims of preemption are gone (or marked as going) before the pod is tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from podium.cluster.cache import Cache
+from podium.cluster.nominations import Nominations
+from podium.engine.cycle import Attempt, cycle
+from podium.engine.ranking import Rankings
+from podium.engine.ties import ties
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from podium.engine.decision import Decision
+    from podium.engine.profile import Profile
+    from podium.objects.collection import Objects
+    from podium.objects.pod import Pod
+
+RETRY, DEFER, TERMINATE = "retry", "defer", "terminate"
+#: When victims are marked as being deleted: any time will do, only its presence counts.
+SOME_TIME = "2026-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One attempt at one pod; the second follows a successful preemption."""
+
+    pod: Pod
+    attempt: int
+    decision: Decision
+
+
+def no_extenders(question: Any) -> Any:
+    """The answer of a world without extenders."""
+    raise RuntimeError(f"nobody can answer {question!r} here")
+
+
+class Simulation:
+    """A cluster made of objects, and a scheduler that nobody disturbs."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        listed_order: bool = False,
+        after_preemption: str = RETRY,
+        fast: bool = True,
+        answer: Callable[[Any], Any] = no_extenders,
+    ) -> None:
+        self.profile = profile
+        self.cache = Cache(profile.accounting, listed_order=listed_order)
+        self.ties = ties(profile.ties)
+        self.after_preemption = after_preemption
+        self._answer = answer
+        self._rankings = Rankings(self.cache.columns, profile) if fast else None
+        self._nominations = Nominations()
+        self._pods: dict[str, Pod] = {}
+
+    def load(self, objects: Objects) -> None:
+        """Take over nodes, placed pods and everything rules look things up in."""
+        shelves = self.cache.columns.catalog
+        for shelf, items in (
+            (shelves.services, objects.services),
+            (shelves.replication_controllers, objects.replication_controllers),
+            (shelves.replica_sets, objects.replica_sets),
+            (shelves.stateful_sets, objects.stateful_sets),
+            (shelves.namespaces, objects.namespaces),
+            (shelves.volumes, objects.persistent_volumes),
+            (shelves.claims, objects.persistent_volume_claims),
+            (shelves.storage_classes, objects.storage_classes),
+            (shelves.budgets, objects.pod_disruption_budgets),
+            (shelves.csi_nodes, objects.csi_nodes),
+            (shelves.csi_drivers, objects.csi_drivers),
+            (shelves.csi_capacities, objects.csi_storage_capacities),
+            (shelves.attachments, objects.volume_attachments),
+        ):
+            for item in items:
+                shelf.put(item)  # type: ignore[arg-type]
+        for node in objects.nodes:
+            self.cache.put_node(node)
+        for pod in objects.pods:
+            if pod.finished:
+                continue
+            if pod.spec.node_name:
+                self.cache.add_pod(pod)
+                self._pods[pod.uid] = pod
+            else:
+                self.nominate(pod, pod.status.nominated_node_name)
+
+    def nominate(self, pod: Pod, node: str) -> None:
+        """Promise a node to a pod, or take the promise back (no node)."""
+        self._nominations.set(pod, node)
+        columns = self.cache.columns
+        columns.nominated = {
+            row: [columns.resident(other, -1) for other in self._nominations.on(name)]
+            for name in self._nominations.nodes()
+            if (row := columns.row_of.get(name)) is not None
+        }
+
+    def run(self, pending: Iterable[Pod], *, recording: bool = False) -> Iterator[Step]:
+        """Try each pod in turn, and once more after a successful preemption."""
+        waiting = list(pending)
+        for pod in waiting:
+            if pod.status.nominated_node_name:
+                self.nominate(pod, pod.status.nominated_node_name)
+        deferred = []
+        for pod in waiting:
+            step = Step(pod, 1, self.attempt(pod, recording=recording))
+            yield step
+            nominated = self._settle(step)
+            if nominated is not None and self.after_preemption == DEFER:
+                deferred.append(nominated)
+            elif nominated is not None:
+                yield self._retry(nominated, recording=recording)
+        for pod in deferred:
+            yield self._retry(pod, recording=recording)
+
+    def _retry(self, pod: Pod, *, recording: bool) -> Step:
+        step = Step(pod, 2, self.attempt(pod, recording=recording))
+        self._settle(step)
+        return step
+
+    def attempt(self, pod: Pod, *, recording: bool = False) -> Decision:
+        """Decide about one pod; nothing is changed but the cursors."""
+        columns = self.cache.columns
+        attempt = Attempt(
+            columns.incoming(pod),
+            self.profile,
+            self.cache.order(),
+            self.ties,
+            recording=recording,
+            rankings=self._rankings,
+        )
+        steps = cycle(columns, attempt)
+        reply = None
+        while True:
+            try:
+                reply = self._answer(steps.send(reply))
+            except StopIteration as done:
+                decision: Decision = done.value
+                break
+        self.cache.advance(decision.consumed)
+        return decision
+
+    def _settle(self, step: Step) -> Pod | None:
+        """Carry the decision out; the pod to try again, if it was promised a node."""
+        pod, decision = step.pod, step.decision
+        if decision.node is not None:
+            self.nominate(pod, "")
+            self.place(pod, decision)
+            return None
+        preemption = decision.preemption
+        if preemption is None:
+            return None
+        for uid, _ in preemption.cleared:
+            self._clear(uid, pod)
+        if preemption.node is None:
+            return None
+        for uid in preemption.candidates[preemption.node].uids:
+            self._evict(uid)
+        nominated = _with_nomination(pod, preemption.node)
+        self.nominate(nominated, preemption.node)
+        return nominated
+
+    def place(self, pod: Pod, decision: Decision) -> None:
+        """The pod is on its node from now on."""
+        assert decision.node is not None
+        self.cache.assume(pod, decision.node, decision.volumes)
+        self._pods[pod.uid] = _on_node(pod, decision.node)
+
+    def remove(self, uid: str) -> None:
+        """A placed pod goes away."""
+        self.cache.remove_pod(self._pods.pop(uid))
+
+    def _evict(self, uid: str) -> None:
+        if self.after_preemption == TERMINATE:
+            # The pod stays, but counts as going; its place among the pods of the node is kept.
+            self.cache.columns.mark_terminating(uid)
+        else:
+            self.remove(uid)
+
+    def _clear(self, uid: str, pod: Pod) -> None:
+        if uid == pod.uid:
+            self._nominations.set(pod, "")
+        for node in self._nominations.nodes():
+            for other in self._nominations.on(node):
+                if other.uid == uid:
+                    self._nominations.remove(other)
+        self.nominate(pod, self._nominations.node_of(pod))
+
+
+def _with_nomination(pod: Pod, node: str) -> Pod:
+    status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+    return msgspec.structs.replace(pod, status=status)
+
+
+def _on_node(pod: Pod, node: str) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))

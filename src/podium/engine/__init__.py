@@ -1,0 +1,1 @@
+"""The pure core: (pod, view, profile) -> Decision."""

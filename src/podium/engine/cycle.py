@@ -1,0 +1,201 @@
+"""One pod, one decision: filter, score, pick; or who would have to go.
+
+The file to read first. The cycle is a generator: where an extender must be asked it yields the
+question and is sent the reply. Without extenders it never yields, and `decide` runs it through.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.engine.contracts import AttemptError
+from podium.engine.decision import Decision
+from podium.engine.extending import ask_filters, ask_priorities
+from podium.engine.fit import Fit, judge, merged_errors, respect_nominations
+from podium.engine.predicates.volumes import volume_plan
+from podium.engine.preemption import preempt
+from podium.engine.rows import OneRow
+from podium.engine.scoring import score
+from podium.engine.verdicts import FITS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from podium.engine.pod_class import Incoming
+    from podium.engine.profile import Profile
+    from podium.engine.ranking import Ranking, Rankings
+    from podium.engine.ties import Ties
+    from podium.engine.view import View
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The inputs of one decision besides the cluster: the pod, the rules, the order, the ties."""
+
+    pod: Incoming
+    profile: Profile
+    #: Rows in the order they are looked at; may name a row twice, or not all of them.
+    order: np.ndarray
+    ties: Ties
+    #: Keep everything that led to the decision.
+    recording: bool = False
+    #: What earlier pods of the same class have been told.
+    rankings: Rankings | None = None
+
+
+def decide(view: View, attempt: Attempt) -> Decision:
+    """Run the cycle with nobody to ask."""
+    steps = cycle(view, attempt)
+    try:
+        question = next(steps)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    raise RuntimeError(f"nobody can answer {question!r} here; run the cycle with extenders")
+
+
+def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
+    """Choose a node for the pod, or say why none fits and whether evicting pods would help."""
+    pod, profile = attempt.pod, attempt.profile
+    decision = Decision(pod.key, pod.uid, profile.name, nodes=len(view.order))
+    decision.verdicts = view.verdicts
+    try:
+        _check(view, attempt)
+        ranking = None
+        if attempt.rankings is not None and not attempt.recording:
+            ranking = attempt.rankings.of(pod)
+            if ranking is not None and _pick_indexed(view, attempt, ranking, decision):
+                return decision
+        fit = _feasible(view, attempt, ranking)
+        feasible = _sample(view, attempt, fit, decision)
+        feasible = yield from ask_filters(view, attempt, feasible, decision)
+        if len(feasible):
+            yield from _pick(view, attempt, feasible, decision, ranking)
+        elif profile.preemption:
+            potential = attempt.order[: decision.consumed][_curable(view, decision)]
+            decision.preemption = yield from preempt(pod, view, profile, potential)
+    except AttemptError as error:
+        decision.error = str(error)
+    return decision
+
+
+def _check(view: View, attempt: Attempt) -> None:
+    for check in attempt.profile.checks:
+        if text := check(attempt.pod, view):
+            raise AttemptError(text)
+    if not len(view.order):
+        raise AttemptError(NO_NODES)
+
+
+def _pick_indexed(view: View, attempt: Attempt, ranking: Ranking, decision: Decision) -> bool:
+    """Take one of the best rows straight from the index, where that is all there is to do."""
+    profile = attempt.profile
+    nodes = len(view.order)
+    if view.nominated or profile.extenders:
+        return False
+    if wanted_nodes(nodes, profile.percentage_of_nodes_to_score) < nodes:
+        return False
+    index = ranking.indexed(attempt.pod, attempt.order)
+    best = index.best() if index is not None else None
+    if index is None or not best:
+        return False
+    decision.consumed = nodes
+    decision.feasible_count = len(index)
+    if decision.feasible_count == 1:
+        chosen = best[0]
+    else:
+        decision.cursor, decision.tied = attempt.ties.cursor, len(best)
+        chosen = best[attempt.ties.choose(len(best))]
+    decision.node = view.names[int(index.order[chosen])]
+    if attempt.pod.cls.claims:
+        decision.volumes = volume_plan(attempt.pod, OneRow(view, int(index.order[chosen])))
+    return True
+
+
+def _feasible(view: View, attempt: Attempt, ranking: Ranking | None) -> Fit:
+    pod, profile, order = attempt.pod, attempt.profile, attempt.order
+    if ranking is not None:
+        fit = ranking.fit(pod, order)
+    else:
+        fit = judge(
+            pod, view, profile.predicates, order, check_all=profile.always_check_all
+        )
+    if view.nominated:
+        respect_nominations(
+            pod, view, profile.predicates, order, fit, check_all=profile.always_check_all
+        )
+    return fit
+
+
+def wanted_nodes(nodes: int, percentage: int) -> int:
+    """How many feasible nodes are enough."""
+    if nodes < 100 or not 0 < percentage < 100:
+        return nodes
+    return max(nodes * percentage // 100, 100)
+
+
+def _sample(view: View, attempt: Attempt, fit: Fit, decision: Decision) -> np.ndarray:
+    """The feasible rows, cut after the wanted number; what lies beyond was never looked at."""
+    order, codes = attempt.order, fit.codes
+    fits = np.flatnonzero(codes == FITS)
+    want = wanted_nodes(len(view.order), attempt.profile.percentage_of_nodes_to_score)
+    seen = len(order)
+    if len(fits) > want:
+        # The search stops at the first feasible node too many, which is dropped again.
+        seen = int(fits[want])
+        decision.consumed = seen + 1
+        fits = fits[:want]
+    else:
+        decision.consumed = seen
+    errors = [text for position, text in fit.errors.items() if position < seen]
+    if errors:
+        raise AttemptError(merged_errors(errors))
+    decision.feasible_count = len(fits)
+    decision.codes = codes[:seen]
+    counts = np.bincount(decision.codes, minlength=1)
+    decision.histogram = Counter(
+        {code: int(counts[code]) for code in np.flatnonzero(counts).tolist() if code != FITS}
+    )
+    if attempt.recording:
+        decision.examined = [view.names[row] for row in order[:seen].tolist()]
+    return order[fits]
+
+
+def _pick(
+    view: View,
+    attempt: Attempt,
+    feasible: np.ndarray,
+    decision: Decision,
+    ranking: Ranking | None,
+) -> Generator[Any, Any, None]:
+    if attempt.recording:
+        decision.feasible = [view.names[row] for row in feasible.tolist()]
+    if len(feasible) == 1:
+        chosen = int(feasible[0])
+    else:
+        if ranking is not None and (attempt.profile.priorities or attempt.profile.extenders):
+            columns, totals = (), ranking.totals(attempt.pod, feasible)
+        else:
+            columns, totals = score(attempt.pod, view, attempt.profile, feasible)
+        totals = yield from ask_priorities(view, attempt, feasible, totals)
+        best = np.flatnonzero(totals == totals.max())
+        decision.cursor = attempt.ties.cursor
+        chosen = int(feasible[best[attempt.ties.choose(len(best))]])
+        decision.tied = len(best)
+        if attempt.recording:
+            decision.scores, decision.totals = columns, totals
+            decision.best = [decision.feasible[i] for i in best.tolist()]
+    decision.node = view.names[chosen]
+    if attempt.pod.cls.claims:
+        decision.volumes = volume_plan(attempt.pod, OneRow(view, chosen))
+
+
+def _curable(view: View, decision: Decision) -> np.ndarray:
+    """Which examined rows evicting pods could help on."""
+    curable = np.array([verdict.curable for verdict in view.verdicts], np.bool_)
+    return curable[decision.codes]

@@ -1,0 +1,125 @@
+"""Which rows a pod fits on: predicates in order, and the second look with nominated pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.contracts import Scope
+from podium.engine.rows import ManyRows, OneRow
+from podium.engine.trial import TrialRow
+from podium.engine.verdicts import FITS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.engine.contracts import Predicate
+    from podium.engine.pod_class import Incoming
+    from podium.engine.view import View
+
+#: In place of a verdict code: the row could not be judged.
+ERROR = -1
+
+
+class Fit:
+    """Verdict codes of some rows, and the errors of those that could not be judged."""
+
+    __slots__ = ("codes", "errors")
+
+    def __init__(self, codes: np.ndarray, errors: dict[int, str]) -> None:
+        self.codes = codes
+        #: Position among the rows -> text.
+        self.errors = errors
+
+
+def judge(
+    pod: Incoming, view: View, predicates: Sequence[Predicate], rows: np.ndarray, *, check_all: bool
+) -> Fit:
+    """Run the predicates in order over all rows, each over the rows still alive."""
+    codes = np.zeros(len(rows), np.int32)
+    errors: dict[int, str] = {}
+    alive = np.arange(len(rows))
+    for predicate in predicates:
+        if predicate.scope(pod.cls) is Scope.NONE:
+            continue
+        at = ManyRows(view, rows[alive])
+        answers = np.broadcast_to(predicate.reject(pod, at), alive.shape)
+        failed = answers != FITS
+        codes[alive] = _merged(view, codes[alive], answers) if check_all else answers
+        for position, text in at.errors.items():
+            errors[int(alive[position])] = text
+            codes[alive[position]] = ERROR
+            failed = failed.copy() if not failed.flags.writeable else failed
+            failed[position] = True
+        if check_all:
+            alive = alive[codes[alive] != ERROR]
+        elif failed.any():
+            alive = alive[~failed]
+        if not len(alive):
+            break
+    return Fit(codes, errors)
+
+
+def _merged(view: View, before: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    pairs = zip(before.tolist(), answers.tolist(), strict=True)
+    return np.array([view.verdicts.merge(one, two) for one, two in pairs], np.int32)
+
+
+def judge_one(
+    pod: Incoming, row: OneRow, predicates: Sequence[Predicate], *, check_all: bool = False
+) -> int:
+    """The verdict code of one row; its error, if any, is in `row.errors`."""
+    code = FITS
+    for predicate in predicates:
+        if predicate.scope(pod.cls) is Scope.NONE:
+            continue
+        code = row.view.verdicts.merge(code, int(predicate.reject(pod, row)))
+        if row.errors:
+            return ERROR
+        if code and not check_all:
+            break
+    return code
+
+
+def judge_with_nominated(
+    pod: Incoming, trial: TrialRow, predicates: Sequence[Predicate], *, check_all: bool = False
+) -> int:
+    """First with the pods promised to the row, if there are any, then without them."""
+    if trial.view.nominated.get(trial.row):
+        crowded = trial.copy()
+        for other in trial.view.nominated[trial.row]:
+            if other.priority >= pod.priority and other.uid != pod.uid:
+                crowded.add(other, nominated=True)
+        code = judge_one(pod, crowded, predicates, check_all=check_all)
+        trial.errors.update(crowded.errors)
+        if code:
+            return code
+    return judge_one(pod, trial, predicates, check_all=check_all)
+
+
+def respect_nominations(
+    pod: Incoming,
+    view: View,
+    predicates: Sequence[Predicate],
+    rows: np.ndarray,
+    fit: Fit,
+    *,
+    check_all: bool,
+) -> None:
+    """Turn down rows that fit only as long as the pods promised to them are not there."""
+    promised = np.fromiter(view.nominated, np.int64, len(view.nominated))
+    for position in np.flatnonzero(np.isin(rows, promised)).tolist():
+        trial = TrialRow(view, int(rows[position]))
+        code = judge_with_nominated(pod, trial, predicates, check_all=check_all)
+        fit.codes[position] = code
+        fit.errors.pop(position, None)
+        if trial.errors:
+            fit.errors[position] = trial.errors[0]
+
+
+def merged_errors(texts: Sequence[str]) -> str:
+    """The errors of several rows as one text: equal ones once, several as a list."""
+    counted = {text: texts.count(text) for text in sorted(set(texts))}
+    parts = [f"{t} (repeated {n} times)" if n > 1 else t for t, n in counted.items()]
+    return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"

@@ -1,0 +1,1 @@
+"""The predicates, one idea per module."""

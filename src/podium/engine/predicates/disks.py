@@ -1,0 +1,87 @@
+"""NoDiskConflict: a disk that cannot be shared must not be used twice on a node.
+
+Only disks named in the pod itself are looked at, never claims.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.contracts import Scope
+from podium.engine.predicates import reasons as why
+from podium.engine.predicates.base import BitPredicate
+
+if TYPE_CHECKING:
+    from podium.engine.pod_class import Incoming, PodClass
+    from podium.engine.rows import OneRow, Rows
+    from podium.engine.tallies import Ints
+    from podium.engine.verdicts import Reason
+    from podium.engine.view import View
+    from podium.objects.pod import RbdVolume, Volume
+
+
+class NoDiskConflict(BitPredicate):
+    """No pod on the node may hold a disk the pod wants, unless both only read it."""
+
+    name = "NoDiskConflict"
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Few pods name a disk."""
+        return Scope.PODS if own_disks(cls) else Scope.NONE
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (why.DISK_CONFLICT,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Some disk is taken."""
+        disks = own_disks(pod.cls)
+        if not disks:
+            return at.full(0)
+        return at.sparse(at.view.volume_rows, lambda row: int(_taken(disks, row)))
+
+
+def own_disks(cls: PodClass) -> tuple[Volume, ...]:
+    """The volumes that name a disk which may be in conflict."""
+    return cls.once("disks", lambda: tuple(v for v in cls.volumes if _is_disk(v)))
+
+
+def _is_disk(volume: Volume) -> bool:
+    return any(
+        (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd)
+    )
+
+
+def _taken(disks: tuple[Volume, ...], row: OneRow) -> bool:
+    return any(
+        disks_conflict(disk, other)
+        for resident in row.residents()
+        for other in own_disks(resident.cls)
+        for disk in disks
+    )
+
+
+def disks_conflict(one: Volume, two: Volume) -> bool:
+    """Whether two volumes cannot be on one node. EBS conflicts even when both only read."""
+    if one.gce_persistent_disk and two.gce_persistent_disk:
+        a, b = one.gce_persistent_disk, two.gce_persistent_disk
+        if a.pd_name == b.pd_name and not (a.read_only and b.read_only):
+            return True
+    if one.aws_elastic_block_store and two.aws_elastic_block_store:
+        ebs = two.aws_elastic_block_store
+        if one.aws_elastic_block_store.volume_id == ebs.volume_id:
+            return True
+    if one.iscsi and two.iscsi:
+        # Portal and lun are not compared: one target, one user.
+        if one.iscsi.iqn == two.iscsi.iqn and not (one.iscsi.read_only and two.iscsi.read_only):
+            return True
+    return bool(one.rbd and two.rbd and _same_image(one.rbd, two.rbd))
+
+
+def _same_image(one: RbdVolume, two: RbdVolume) -> bool:
+    return (
+        not set(one.monitors or ()).isdisjoint(two.monitors or ())
+        and one.pool == two.pool
+        and one.image == two.image
+        and not (one.read_only and two.read_only)
+    )

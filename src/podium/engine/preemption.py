@@ -1,0 +1,154 @@
+"""Which pods to evict so that a pod fits.
+
+On every node where that could help, all pods of lower priority are taken away; if the pod fits
+then, they are put back one by one, most important first and those protected by a budget before the
+others, and whoever makes the pod fit no more is a victim. Then the node that costs least is chosen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from podium.engine.decision import Preemption, Victims
+from podium.engine.fit import judge_with_nominated
+from podium.engine.trial import TrialRow
+from podium.engine.verdicts import FITS
+from podium.objects.selectors import SelectorError, from_label_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+    import numpy as np
+
+    from podium.engine.pod_class import Incoming, Resident
+    from podium.engine.profile import Profile
+    from podium.engine.view import View
+    from podium.objects.workloads import PodDisruptionBudget
+
+
+def preempt(
+    pod: Incoming, view: View, profile: Profile, potential: np.ndarray
+) -> Generator[Any, Any, Preemption]:
+    """What evicting pods could do; `potential` are the rows where it may help, in node order."""
+    if not eligible(pod, view):
+        return Preemption(eligible=False)
+    names = tuple(view.names[row] for row in potential.tolist())
+    if not names:
+        return Preemption(eligible=True, cleared=((pod.uid, pod.key),))
+    candidates = {
+        view.names[row]: victims
+        for row in potential.tolist()
+        if (victims := victims_on(pod, view, profile, row)) is not None
+    }
+    node, tie, criterion = choose(candidates)
+    cleared = lower_nominations(pod, view, node) if node is not None else ()
+    return Preemption(
+        eligible=True,
+        potential=names,
+        candidates=candidates,
+        node=node,
+        tie=tie,
+        criterion=criterion,
+        cleared=cleared,
+    )
+    yield  # where extenders are asked
+
+
+def eligible(pod: Incoming, view: View) -> bool:
+    """Not while pods of lower priority are already leaving the node it was promised."""
+    if pod.pod.spec.preemption_policy == "Never":
+        return False
+    row = view.row_of.get(pod.pod.status.nominated_node_name)
+    if row is None:
+        return True
+    return not any(p.terminating and p.priority < pod.priority for p in view.residents[row])
+
+
+def victims_on(pod: Incoming, view: View, profile: Profile, row: int) -> Victims | None:
+    """The pods that must leave a node for the pod to fit; None when even that does not help."""
+    trial = TrialRow(view, row)
+    lower = [resident for resident in view.residents[row] if resident.priority < pod.priority]
+    for resident in lower:
+        trial.remove(resident)
+    if judge_with_nominated(pod, trial, profile.predicates) != FITS:
+        return None
+    lower.sort(key=lambda resident: -resident.priority)
+    budgets = list(exhausted_budgets(view.catalog.budgets))
+    protected = [r for r in lower if any(covers(r) for covers in budgets)]
+    victims, violations = [], 0
+    for resident in (*protected, *(r for r in lower if r not in protected)):
+        trial.add(resident)
+        if judge_with_nominated(pod, trial, profile.predicates) != FITS:
+            trial.errors.clear()
+            trial.remove(resident)
+            victims.append(resident)
+            violations += resident in protected
+    return _victims(victims, violations)
+
+
+def _victims(pods: Sequence[Resident], violations: int) -> Victims:
+    return Victims(
+        pods=tuple(pod.key for pod in pods),
+        uids=tuple(pod.uid for pod in pods),
+        priorities=tuple(pod.priority for pod in pods),
+        violations=violations,
+    )
+
+
+def exhausted_budgets(
+    budgets: Iterable[PodDisruptionBudget],
+) -> Iterable[Callable[[Resident], bool]]:
+    """For each budget that allows no disruption: whether it covers a pod."""
+    for budget in budgets:
+        if budget.status.disruptions_allowed > 0:
+            continue
+        try:
+            selector = from_label_selector(budget.spec.selector)
+        except SelectorError:
+            continue
+        if selector.nothing or selector.empty:
+            continue
+        yield lambda pod, n=budget.namespace, s=selector: bool(
+            pod.labels.namespace == n and pod.labels.labels and s.matches(pod.labels.labels)
+        )
+
+
+Criterion = tuple[str, "Callable[[Victims], int]"]
+
+#: In this order, as long as more than one node is left. The "highest" priority is that of the
+#: first victim, which is one protected by a budget if there is any.
+CRITERIA: tuple[Criterion, ...] = (
+    ("fewest budget violations", lambda v: v.violations),
+    ("lowest highest priority", lambda v: v.priorities[0]),
+    ("lowest sum of priorities", lambda v: sum(p + (1 << 31) for p in v.priorities)),
+    ("fewest victims", lambda v: len(v.pods)),
+)
+
+
+def choose(candidates: dict[str, Victims]) -> tuple[str | None, tuple[str, ...], str]:
+    """The cheapest node, those as cheap as it, and what decided."""
+    if not candidates:
+        return None, (), ""
+    left = [name for name, victims in candidates.items() if not victims.pods]
+    if left:
+        return left[0], tuple(left) if len(left) > 1 else (), "no victims"
+    left = list(candidates)
+    decided = "only candidate"
+    for criterion, cost in CRITERIA:
+        if len(left) == 1:
+            break
+        costs = {name: cost(candidates[name]) for name in left}
+        lowest = min(costs.values())
+        left, decided = [name for name in left if costs[name] == lowest], criterion
+    if len(left) > 1:
+        return left[0], tuple(left), "first in node order"
+    return left[0], (), decided
+
+
+def lower_nominations(pod: Incoming, view: View, node: str) -> tuple[tuple[str, str], ...]:
+    """Pods of lower priority that were promised the node: their promise is taken back."""
+    return tuple(
+        (other.uid, other.key)
+        for other in view.nominated.get(view.row_of[node], ())
+        if other.priority < pod.priority
+    )

@@ -1,0 +1,1 @@
+"""The priorities, one idea per module."""

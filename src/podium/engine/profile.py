@@ -1,0 +1,75 @@
+"""A named set of rules and options: everything that one generation or one Policy decides.
+
+The engine never asks which generation it serves; it runs what the profile lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.engine.accounting import Accounting
+    from podium.engine.contracts import Predicate, Priority
+    from podium.engine.pod_class import Incoming
+    from podium.engine.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A priority and how much it counts."""
+
+    priority: Priority
+    weight: int
+
+    @property
+    def name(self) -> str:
+        """The priority's name."""
+        return self.priority.name
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """An HTTP service that takes part in decisions; the shell talks to it."""
+
+    url_prefix: str
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 0
+    enable_https: bool = False
+    tls: dict[str, object] = field(default_factory=dict)
+    timeout_seconds: float = 5.0
+    node_cache_capable: bool = False
+    managed_resources: frozenset[str] = frozenset()
+    ignorable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What to run, in order, and how."""
+
+    name: str
+    #: In the order they run.
+    predicates: tuple[Predicate, ...]
+    #: Sorted by name, as they are reported.
+    priorities: tuple[Weighted, ...]
+    accounting: Accounting
+    #: What must hold for the pod itself before any node is looked at: an error text, or nothing.
+    checks: tuple[Callable[[Incoming, View], str], ...] = ()
+    #: Names as configured, sorted; some of them may never run.
+    configured_predicates: tuple[str, ...] = ()
+    extenders: tuple[Extender, ...] = ()
+    max_score: int = 10
+    always_check_all: bool = False
+    preemption: bool = True
+    #: Of all nodes, how many percent of feasible ones are enough.
+    percentage_of_nodes_to_score: int = 100
+    #: `round-robin`, `first` or `random:SEED`.
+    ties: str = "round-robin"
+    scheduler_name: str = "default-scheduler"
+    #: Things users should know about this configuration.
+    notes: tuple[str, ...] = ()

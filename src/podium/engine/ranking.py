@@ -1,0 +1,338 @@
+"""What a class of pods has been told about every row, kept true as rows change.
+
+A pod of a class seen before does not ask all rules about all rows again. Its `Ranking` holds, per
+row, the first verdict and the sum of the scores that depend on that row alone; the journal says
+which rows changed since, and only those are asked again. What depends on other rows (affinity,
+spreading, services, volumes) is asked afresh at every decision, and often answers "nothing to
+say". If everything left depends on single rows, totals are indexed by score and nothing is
+scanned at all.
+
+This is the equivalence cache of the old documents, in columns; `docs/equivalence.md` maps the two.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.contracts import AttemptError, Scope
+from podium.engine.fit import ERROR, Fit
+from podium.engine.rows import ManyRows, OneRow
+from podium.engine.verdicts import FITS
+
+if TYPE_CHECKING:
+    from podium.engine.contracts import Predicate
+    from podium.engine.pod_class import Incoming, PodClass
+    from podium.engine.profile import Profile, Weighted
+    from podium.engine.view import View
+
+#: Up to this many changed rows are asked one by one, more of them as arrays.
+ONE_BY_ONE = 24
+#: Fits: later than any predicate.
+NEVER = 1 << 14
+BYTES_PER_ROW = 36
+
+
+class ScoreIndex:
+    """Feasible positions by total score, each list in node order."""
+
+    __slots__ = ("_buckets", "_heap", "_totals", "order", "position_of")
+
+    def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
+        self.order = order
+        self.position_of: dict[int, int] = {row: i for i, row in enumerate(order.tolist())}
+        found = totals[order]
+        fits = np.flatnonzero(codes[order] == FITS)
+        self._totals: list[int | None] = [None] * len(order)
+        self._buckets: dict[int, list[int]] = {}
+        for position, total in zip(fits.tolist(), found[fits].tolist(), strict=True):
+            self._totals[position] = total
+            self._buckets.setdefault(total, []).append(position)
+        self._heap = [-total for total in self._buckets]
+        heapq.heapify(self._heap)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._buckets.values()))
+
+    def put(self, row: int, total: int | None) -> None:
+        """The row's total changed; None when it does not fit any more."""
+        position = self.position_of.get(row)
+        if position is None or self._totals[position] == total:
+            return
+        before = self._totals[position]
+        if before is not None:
+            bucket = self._buckets[before]
+            del bucket[bisect_left(bucket, position)]
+        self._totals[position] = total
+        if total is not None:
+            known = self._buckets.get(total)
+            if known is None:
+                self._buckets[total] = [position]
+                heapq.heappush(self._heap, -total)
+            else:
+                insort(known, position)
+
+    def best(self) -> list[int]:
+        """The positions that share the highest total; empty when nothing fits."""
+        while self._heap:
+            bucket = self._buckets[-self._heap[0]]
+            if bucket:
+                return bucket
+            del self._buckets[-heapq.heappop(self._heap)]
+        return []
+
+
+class Ranking:
+    """The answers of the rules for one class of pods, per row."""
+
+    def __init__(self, pod: Incoming, view: View, profile: Profile) -> None:
+        self.view = view
+        self.cls: PodClass = pod.cls
+        self.profile = profile
+        scopes = [predicate.scope(pod.cls) for predicate in profile.predicates]
+        numbered = list(enumerate(profile.predicates))
+        self.of_node = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.NODE]
+        self.of_pods = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.PODS]
+        self.afar = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.CLUSTER]
+        local = [w for w in profile.priorities if w.priority.scope(pod.cls) is not Scope.CLUSTER]
+        self.flat = [w for w in local if not w.priority.reduces]
+        self.reducing = [w for w in profile.priorities if w not in self.flat]
+        self.index: ScoreIndex | None = None
+        self._allocate()
+        self.rebuild(pod)
+
+    def _allocate(self) -> None:
+        size = self.view.capacity
+        self._node_codes = np.zeros(size, np.int32)
+        self._node_at = np.zeros(size, np.int16)
+        self._codes = np.zeros(size, np.int32)
+        self._at = np.zeros(size, np.int16)
+        self._node_scores = np.zeros(size, np.int64)
+        self._scores = np.zeros(size, np.int64)
+
+    # Keeping up -------------------------------------------------------------------------------
+
+    def rebuild(self, pod: Incoming) -> None:
+        """Ask about every row."""
+        view = self.view
+        if len(self._codes) != view.capacity:
+            self._allocate()
+        self.epoch = view.epoch
+        self.seen = view.journal_start + len(view.journal)
+        self.index = None
+        rows = view.order
+        self._plan(pod)
+        self._ask_nodes(pod, rows)
+        self._ask_pods(pod, rows)
+
+    def _plan(self, pod: Incoming) -> None:
+        """Which flat priorities tell rows apart, and what the others give to all."""
+        known = [(w, w.priority.uniform(pod, self.view)) for w in self.flat]
+        self.uniform = sum(w.weight * u for w, u in known if u is not None)
+        telling = [w for w, u in known if u is None]
+        self.scoring_nodes = [w for w in telling if w.priority.scope(self.cls) is Scope.NODE]
+        self.scoring_pods = [w for w in telling if w.priority.scope(self.cls) is Scope.PODS]
+
+    def refresh(self, pod: Incoming) -> None:
+        """Ask again about the rows that changed since the last pod of this class."""
+        view = self.view
+        behind = self.seen - view.journal_start
+        if self.epoch != view.epoch or behind < 0:
+            self.rebuild(pod)
+            return
+        news = view.journal[behind:]
+        if not news:
+            return
+        self.seen = view.journal_start + len(view.journal)
+        if min(news) < 0:
+            # A node changed: what was the same for every row may not be so any more.
+            before = (self.uniform, self.scoring_nodes, self.scoring_pods)
+            self._plan(pod)
+            if before != (self.uniform, self.scoring_nodes, self.scoring_pods):
+                self.rebuild(pod)
+                return
+        rows = {entry if entry >= 0 else ~entry for entry in news}
+        nodes = {~entry for entry in news if entry < 0}
+        if len(rows) > ONE_BY_ONE:
+            self._ask_many(pod, rows, nodes)
+        else:
+            for row in rows:
+                self._ask_one(pod, row, node_changed=row in nodes)
+
+    def _ask_many(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
+        if nodes:
+            self._ask_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
+        self._ask_pods(pod, np.fromiter(rows, np.int64, len(rows)))
+        self.index = None
+
+    def _ask_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
+        self._node_codes[rows], self._node_at[rows] = self._first(pod, rows, self.of_node)
+        self._node_scores[rows] = self.uniform + self._sum(pod, rows, self.scoring_nodes)
+
+    def _ask_pods(self, pod: Incoming, rows: np.ndarray) -> None:
+        codes, at = self._first(pod, rows, self.of_pods)
+        earlier = self._node_at[rows] < at
+        self._codes[rows] = np.where(earlier, self._node_codes[rows], codes)
+        self._at[rows] = np.minimum(self._node_at[rows], at)
+        self._scores[rows] = self._node_scores[rows] + self._sum(pod, rows, self.scoring_pods)
+
+    def _first(
+        self, pod: Incoming, rows: np.ndarray, predicates: list[tuple[int, Predicate]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first verdict of each row, and the place of the predicate that gave it."""
+        codes = np.zeros(len(rows), np.int32)
+        places = np.full(len(rows), NEVER, np.int16)
+        for place, predicate in predicates:
+            answers = predicate.reject(pod, ManyRows(self.view, rows))
+            new = (codes == FITS) & (answers != FITS)
+            codes[new] = np.broadcast_to(answers, new.shape)[new]
+            places[new] = place
+        return codes, places
+
+    def _sum(self, pod: Incoming, rows: np.ndarray, weighted: list[Weighted]) -> np.ndarray:
+        total = np.zeros(len(rows), np.int64)
+        for each in weighted:
+            total += each.priority.score(pod, ManyRows(self.view, rows)) * each.weight
+        return total
+
+    def _ask_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
+        at = OneRow(self.view, row)
+        if node_changed:
+            code, place = self._first_one(pod, at, self.of_node)
+            self._node_codes[row], self._node_at[row] = code, place
+            self._node_scores[row] = self.uniform + sum(
+                each.priority.score(pod, at) * each.weight for each in self.scoring_nodes
+            )
+        code, place = self._first_one(pod, at, self.of_pods)
+        earlier = self._node_at.item(row)
+        if earlier < place:
+            code, place = self._node_codes.item(row), earlier
+        total = self._node_scores.item(row)
+        for each in self.scoring_pods:
+            total += each.priority.score(pod, at) * each.weight
+        self._codes[row], self._at[row] = code, place
+        self._scores[row] = total
+        if self.index is not None:
+            self.index.put(row, None if code else total)
+
+    def _first_one(
+        self, pod: Incoming, at: OneRow, predicates: list[tuple[int, Predicate]]
+    ) -> tuple[int, int]:
+        for place, predicate in predicates:
+            code = predicate.reject(pod, at)
+            if code:
+                return int(code), place
+        return FITS, NEVER
+
+    # Answering --------------------------------------------------------------------------------
+
+    def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | None:
+        """The index by score, if single rows are all that counts for this pod now."""
+        view = self.view
+        if any(not idle(predicate, pod, view) for _, predicate in self.afar):
+            return None
+        try:
+            if any(w.priority.uniform(pod, view) is None for w in self.reducing):
+                return None
+        except AttemptError:
+            return None  # an error only if it comes to scoring
+        if self.index is None or self.index.order is not order:
+            if len(order) != len(view.order):
+                return None
+            self.index = ScoreIndex(order, self._codes, self._scores)
+            if len(self.index.position_of) != len(order):
+                # Some row is named twice.
+                self.index = None
+        return self.index
+
+    def fit(self, pod: Incoming, order: np.ndarray) -> Fit:
+        """Verdict codes in the given order, cluster-wide predicates asked afresh."""
+        codes, places = self._codes[order], self._at[order]
+        errors: dict[int, str] = {}
+        for place, predicate in self.afar:
+            if idle(predicate, pod, self.view):
+                continue
+            alive = np.flatnonzero(places > place)
+            at = ManyRows(self.view, order[alive])
+            answers = np.broadcast_to(predicate.reject(pod, at), alive.shape)
+            new = alive[answers != FITS]
+            codes[new], places[new] = answers[answers != FITS], place
+            for position, text in at.errors.items():
+                errors[int(alive[position])] = text
+                codes[alive[position]], places[alive[position]] = ERROR, place
+        return Fit(codes, errors)
+
+    def totals(self, pod: Incoming, rows: np.ndarray) -> np.ndarray:
+        """The weighted sums of these feasible rows."""
+        totals = self._scores[rows]
+        errors: list[str] = []
+        for each in self.reducing:
+            uniform = self._uniform(each, pod, errors)
+            if uniform is not None:
+                totals += uniform * each.weight
+                continue
+            at = ManyRows(self.view, rows)
+            try:
+                raw = np.broadcast_to(np.asarray(each.priority.score(pod, at)), rows.shape)
+            except AttemptError as error:
+                errors += error.args
+                continue
+            final = each.priority.reduce(pod, at, raw) if each.priority.reduces else raw
+            totals += final * each.weight
+        if errors:
+            raise AttemptError(*errors)
+        return totals
+
+    def _uniform(self, weighted: Weighted, pod: Incoming, errors: list[str]) -> int | None:
+        try:
+            return weighted.priority.uniform(pod, self.view)
+        except AttemptError as error:
+            errors += error.args
+            return 0
+
+
+def idle(predicate: Predicate, pod: Incoming, view: View) -> bool:
+    """Whether a cluster-wide predicate can reject nothing at all just now."""
+    ask = getattr(predicate, "idle", None)
+    return bool(ask is not None and ask(pod, view))
+
+
+class Rankings:
+    """The rankings of the classes seen lately, within a budget of memory.
+
+    A class is given a ranking when it is seen for the second time: one that never comes again
+    costs nothing to keep.
+    """
+
+    def __init__(self, view: View, profile: Profile, budget_bytes: int = 1 << 28) -> None:
+        self._view = view
+        self._profile = profile
+        self._budget_bytes = budget_bytes
+        self._kept: OrderedDict[int, Ranking | None] = OrderedDict()
+
+    def of(self, pod: Incoming) -> Ranking | None:
+        """The ranking of the pod's class, brought up to date; None when it has none yet."""
+        if self._profile.always_check_all:
+            return None
+        key = pod.cls.id
+        if key not in self._kept:
+            self._kept[key] = None
+            self._trim()
+            return None
+        ranking = self._kept[key]
+        if ranking is None:
+            ranking = self._kept[key] = Ranking(pod, self._view, self._profile)
+            self._trim()
+        else:
+            ranking.refresh(pod)
+        self._kept.move_to_end(key)
+        return ranking
+
+    def _trim(self) -> None:
+        limit = max(4, self._budget_bytes // (BYTES_PER_ROW * self._view.capacity))
+        while len(self._kept) > limit:
+            self._kept.popitem(last=False)

@@ -1,0 +1,388 @@
+"""Some rows of the view, as a rule reads them: many as arrays, one as plain ints.
+
+A rule is one expression over what `requested`, `where`, `divide` and the others return, and that
+expression holds for both forms. One row of plain ints costs less than one row of NumPy; many rows
+cost next to nothing as arrays. `TrialRow` is one row with pods added and taken away, never stored
+anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.engine.accounting import wrap
+from podium.engine.pod_class import ANY_IP, Port
+from podium.engine.tallies import ABSENT, Flags, Ints, Tally
+from podium.engine.verdicts import FITS, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator
+
+    from podium.engine.pod_class import Resident
+    from podium.engine.view import FactColumn, ImageState, View
+    from podium.objects.selectors import FieldSelector, Requirement
+
+NAME_FIELD = "metadata.name"
+
+
+def conflict(used: Port, wanted: Port) -> bool:
+    """Whether two host ports exclude each other; the ip 0.0.0.0 stands for all of them."""
+    if used[1:] != wanted[1:]:
+        return False
+    return used[0] == wanted[0] or ANY_IP in (used[0], wanted[0])
+
+
+class ManyRows:
+    """Rows of a view, read as arrays in the order of `index`."""
+
+    __slots__ = ("errors", "index", "view")
+    #: Whether pods were added or taken away for this look only.
+    on_trial = False
+
+    def __init__(self, view: View, index: np.ndarray) -> None:
+        self.view = view
+        self.index = index
+        #: Errors found by a predicate: position among these rows -> text.
+        self.errors: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    # Columns
+    def requested(self, resource: int) -> Ints:
+        """What the pods of the row use of a resource."""
+        return self.view.requested[resource][self.index]
+
+    def allocatable(self, resource: int) -> Ints:
+        """What the row has of a resource."""
+        return self.view.allocatable[resource][self.index]
+
+    def assumed(self, resource: int) -> Ints:
+        """cpu (0) or memory (1) of the row's pods, as the scores count it."""
+        return self.view.assumed[resource][self.index]
+
+    def pod_count(self) -> Ints:
+        """How many pods the row holds."""
+        return self.view.pod_count[self.index]
+
+    def allowed_pods(self) -> Ints:
+        """How many pods the row may hold."""
+        return self.view.allowed_pods[self.index]
+
+    def on_row(self, tally: Tally) -> Ints:
+        """What the tally counts on the row itself."""
+        return tally.rows[self.index]
+
+    def domain(self, tally: Tally, key: str) -> Ints:
+        """What the tally counts in the row's domain of a label key; 0 where the key is absent."""
+        return tally.by_domain(key)[self.view.label_column(key).ids[self.index]]
+
+    def total(self, tally: Tally, key: str) -> int:
+        """What the tally counts on all rows that have the key."""
+        return tally.total(key)
+
+    # Node facts
+    def fact(self, column: FactColumn, answer: Callable[[Any], int | bool]) -> Ints:
+        """The answer for the row's value of a fact; asked once per distinct value."""
+        return np.array([answer(value) for value in column.values])[column.ids[self.index]]
+
+    def accepts(self, requirement: Requirement) -> Flags:
+        """Whether the row's labels meet a requirement."""
+        column = self.view.label_column(requirement.key)
+        if requirement.operator in {"In", "NotIn"}:
+            wanted = requirement.operator == "In"
+            table = np.full(len(column.values), not wanted)
+            table[[column.index[v] for v in requirement.values if v in column.index]] = wanted
+            return table[column.ids[self.index]]
+        table = np.fromiter(map(requirement.accepts, column.values), np.bool_, len(column.values))
+        return table[column.ids[self.index]]
+
+    def has_label(self, key: str) -> Flags:
+        """Whether the row has a label key."""
+        return self.view.label_column(key).ids[self.index] != ABSENT
+
+    def label_ids(self, key: str) -> Ints:
+        """The id of the row's value of a label key; 0 where it is absent."""
+        return self.view.label_column(key).ids[self.index]
+
+    def named(self, fields: FieldSelector) -> Flags:
+        """Whether the row's fields (its name) meet a field selector."""
+        accepted = np.full(len(self.index), not fields.nothing)
+        for wanted in fields.requirements:
+            if wanted.field == NAME_FIELD:
+                accepted &= (self.index == self.view.row_of.get(wanted.value, -1)) == wanted.equal
+            else:
+                accepted &= wanted.accepts("")
+        return accepted
+
+    def port_conflict(self, wanted: Iterable[Port]) -> Flags:
+        """Whether a pod of the row uses a host port that one of these conflicts with."""
+        used = np.zeros(self.view.capacity, np.bool_)
+        for port, rows in self.view.port_rows.items():
+            if any(conflict(port, other) for other in wanted):
+                used[list(rows)] = True
+        return used[self.index]
+
+    def image(self, name: str, answer: Callable[[ImageState], int]) -> Ints:
+        """The answer for what the row remembers of an image; 0 where it has none."""
+        states = self.view.images.get(name, {})
+        column = np.zeros(self.view.capacity, np.int64)
+        rows = np.fromiter(states.keys(), np.int64, len(states))
+        known = {state: answer(state) for state in set(states.values())}
+        column[rows] = np.fromiter((known[s] for s in states.values()), np.int64, len(states))
+        return column[self.index]
+
+    # Arithmetic
+    def full(self, value: int | bool) -> Any:  # noqa: FBT001 - a constant column
+        """The same value on every row."""
+        return np.full(len(self.index), value)
+
+    def where(self, condition: Flags, yes: Ints, no: Ints) -> Ints:
+        """`yes` where the condition holds, else `no`."""
+        return np.where(condition, yes, no)
+
+    def divide(self, number: Ints, by: Ints) -> Ints:
+        """Integer division that truncates toward zero; 0 where the divisor is 0."""
+        safe = np.where(np.equal(by, 0), 1, by)
+        quotient = number // safe
+        inexact = quotient * safe != number
+        quotient = quotient + (inexact & (np.less(number, 0) != np.less(safe, 0)))
+        return np.where(np.equal(by, 0), 0, quotient)
+
+    def ratio(self, number: Ints, by: Ints) -> Any:
+        """Division in doubles; 1.0 where the divisor is 0."""
+        by = np.asarray(by)
+        return np.where(by == 0, 1.0, number / np.where(by == 0, 1, by))
+
+    def truncate(self, number: Any) -> Ints:
+        """A double as an integer, truncated toward zero."""
+        return np.asarray(number).astype(np.int64)
+
+    def wrap(self, number: Ints) -> Ints:
+        """Arrays wrap at 64 bits by themselves."""
+        return number
+
+    def highest(self, number: Ints) -> int:
+        """The largest of all rows, at least 0."""
+        return int(number.max(initial=0))
+
+    # Verdicts
+    def codes(self, predicate: str, bits: Ints, reasons: tuple[Reason, ...]) -> Ints:
+        """Turn bits (bit i set: reason i applies) into verdict codes."""
+        present = np.unique(bits) if len(reasons) > 16 else np.flatnonzero(np.bincount(bits))
+        if not len(present) or not present[-1]:
+            return np.zeros(len(self.index), np.int32)
+        verdicts = self.view.verdicts
+        codes = [_code(verdicts, predicate, int(b), reasons) for b in present]
+        return np.asarray(codes, np.int32)[np.searchsorted(present, bits)]
+
+    def each(self) -> Iterator[tuple[int, OneRow]]:
+        """Every row by itself with its position, for rules that must look at pods one by one."""
+        for position, row in enumerate(self.index.tolist()):
+            yield position, OneRow(self.view, row, self.errors, position)
+
+    def map(self, answer: Callable[[OneRow], int]) -> Ints:
+        """The answer of a one-row rule for every row."""
+        return np.fromiter((answer(row) for _, row in self.each()), np.int64, len(self.index))
+
+    def sparse(self, rows: Container[int], answer: Callable[[OneRow], int], other: int = 0) -> Ints:
+        """The answer of a one-row rule for some rows, and `other` everywhere else."""
+        answers = np.full(len(self.index), other, np.int64)
+        chosen = np.isin(self.index, np.fromiter(rows, np.int64))  # type: ignore[call-overload]
+        for position in np.flatnonzero(chosen).tolist():
+            row = OneRow(self.view, int(self.index[position]), self.errors, position)
+            answers[position] = answer(row)
+        return answers
+
+    def by_signature(self, flags: list[Flags], answer: Callable[[tuple[bool, ...]], int]) -> Ints:
+        """The answer for each row's combination of flags; asked once per distinct combination."""
+        if not flags:
+            return np.full(len(self.index), answer(()))
+        packed = np.packbits(np.array(flags, np.bool_), axis=0)
+        _, first, inverse = np.unique(packed, axis=1, return_index=True, return_inverse=True)
+        answers = [answer(tuple(bool(flag[i]) for flag in flags)) for i in first.tolist()]
+        return np.array(answers)[inverse.ravel()]
+
+    def fail_where(self, flags: Flags, text: str) -> None:
+        """An error on some rows."""
+        self.errors.update((position, text) for position in np.flatnonzero(flags).tolist())
+
+    def fail(self, text: str) -> Ints:
+        """The same error on every row."""
+        self.errors.update((position, text) for position in range(len(self.index)))
+        return np.zeros(len(self.index), np.int32)
+
+
+def _code(verdicts: Any, predicate: str, bits: int, reasons: tuple[Reason, ...]) -> int:
+    if not bits:
+        return FITS
+    chosen = tuple(reason for i, reason in enumerate(reasons) if bits >> i & 1)
+    return verdicts.of(predicate, chosen)  # type: ignore[no-any-return]
+
+
+class OneRow:
+    """One row of a view, read as plain ints."""
+
+    __slots__ = ("errors", "position", "row", "view")
+    on_trial = False
+
+    def __init__(
+        self, view: View, row: int, errors: dict[int, str] | None = None, position: int = 0
+    ) -> None:
+        self.view = view
+        self.row = row
+        self.errors: dict[int, str] = {} if errors is None else errors
+        self.position = position
+
+    def __len__(self) -> int:
+        return 1
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.view.names[self.row]
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """The node's labels."""
+        node = self.view.nodes[self.row]
+        return node.labels if node is not None else {}
+
+    # Columns
+    def requested(self, resource: int) -> Ints:
+        """As in ManyRows."""
+        return self.view.requested[resource].item(self.row)
+
+    def allocatable(self, resource: int) -> Ints:
+        """As in ManyRows."""
+        return self.view.allocatable[resource].item(self.row)
+
+    def assumed(self, resource: int) -> Ints:
+        """As in ManyRows."""
+        return self.view.assumed[resource].item(self.row)
+
+    def pod_count(self) -> Ints:
+        """As in ManyRows."""
+        return self.view.pod_count.item(self.row)
+
+    def allowed_pods(self) -> Ints:
+        """As in ManyRows."""
+        return self.view.allowed_pods.item(self.row)
+
+    def on_row(self, tally: Tally) -> Ints:
+        """As in ManyRows."""
+        return tally.rows.item(self.row)
+
+    def domain(self, tally: Tally, key: str) -> Ints:
+        """As in ManyRows."""
+        return tally.by_domain(key).item(self.view.label_column(key).ids.item(self.row))
+
+    def total(self, tally: Tally, key: str) -> int:
+        """As in ManyRows."""
+        return tally.total(key)
+
+    def residents(self) -> list[Resident]:
+        """The pods of the row, in their order."""
+        return self.view.residents[self.row]
+
+    # Node facts
+    def fact(self, column: FactColumn, answer: Callable[[Any], int | bool]) -> Ints:
+        """As in ManyRows."""
+        return answer(column.values[column.ids.item(self.row)])
+
+    def accepts(self, requirement: Requirement) -> Flags:
+        """As in ManyRows."""
+        return requirement.accepts(self.node_labels.get(requirement.key))
+
+    def has_label(self, key: str) -> Flags:
+        """As in ManyRows."""
+        return key in self.node_labels
+
+    def label_ids(self, key: str) -> Ints:
+        """As in ManyRows."""
+        return self.view.label_column(key).ids.item(self.row)
+
+    def named(self, fields: FieldSelector) -> Flags:
+        """As in ManyRows."""
+        return fields.matches({NAME_FIELD: self.name})
+
+    def port_conflict(self, wanted: Iterable[Port]) -> Flags:
+        """As in ManyRows."""
+        return any(conflict(port, other) for port in self.ports() for other in wanted)
+
+    def ports(self) -> set[Port]:
+        """The host ports in use on the row."""
+        return self.view.ports[self.row]
+
+    def image(self, name: str, answer: Callable[[ImageState], int]) -> Ints:
+        """As in ManyRows."""
+        state = self.view.images.get(name, {}).get(self.row)
+        return answer(state) if state is not None else 0
+
+    # Arithmetic
+    def full(self, value: int | bool) -> Any:  # noqa: FBT001 - a constant column
+        """As in ManyRows."""
+        return value
+
+    def where(self, condition: Flags, yes: Ints, no: Ints) -> Ints:
+        """As in ManyRows."""
+        return yes if condition else no
+
+    def divide(self, number: Ints, by: Ints) -> Ints:
+        """As in ManyRows."""
+        if by == 0:
+            return 0
+        quotient = abs(number) // abs(by)
+        return -quotient if (number < 0) != (by < 0) else quotient
+
+    def ratio(self, number: Ints, by: Ints) -> Any:
+        """As in ManyRows."""
+        return float(number) / float(by) if by else 1.0
+
+    def truncate(self, number: Any) -> Ints:
+        """As in ManyRows."""
+        return int(number)
+
+    def wrap(self, number: Ints) -> Ints:
+        """As in ManyRows: plain ints must be told to."""
+        return wrap(number)
+
+    def highest(self, number: Ints) -> int:
+        """As in ManyRows."""
+        return max(0, number)
+
+    # Verdicts
+    def codes(self, predicate: str, bits: Ints, reasons: tuple[Reason, ...]) -> Ints:
+        """As in ManyRows."""
+        return _code(self.view.verdicts, predicate, int(bits), reasons)
+
+    def each(self) -> Iterator[tuple[int, OneRow]]:
+        """As in ManyRows."""
+        yield self.position, self
+
+    def map(self, answer: Callable[[OneRow], int]) -> Ints:
+        """As in ManyRows."""
+        return answer(self)
+
+    def sparse(self, rows: Container[int], answer: Callable[[OneRow], int], other: int = 0) -> Ints:  # noqa: ARG002
+        """As in ManyRows; a single row is always asked, since a trial may have changed it."""
+        return answer(self)
+
+    def by_signature(self, flags: list[Flags], answer: Callable[[tuple[bool, ...]], int]) -> Ints:
+        """As in ManyRows."""
+        return answer(tuple(map(bool, flags)))
+
+    def fail_where(self, flags: Flags, text: str) -> None:
+        """As in ManyRows."""
+        if flags:
+            self.errors[self.position] = text
+
+    def fail(self, text: str) -> Ints:
+        """As in ManyRows."""
+        self.errors[self.position] = text
+        return FITS
+
+
+Rows = Any  #: ManyRows or OneRow; rules hold for both.

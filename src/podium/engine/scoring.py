@@ -1,0 +1,49 @@
+"""Scores of the feasible rows: a matrix priority x row, and its weighted sum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.contracts import AttemptError
+from podium.engine.decision import ScoreColumn
+from podium.engine.rows import ManyRows
+
+if TYPE_CHECKING:
+    from podium.engine.pod_class import Incoming
+    from podium.engine.profile import Profile, Weighted
+    from podium.engine.view import View
+
+
+def score(
+    pod: Incoming, view: View, profile: Profile, rows: np.ndarray
+) -> tuple[tuple[ScoreColumn, ...], np.ndarray]:
+    """Every priority over all feasible rows, and the totals."""
+    totals = np.zeros(len(rows), np.int64)
+    if not profile.priorities and not profile.extenders:
+        return (), totals + 1
+    columns, errors = [], []
+    for weighted in profile.priorities:
+        try:
+            column = _column(pod, view, weighted, rows)
+        except AttemptError as error:
+            errors += error.args
+            continue
+        columns.append(column)
+        totals += column.score * weighted.weight
+    if errors:
+        raise AttemptError(*errors)
+    return tuple(columns), totals
+
+
+def _column(pod: Incoming, view: View, weighted: Weighted, rows: np.ndarray) -> ScoreColumn:
+    priority, weight = weighted.priority, weighted.weight
+    uniform = priority.uniform(pod, view)
+    if uniform is not None:
+        same = np.full(len(rows), uniform, np.int64)
+        return ScoreColumn(priority.name, weight, same, same, uniform=True)
+    at = ManyRows(view, rows)
+    raw = np.broadcast_to(np.asarray(priority.score(pod, at), np.int64), rows.shape)
+    final = priority.reduce(pod, at, raw) if priority.reduces else raw
+    return ScoreColumn(priority.name, weight, raw, np.broadcast_to(final, rows.shape))

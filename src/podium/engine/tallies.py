@@ -1,0 +1,162 @@
+"""Counts of pods per row and per topology domain, kept up to date as pods come and go.
+
+Every rule that asks "how many pods like this are there" (spreading, affinity) reads a `Tally`
+instead of walking pods. Pods are told apart by their `LabelSet` (namespace, labels, terminating
+or not) and by the affinity terms they carry; a tally subscribes to the label sets it matches once
+per label set, never once per pod.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from podium.objects.selectors import Selector
+
+Ints = Any  #: An int64 array (many rows) or a plain int (one row).
+Flags = Any  #: A bool array (many rows) or a plain bool (one row).
+ABSENT = 0
+
+
+class LabelColumn:
+    """Which value each row has for one label key; id 0 means that the row lacks the key."""
+
+    __slots__ = ("ids", "index", "values")
+
+    def __init__(self, capacity: int) -> None:
+        self.ids = np.zeros(capacity, np.int32)
+        self.values: list[str | None] = [None]
+        self.index: dict[str | None, int] = {None: ABSENT}
+
+    def intern(self, value: str | None) -> int:
+        """The id of a value, made on first use."""
+        found = self.index.get(value)
+        if found is None:
+            found = self.index[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+class Tally:
+    """A number per row, and its sum per value of any label key that was asked for."""
+
+    __slots__ = ("_columns", "_domains", "_totals", "carriers", "rows")
+
+    def __init__(self, capacity: int, columns: Callable[[str], LabelColumn]) -> None:
+        self.rows = np.zeros(capacity, np.int64)
+        self.carriers = 0
+        self._columns = columns
+        self._domains: dict[str, np.ndarray] = {}
+        self._totals: dict[str, int] = {}
+
+    def add(self, row: int, number: int) -> None:
+        """Count `number` more (or fewer) on a row."""
+        self.rows[row] += number
+        self.carriers += number
+        for key, sums in self._domains.items():
+            domain = self._columns(key).ids.item(row)
+            if domain:
+                sums[domain] += number
+                self._totals[key] += number
+
+    def move(self, row: int, key: str, before: int, after: int) -> None:
+        """A row's value of a label key changed: its pods now count for another domain."""
+        sums = self._domains.get(key)
+        number = self.rows.item(row)
+        if sums is None or not number:
+            return
+        sums = self.by_domain(key)
+        sums[before] -= number if before else 0
+        sums[after] += number if after else 0
+        self._totals[key] += (number if after else 0) - (number if before else 0)
+
+    def by_domain(self, key: str) -> np.ndarray:
+        """The sum per value id of a label key; index 0 (key absent) is always 0."""
+        column = self._columns(key)
+        sums = self._domains.get(key)
+        size = len(column.values)
+        if sums is None:
+            sums = np.bincount(column.ids, weights=self.rows, minlength=size).astype(np.int64)
+            sums[ABSENT] = 0
+            self._totals[key] = int(sums.sum())
+        if len(sums) < size:
+            sums = np.concatenate([sums, np.zeros(max(size, 2 * len(sums)) - len(sums), np.int64)])
+        self._domains[key] = sums
+        return sums
+
+    def total(self, key: str) -> int:
+        """The sum over all rows that have the label key."""
+        self.by_domain(key)
+        return self._totals[key]
+
+    def grow(self, capacity: int) -> None:
+        """Make room for more rows."""
+        self.rows = np.concatenate([self.rows, np.zeros(capacity - len(self.rows), np.int64)])
+
+
+class PodTerm:
+    """Pods in some namespaces with some labels, near something: a compiled affinity term."""
+
+    __slots__ = ("error", "key", "namespaces", "selector", "topology_key")
+
+    def __init__(
+        self, namespaces: frozenset[str], selector: Selector, topology_key: str, error: str = ""
+    ) -> None:
+        self.namespaces = namespaces
+        self.selector = selector
+        self.topology_key = topology_key
+        self.error = error
+        self.key = (namespaces, selector, topology_key, error)
+
+    def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with this namespace and these labels is meant."""
+        return namespace in self.namespaces and self.selector.matches(labels)
+
+
+class CarriedTerm:
+    """An affinity term that pods on nodes carry, with the tally of its carriers."""
+
+    __slots__ = ("kind", "tally", "term", "weight")
+
+    def __init__(self, kind: str, weight: int, term: PodTerm, tally: Tally) -> None:
+        self.kind = kind
+        self.weight = weight
+        self.term = term
+        self.tally = tally
+
+
+class LabelSet:
+    """Pods that selectors cannot tell apart, with the rows they are on."""
+
+    __slots__ = ("_seen", "labels", "matched", "namespace", "rows", "tallies", "terminating")
+
+    def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.terminating = terminating
+        self.rows: dict[int, int] = {}
+        self.tallies: list[Tally] = []
+        self.matched: list[CarriedTerm] = []
+        self._seen = 0
+
+    def add(self, row: int, number: int) -> None:
+        """A pod with these labels came to a row or left it."""
+        left = self.rows.get(row, 0) + number
+        if left:
+            self.rows[row] = left
+        else:
+            del self.rows[row]
+        for tally in self.tallies:
+            tally.add(row, number)
+
+    def terms_meaning(self, carried: list[CarriedTerm]) -> list[CarriedTerm]:
+        """Those carried terms that mean pods with these labels; each term is tested once."""
+        for term in carried[self._seen :]:
+            if not term.term.error and term.term.covers(self.namespace, self.labels):
+                self.matched.append(term)
+        self._seen = len(carried)
+        return self.matched

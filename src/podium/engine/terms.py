@@ -1,0 +1,58 @@
+"""Pod affinity terms, compiled.
+
+A term without namespaces means the namespace of the pod that declares it. A selector that cannot
+be compiled is kept as an error: which rule fails because of it, and how, differs from rule to rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.tallies import PodTerm
+from podium.objects.selectors import NOTHING, SelectorError, from_label_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from podium.engine.pod_class import PodClass
+    from podium.objects.pod import PodAffinity, PodAffinityTerm
+
+REQUIRED_AFFINITY = "required affinity"
+REQUIRED_ANTI_AFFINITY = "required anti-affinity"
+PREFERRED_AFFINITY = "preferred affinity"
+PREFERRED_ANTI_AFFINITY = "preferred anti-affinity"
+
+
+def compiled(term: PodAffinityTerm, namespace: str) -> PodTerm:
+    """A term as declared by a pod of this namespace."""
+    namespaces = frozenset(term.namespaces or (namespace,))
+    try:
+        return PodTerm(namespaces, from_label_selector(term.label_selector), term.topology_key)
+    except SelectorError as error:
+        return PodTerm(namespaces, NOTHING, term.topology_key, str(error))
+
+
+def required(affinity: PodAffinity | None, namespace: str) -> tuple[PodTerm, ...]:
+    """The required terms."""
+    return tuple(compiled(term, namespace) for term in (affinity and affinity.required) or ())
+
+
+def preferred(affinity: PodAffinity | None, namespace: str) -> tuple[tuple[int, PodTerm], ...]:
+    """The preferred terms with their weights."""
+    return tuple(
+        (weighted.weight, compiled(weighted.pod_affinity_term, namespace))
+        for weighted in (affinity and affinity.preferred) or ()
+    )
+
+
+def carried_terms(cls: PodClass) -> Iterable[tuple[str, int, PodTerm]]:
+    """Every term that a pod of this class brings to its node: kind, weight, term."""
+    affinity, anti_affinity = cls.affinity()
+    for term in required(affinity, cls.namespace):
+        yield REQUIRED_AFFINITY, 1, term
+    for term in required(anti_affinity, cls.namespace):
+        yield REQUIRED_ANTI_AFFINITY, 1, term
+    for weight, term in preferred(affinity, cls.namespace):
+        yield PREFERRED_AFFINITY, weight, term
+    for weight, term in preferred(anti_affinity, cls.namespace):
+        yield PREFERRED_ANTI_AFFINITY, weight, term

@@ -1,0 +1,66 @@
+"""Which of several equally good nodes is taken.
+
+The state is the caller's: it carries over from pod to pod, and only moves when a choice was made.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Protocol
+
+
+class Ties(Protocol):
+    """Chooses among equals."""
+
+    cursor: int
+
+    def choose(self, count: int) -> int:
+        """An index below `count`."""
+
+
+class RoundRobin:
+    """Each in turn, by a counter that never starts again."""
+
+    def __init__(self, cursor: int = 0) -> None:
+        self.cursor = cursor
+
+    def choose(self, count: int) -> int:
+        """The next in turn."""
+        index = self.cursor % count
+        self.cursor = (self.cursor + 1) % (1 << 64)
+        return index
+
+
+class First:
+    """The first in node order."""
+
+    cursor = 0
+
+    def choose(self, count: int) -> int:  # noqa: ARG002 - the same for any number
+        """The first."""
+        return 0
+
+
+class Seeded:
+    """Any, the same ones for the same seed."""
+
+    cursor = 0
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - a simulation, not a secret
+
+    def choose(self, count: int) -> int:
+        """Any of them."""
+        return self._random.randrange(count)
+
+
+def ties(rule: str) -> RoundRobin | First | Seeded:
+    """From its name: `round-robin`, `first` or `random:SEED`."""
+    if rule == "round-robin":
+        return RoundRobin()
+    if rule == "first":
+        return First()
+    kind, _, seed = rule.partition(":")
+    if kind == "random" and seed.lstrip("-").isdigit():
+        return Seeded(int(seed))
+    raise ValueError(f"unknown tie rule {rule!r}; known: round-robin, first, random:SEED")

@@ -1,0 +1,78 @@
+"""Why a node was turned down, as small integers.
+
+A predicate answers with one code per row. Code 0 means "fits"; any other code names a `Verdict`:
+the predicate, its reasons in order, and whether evicting pods could change the answer. The same
+verdict always has the same code, so a million rejections cost a million small integers and the
+histogram of reasons is one `bincount`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FITS = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One sentence users will read; `curable` when evicting pods could make it go away."""
+
+    text: str
+    curable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A rejection: who said no, why, and whether evicting pods could help."""
+
+    predicate: str
+    reasons: tuple[str, ...]
+    curable: bool
+
+
+class Verdicts:
+    """The vocabulary of verdicts of one view."""
+
+    __slots__ = ("_codes", "_merged", "_values")
+
+    def __init__(self) -> None:
+        self._values = [Verdict("", (), curable=True)]
+        self._codes: dict[Verdict, int] = {}
+        self._merged: dict[tuple[int, int], int] = {}
+
+    def __getitem__(self, code: int) -> Verdict:
+        return self._values[code]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self._values)
+
+    def code(self, verdict: Verdict) -> int:
+        """The code of a verdict, made on first use."""
+        found = self._codes.get(verdict)
+        if found is None:
+            found = self._codes[verdict] = len(self._values)
+            self._values.append(verdict)
+        return found
+
+    def of(self, predicate: str, reasons: tuple[Reason, ...]) -> int:
+        """The code for these reasons; curable only if every single reason is."""
+        texts = tuple(reason.text for reason in reasons)
+        return self.code(Verdict(predicate, texts, all(reason.curable for reason in reasons)))
+
+    def merge(self, first: int, second: int) -> int:
+        """One code for a node that two predicates rejected (alwaysCheckAllPredicates)."""
+        if not first or not second:
+            return first or second
+        found = self._merged.get((first, second))
+        if found is None:
+            one, two = self._values[first], self._values[second]
+            both = Verdict(one.predicate, one.reasons + two.reasons, one.curable and two.curable)
+            found = self._merged[first, second] = self.code(both)
+        return found

@@ -1,0 +1,247 @@
+"""The cluster as the engine reads it: columns, one row per node.
+
+`View` is only read here; `cluster.Columns` is the one that changes it. Words are interned when
+they first appear, so rules compare small integers. A row without a node object (`known` is False)
+holds pods that claim to run on a node nobody knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from podium.engine.accounting import NATIVE, Accounting
+from podium.engine.catalog import Catalog
+from podium.engine.pod_class import Incoming, PodClass, Port, Resident, class_key, host_ports
+from podium.engine.pod_class import volume_matters
+from podium.engine.tallies import CarriedTerm, LabelColumn, LabelSet, PodTerm, Tally
+from podium.engine.terms import carried_terms
+from podium.engine.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from podium.objects.node import Node
+    from podium.objects.pod import Pod
+
+
+class FactColumn:
+    """An interned fact per row, such as its list of taints."""
+
+    __slots__ = ("ids", "index", "values")
+
+    def __init__(self, capacity: int, absent: Any) -> None:
+        self.ids = np.zeros(capacity, np.int32)
+        self.values: list[Any] = [absent]
+        self.index: dict[Any, int] = {absent: 0}
+
+    def put(self, row: int, value: Any) -> None:
+        """Set the fact of a row."""
+        found = self.index.get(value)
+        if found is None:
+            found = self.index[value] = len(self.values)
+            self.values.append(value)
+        self.ids[row] = found
+
+
+class ImageState(NamedTuple):
+    """What a node remembers of an image: its size and how many nodes had it at that time."""
+
+    size: int
+    nodes: int
+
+
+class Facts:
+    """The interned facts of nodes, one column each."""
+
+    def __init__(self, capacity: int) -> None:
+        self.taints = FactColumn(capacity, ())
+        self.conditions = FactColumn(capacity, ())
+        self.pressures = FactColumn(capacity, frozenset())
+        self.unschedulable = FactColumn(capacity, False)  # noqa: FBT003 - the absent value
+        self.zone = FactColumn(capacity, "")
+        self.avoid = FactColumn(capacity, "")
+        self.attach_limits = FactColumn(capacity, ())
+        self.features = FactColumn(capacity, frozenset())
+
+    def columns(self) -> list[FactColumn]:
+        """All of them, to grow together."""
+        return list(vars(self).values())
+
+
+class View:
+    """Columns of the cluster, and the vocabularies behind them."""
+
+    def __init__(self, accounting: Accounting, capacity: int = 64) -> None:
+        self.accounting = accounting
+        self.capacity = capacity
+        self.catalog = Catalog()
+        self.verdicts = Verdicts()
+        self.names: list[str] = []
+        self.row_of: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self.known = np.zeros(capacity, np.bool_)
+        #: Rows that hold pods but have no node object.
+        self.ghosts: set[int] = set()
+        #: The rows of all nodes, in node order.
+        self.order = np.zeros(0, np.int64)
+
+        self.resources: dict[str, int] = {name: i for i, name in enumerate(NATIVE)}
+        self.allocatable = [np.zeros(capacity, np.int64) for _ in NATIVE]
+        self.requested = [np.zeros(capacity, np.int64) for _ in NATIVE]
+        self.assumed = [np.zeros(capacity, np.int64) for _ in range(2)]
+        self.pod_count = np.zeros(capacity, np.int64)
+        self.allowed_pods = np.zeros(capacity, np.int64)
+        self.facts = Facts(capacity)
+        self.label_columns: dict[str, LabelColumn] = {}
+
+        self.residents: list[list[Resident]] = []
+        self.pod_total = 0
+        self.ports: list[set[Port]] = []
+        self.port_rows: dict[Port, set[int]] = {}
+        #: Rows with pods that have volumes -> how many such pods.
+        self.volume_rows: dict[int, int] = {}
+        #: Image name -> row -> what that node remembers of it.
+        self.images: dict[str, dict[int, ImageState]] = {}
+        #: Image name -> its size as first reported, and the rows that have it.
+        self.image_registry: dict[str, tuple[int, set[int]]] = {}
+        #: Pods promised to a row, in order of nomination.
+        self.nominated: dict[int, list[Resident]] = {}
+
+        self.classes: dict[bytes, PodClass] = {}
+        self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
+        self.tallies: dict[object, tuple[Tally, Callable[[LabelSet], bool]]] = {}
+        self.carried: list[CarriedTerm] = []
+        #: Those of them whose selector cannot be compiled.
+        self.invalid_carried: list[CarriedTerm] = []
+        self._carried_index: dict[object, CarriedTerm] = {}
+
+        #: Raised whenever rows come or go: nothing computed before holds then.
+        self.epoch = 0
+        #: Rows that changed, oldest first: `row` when its pods did, `~row` when the node did.
+        self.journal: list[int] = []
+        #: How many journal entries were dropped from the front.
+        self.journal_start = 0
+
+    # Vocabularies ---------------------------------------------------------------------------
+
+    def resource(self, name: str) -> int:
+        """The column of a resource, made on first use."""
+        found = self.resources.get(name)
+        if found is None:
+            found = self.resources[name] = len(self.resources)
+            self.allocatable.append(np.zeros(self.capacity, np.int64))
+            self.requested.append(np.zeros(self.capacity, np.int64))
+        return found
+
+    def label_column(self, key: str) -> LabelColumn:
+        """The column of a label key, made on first use."""
+        column = self.label_columns.get(key)
+        if column is None:
+            column = self.label_columns[key] = LabelColumn(self.capacity)
+            for row, node in enumerate(self.nodes):
+                if node is not None and node.metadata.labels:
+                    column.ids[row] = column.intern(node.metadata.labels.get(key))
+        return column
+
+    def pod_class(self, pod: Pod, host: str = "") -> PodClass:
+        """The class of a pod, made on first use."""
+        key = class_key(pod, host)
+        found = self.classes.get(key)
+        if found is None:
+            found = self.classes[key] = self._compile(pod, host)
+        return found
+
+    def incoming(self, pod: Pod) -> Incoming:
+        """A pod to decide about."""
+        return Incoming(pod, self.pod_class(pod, pod.spec.node_name))
+
+    def resident(self, pod: Pod, row: int) -> Resident:
+        """The record of a pod on a row."""
+        cls = self.pod_class(pod)
+        resident = Resident(pod, cls, cls.labels, row)
+        if pod.terminating:
+            self.mark(resident)
+        return resident
+
+    def mark(self, resident: Resident) -> None:
+        """Count a pod as one that is being deleted."""
+        cls = resident.cls
+        if cls.terminating_labels is None:
+            labels = cls.labels
+            cls.terminating_labels = self.label_set(
+                labels.namespace, dict(labels.labels), terminating=True
+            )
+        resident.labels = cls.terminating_labels
+        resident.terminating = True
+
+    def label_set(self, namespace: str, labels: dict[str, str], *, terminating: bool) -> LabelSet:
+        """The set of pods with these labels, made on first use."""
+        key = (namespace, terminating, *sorted(labels.items()))
+        found = self.label_sets.get(key)
+        if found is None:
+            found = self.label_sets[key] = LabelSet(namespace, labels, terminating=terminating)
+            for tally, matches in self.tallies.values():
+                if matches(found):
+                    found.tallies.append(tally)
+        return found
+
+    def _compile(self, pod: Pod, host: str) -> PodClass:
+        cls = PodClass()
+        cls.host = host
+        cls.id = len(self.classes)
+        cls.namespace = pod.namespace
+        cls.priority = pod.priority
+        cls.owner = pod.metadata.controller()
+        cls.sample = pod
+        cls.spec = pod.spec
+        taken = self.accounting.taken(pod)
+        scalars = [(self.resource(name), number) for name, number in taken.scalars.items()]
+        cls.taken = tuple(pair for pair in [*enumerate(taken.native), *scalars] if pair[1])
+        cls.assumed = self.accounting.assumed(pod)
+        wanted = self.accounting.wanted(pod)
+        cls.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
+        cls.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
+        cls.ports = host_ports(pod)
+        cls.volumes = tuple(v for v in pod.spec.volumes or () if volume_matters(v))
+        cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
+        cls.terminating_labels = None
+        cls.memo = {}
+        cls.carried = tuple(self._carry(*carried) for carried in carried_terms(cls))
+        return cls
+
+    def _carry(self, kind: str, weight: int, term: PodTerm) -> CarriedTerm:
+        key = (kind, weight, term.key)
+        found = self._carried_index.get(key)
+        if found is None:
+            tally = Tally(self.capacity, self.label_column)
+            found = self._carried_index[key] = CarriedTerm(kind, weight, term, tally)
+            self.carried.append(found)
+            if term.error:
+                self.invalid_carried.append(found)
+        return found
+
+    def tally(self, key: object, matches: Callable[[LabelSet], bool]) -> Tally:
+        """The count of pods whose label set `matches`; equal keys share one tally."""
+        found = self.tallies.get(key)
+        if found is not None:
+            return found[0]
+        tally = Tally(self.capacity, self.label_column)
+        for labels in self.label_sets.values():
+            if not matches(labels):
+                continue
+            labels.tallies.append(tally)
+            if labels.rows:
+                rows = np.fromiter(labels.rows.keys(), np.int64, len(labels.rows))
+                counts = np.fromiter(labels.rows.values(), np.int64, len(labels.rows))
+                tally.rows[rows] += counts
+                tally.carriers += int(counts.sum())
+        self.tallies[key] = (tally, matches)
+        return tally
+
+    # Reading ----------------------------------------------------------------------------------
+
+    def rows_named(self, names: Sequence[str]) -> np.ndarray:
+        """The rows of these nodes, in this order."""
+        return np.fromiter((self.row_of[name] for name in names), np.int64, len(names))

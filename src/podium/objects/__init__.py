@@ -1,0 +1,1 @@
+"""Kubernetes objects as values: decoding, checking, quantities, selectors, taints. No I/O."""

@@ -1,0 +1,48 @@
+"""JSON text to the values in it, still unread.
+
+Usually there is one; output that was appended to a file, or one object per line, makes several.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from podium.errors import InputError
+
+_BEGINS = re.compile(rb'\s*(?:\{\s*["}]|\[\s*[\[{\]])')
+_PROBLEM = re.compile(r"(?:JSON is malformed: )?(?P<what>.*?) \(byte (?P<byte>\d+)\)")
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+
+
+def looks_like_json(data: bytes) -> bool:
+    """Whether *data* begins as JSON objects do, and YAML hardly ever."""
+    return _BEGINS.match(data) is not None
+
+
+def values(data: bytes) -> list[memoryview]:
+    """The JSON values in *data*, one after the other; their syntax has been checked."""
+    found = []
+    rest = memoryview(data)
+    while True:
+        try:
+            _RAW.decode(rest)
+        except msgspec.DecodeError as error:
+            match = _PROBLEM.fullmatch(str(error))
+            if not match or match["what"] != "trailing characters":
+                raise _malformed(match, data, len(data) - len(rest)) from None
+            end = int(match["byte"])
+            found.append(rest[:end])
+            rest = rest[end:]
+        else:
+            return [*found, rest]
+
+
+def _malformed(match: re.Match[str] | None, data: bytes, offset: int) -> InputError:
+    if not match:
+        return InputError("is not readable JSON: it ends too early", hint="is the file complete?")
+    before = data[: offset + int(match["byte"])]
+    line = before.count(b"\n") + 1
+    column = len(before) - before.rfind(b"\n")
+    return InputError(f"is not readable JSON at line {line}, column {column}: {match['what']}")

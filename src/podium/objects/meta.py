@@ -1,0 +1,101 @@
+"""What every Kubernetes object carries, and the base of all object values.
+
+Only the fields that scheduling reads are declared; decoding skips the rest. Absent and null are
+the same (`None`), an empty list or map stays empty: several rules tell the two apart.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+
+class Value(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=False):
+    """An immutable piece of a Kubernetes object, decoded from its camelCase JSON form."""
+
+
+class OwnerReference(Value, frozen=True):
+    """Who made this object; the one with `controller` set manages it."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(Value, frozen=True):
+    """Name, labels and times of an object."""
+
+    name: str = ""
+    namespace: str | None = None
+    generate_name: str | None = None
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+    def controller(self) -> OwnerReference | None:
+        """The first owner that manages this object."""
+        return next((owner for owner in self.owner_references or () if owner.controller), None)
+
+
+class LabelSelectorRequirement(Value, frozen=True):
+    """One expression of a selector; which operators are legal depends on the kind of selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class LabelSelector(Value, frozen=True):
+    """matchLabels and matchExpressions, ANDed. Absent matches nothing, empty matches everything."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[LabelSelectorRequirement] | None = None
+
+
+#: Whole numbers as wide as the API has them; others are refused when they are read.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+#: A quantity as people write it: "100m", "1Gi", 2, 0.5.
+RawQuantity = str | int | float
+ResourceList = dict[str, RawQuantity]
+
+
+class Object(Value, frozen=True):
+    """A top-level Kubernetes object."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def name(self) -> str:
+        """The name, unique in its namespace."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """The namespace; an absent one means `default`."""
+        return self.metadata.namespace or "default"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels, empty when there are none."""
+        return self.metadata.labels or {}
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+#: A value as a reader of JSON or YAML gives it.
+Plain = Any
+JsonObject = dict[str, Any]

@@ -1,0 +1,35 @@
+"""Which tolerations put up with which taints.
+
+Upstream: api/core/v1/toleration.go, Kubernetes v1.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.objects.node import Taint
+from podium.objects.pod import Toleration
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether one toleration covers one taint; an empty key or effect covers any.
+
+    An empty key does not need `Exists`: the wholly empty toleration covers every taint whose
+    value is empty.
+    """
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case _:
+            return False
+
+
+def tolerated(tolerations: Iterable[Toleration] | None, taint: Taint) -> bool:
+    """Whether any of the *tolerations* covers the taint."""
+    return any(tolerates(toleration, taint) for toleration in tolerations or ())
