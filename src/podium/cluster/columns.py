@@ -131,7 +131,7 @@ class Columns(View):
             if was != now:
                 for tally in tallies:
                     tally.move(row, key, was, now)
-                column.ids[row] = now
+                column.put(row, new.get(key))
 
     def _put_allocatable(self, row: int, node: Node) -> None:
         amounts = Amounts()
@@ -255,6 +255,7 @@ class Columns(View):
         self._note(row)
 
     def _note(self, entry: int) -> None:
+        self.node_changes += entry < 0
         self.journal.append(entry)
         if len(self.journal) > JOURNAL_LIMIT:
             half = JOURNAL_LIMIT // 2

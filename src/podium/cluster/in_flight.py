@@ -8,6 +8,7 @@ Upstream: backend/queue/active_queue.go, Kubernetes v1.36.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from podium.cluster.queued_pod import Attempt, QueuedPod
@@ -21,7 +22,8 @@ class InFlight:
     def __init__(self, *, keep_requests: bool) -> None:
         """Nothing in flight. Without *keep_requests*, nothing is remembered but the attempts."""
         self._keep_requests = keep_requests
-        self._attempts: dict[str, Attempt] = {}
+        # Ordered: the oldest of a plain dictionary takes long to find after many deletions.
+        self._attempts: OrderedDict[str, Attempt] = OrderedDict()
         self._requests: list[MoveRequest] = []
         #: How many requests were forgotten before the first of the list.
         self._forgotten = 0
@@ -63,8 +65,8 @@ class InFlight:
         if self._attempts.get(attempt.pod.uid) is not attempt:
             return  # it landed before
         del self._attempts[attempt.pod.uid]
-        oldest = next(iter(self._attempts.values()), None)
-        stale = oldest.start - self._forgotten if oldest else len(self._requests)
-        if stale:
+        if self._requests:
+            oldest = next(iter(self._attempts.values()), None)
+            stale = oldest.start - self._forgotten if oldest else len(self._requests)
             del self._requests[:stale]
             self._forgotten += stale

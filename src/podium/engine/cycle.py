@@ -69,7 +69,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
         ranking = None
         if attempt.rankings is not None and not attempt.recording:
             ranking = attempt.rankings.of(pod)
-            if ranking is not None and _pick_indexed(view, attempt, ranking, decision):
+            if ranking is not None and _pick_ranked(view, attempt, ranking, decision):
                 return decision
         fit = _feasible(view, attempt, ranking)
         feasible = _sample(view, attempt, fit, decision)
@@ -92,29 +92,43 @@ def _check(view: View, attempt: Attempt) -> None:
         raise AttemptError(NO_NODES)
 
 
-def _pick_indexed(view: View, attempt: Attempt, ranking: Ranking, decision: Decision) -> bool:
-    """Take one of the best rows straight from the index, where that is all there is to do."""
-    profile = attempt.profile
+def _pick_ranked(view: View, attempt: Attempt, ranking: Ranking, decision: Decision) -> bool:
+    """Take one of the best rows from what is known of the class, where that is all there is."""
+    pod, profile, order = attempt.pod, attempt.profile, attempt.order
     nodes = len(view.order)
-    if view.nominated or profile.extenders:
+    if view.nominated or profile.extenders or len(order) != nodes:
         return False
     if wanted_nodes(nodes, profile.percentage_of_nodes_to_score) < nodes:
         return False
-    index = ranking.indexed(attempt.pod, attempt.order)
-    best = index.best() if index is not None else None
-    if index is None or not best:
-        return False
-    decision.consumed = nodes
-    decision.feasible_count = len(index)
-    if decision.feasible_count == 1:
-        chosen = best[0]
+    index = ranking.indexed(pod, order)
+    if index is not None:
+        best, count = index.best(), len(index)
+        row = index.order
     else:
-        decision.cursor, decision.tied = attempt.ties.cursor, len(best)
-        chosen = best[attempt.ties.choose(len(best))]
-    decision.node = view.names[int(index.order[chosen])]
-    if attempt.pod.cls.claims:
-        decision.volumes = volume_plan(attempt.pod, OneRow(view, int(index.order[chosen])))
+        feasible = ranking.feasible(pod, order)
+        if feasible is None or len(feasible) < 2:
+            return False
+        totals = ranking.totals(pod, feasible)
+        best, count = np.flatnonzero(totals == totals.max()), len(feasible)
+        row = feasible
+    if not count:
+        return False
+    decision.consumed, decision.feasible_count = nodes, count
+    chosen = int(row[best[0]]) if count == 1 else _choose(attempt, decision, row, best)
+    _place(view, attempt, decision, chosen)
     return True
+
+
+def _choose(attempt: Attempt, decision: Decision, rows: np.ndarray, best: Any) -> int:
+    """One of the best."""
+    decision.cursor, decision.tied = attempt.ties.cursor, len(best)
+    return int(rows[best[attempt.ties.choose(len(best))]])
+
+
+def _place(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
+    decision.node = view.names[row]
+    if attempt.pod.cls.claims:
+        decision.volumes = volume_plan(attempt.pod, OneRow(view, row))
 
 
 def _feasible(view: View, attempt: Attempt, ranking: Ranking | None) -> Fit:
@@ -184,15 +198,11 @@ def _pick(
             columns, totals = score(attempt.pod, view, attempt.profile, feasible)
         totals = yield from ask_priorities(view, attempt, feasible, totals)
         best = np.flatnonzero(totals == totals.max())
-        decision.cursor = attempt.ties.cursor
-        chosen = int(feasible[best[attempt.ties.choose(len(best))]])
-        decision.tied = len(best)
+        chosen = _choose(attempt, decision, feasible, best)
         if attempt.recording:
             decision.scores, decision.totals = columns, totals
             decision.best = [decision.feasible[i] for i in best.tolist()]
-    decision.node = view.names[chosen]
-    if attempt.pod.cls.claims:
-        decision.volumes = volume_plan(attempt.pod, OneRow(view, chosen))
+    _place(view, attempt, decision, chosen)
 
 
 def _curable(view: View, decision: Decision) -> np.ndarray:

@@ -39,26 +39,30 @@ def judge(
     """Run the predicates in order over all rows, each over the rows still alive."""
     codes = np.zeros(len(rows), np.int32)
     errors: dict[int, str] = {}
-    alive = np.arange(len(rows))
+    alive: np.ndarray | None = None  # all of them
     for predicate in predicates:
-        if predicate.scope(pod.cls) is Scope.NONE:
+        if predicate.scope(pod.cls) is Scope.NONE or idle(predicate, pod, view):
             continue
-        at = ManyRows(view, rows[alive])
-        answers = np.broadcast_to(predicate.reject(pod, at), alive.shape)
-        failed = answers != FITS
-        codes[alive] = _merged(view, codes[alive], answers) if check_all else answers
+        at = ManyRows(view, rows if alive is None else rows[alive])
+        answers = predicate.reject(pod, at)
+        if not at.errors and not np.any(answers):
+            continue
+        places = np.arange(len(rows)) if alive is None else alive
+        answers = np.broadcast_to(answers, places.shape)
+        codes[places] = _merged(view, codes[places], answers) if check_all else answers
         for position, text in at.errors.items():
-            errors[int(alive[position])] = text
-            codes[alive[position]] = ERROR
-            failed = failed.copy() if not failed.flags.writeable else failed
-            failed[position] = True
-        if check_all:
-            alive = alive[codes[alive] != ERROR]
-        elif failed.any():
-            alive = alive[~failed]
+            errors[int(places[position])] = text
+            codes[places[position]] = ERROR
+        alive = places[codes[places] != ERROR] if check_all else places[codes[places] == FITS]
         if not len(alive):
             break
     return Fit(codes, errors)
+
+
+def idle(predicate: Predicate, pod: Incoming, view: View) -> bool:
+    """Whether a cluster-wide predicate can reject nothing at all just now."""
+    ask = getattr(predicate, "idle", None)
+    return bool(ask is not None and ask(pod, view))
 
 
 def _merged(view: View, before: np.ndarray, answers: np.ndarray) -> np.ndarray:

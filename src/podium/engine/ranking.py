@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.contracts import AttemptError, Scope
-from podium.engine.fit import ERROR, Fit
+from podium.engine.fit import ERROR, Fit, idle
 from podium.engine.rows import ManyRows, OneRow
 from podium.engine.verdicts import FITS
 
@@ -96,8 +96,8 @@ class Ranking:
         scopes = [predicate.scope(pod.cls) for predicate in profile.predicates]
         numbered = list(enumerate(profile.predicates))
         self.of_node = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.NODE]
-        self.of_pods = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.PODS]
-        self.afar = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.CLUSTER]
+        self._on_row = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.PODS]
+        self._anywhere = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.CLUSTER]
         local = [w for w in profile.priorities if w.priority.scope(pod.cls) is not Scope.CLUSTER]
         self.flat = [w for w in local if not w.priority.reduces]
         self.reducing = [w for w in profile.priorities if w not in self.flat]
@@ -125,6 +125,12 @@ class Ranking:
         self.seen = view.journal_start + len(view.journal)
         self.index = None
         rows = view.order
+        self._near = self._nearby(pod)
+        close = [p for p, near in zip(self._anywhere, self._near, strict=True) if near]
+        self.of_pods = sorted([*self._on_row, *close], key=lambda numbered: numbered[0])
+        self.afar = [p for p in self._anywhere if p not in close]
+        self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
+        self._memo: dict[int, np.ndarray] = {}
         self._plan(pod)
         self._ask_nodes(pod, rows)
         self._ask_pods(pod, rows)
@@ -137,11 +143,16 @@ class Ranking:
         self.scoring_nodes = [w for w in telling if w.priority.scope(self.cls) is Scope.NODE]
         self.scoring_pods = [w for w in telling if w.priority.scope(self.cls) is Scope.PODS]
 
+    def _nearby(self, pod: Incoming) -> list[bool]:
+        """Which cluster-wide predicates depend on the row's own pods alone, as things are now."""
+        asked = (getattr(predicate, "nearby", None) for _, predicate in self._anywhere)
+        return [ask is not None and ask(pod, self.view) for ask in asked]
+
     def refresh(self, pod: Incoming) -> None:
         """Ask again about the rows that changed since the last pod of this class."""
         view = self.view
         behind = self.seen - view.journal_start
-        if self.epoch != view.epoch or behind < 0:
+        if self.epoch != view.epoch or behind < 0 or self._near != self._nearby(pod):
             self.rebuild(pod)
             return
         news = view.journal[behind:]
@@ -155,6 +166,7 @@ class Ranking:
             if before != (self.uniform, self.scoring_nodes, self.scoring_pods):
                 self.rebuild(pod)
                 return
+            self._memo = {}
         rows = {entry if entry >= 0 else ~entry for entry in news}
         nodes = {~entry for entry in news if entry < 0}
         if len(rows) > ONE_BY_ONE:
@@ -168,6 +180,7 @@ class Ranking:
             self._ask_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
         self._ask_pods(pod, np.fromiter(rows, np.int64, len(rows)))
         self.index = None
+        self._feasible = (None, self._codes)
 
     def _ask_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
         self._node_codes[rows], self._node_at[rows] = self._first(pod, rows, self.of_node)
@@ -214,6 +227,8 @@ class Ranking:
         total = self._node_scores.item(row)
         for each in self.scoring_pods:
             total += each.priority.score(pod, at) * each.weight
+        if (code == FITS) != (self._codes.item(row) == FITS):
+            self._feasible = (None, self._codes)
         self._codes[row], self._at[row] = code, place
         self._scores[row] = total
         if self.index is not None:
@@ -249,6 +264,15 @@ class Ranking:
                 self.index = None
         return self.index
 
+    def feasible(self, pod: Incoming, order: np.ndarray) -> np.ndarray | None:
+        """The rows that fit, in order, if single rows decide that; kept while none changes."""
+        if any(not idle(predicate, pod, self.view) for _, predicate in self.afar):
+            return None
+        if self._feasible[0] is not order:
+            self._feasible = (order, order[self._codes[order] == FITS])
+            self._memo = {}
+        return self._feasible[1]
+
     def fit(self, pod: Incoming, order: np.ndarray) -> Fit:
         """Verdict codes in the given order, cluster-wide predicates asked afresh."""
         codes, places = self._codes[order], self._at[order]
@@ -269,13 +293,14 @@ class Ranking:
     def totals(self, pod: Incoming, rows: np.ndarray) -> np.ndarray:
         """The weighted sums of these feasible rows."""
         totals = self._scores[rows]
+        memo = self._memo if rows is self._feasible[1] else None
         errors: list[str] = []
         for each in self.reducing:
             uniform = self._uniform(each, pod, errors)
             if uniform is not None:
                 totals += uniform * each.weight
                 continue
-            at = ManyRows(self.view, rows)
+            at = ManyRows(self.view, rows, memo)
             try:
                 raw = np.broadcast_to(np.asarray(each.priority.score(pod, at)), rows.shape)
             except AttemptError as error:
@@ -293,12 +318,6 @@ class Ranking:
         except AttemptError as error:
             errors += error.args
             return 0
-
-
-def idle(predicate: Predicate, pod: Incoming, view: View) -> bool:
-    """Whether a cluster-wide predicate can reject nothing at all just now."""
-    ask = getattr(predicate, "idle", None)
-    return bool(ask is not None and ask(pod, view))
 
 
 class Rankings:

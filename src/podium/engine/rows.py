@@ -14,7 +14,7 @@ import numpy as np
 
 from podium.engine.accounting import wrap
 from podium.engine.pod_class import ANY_IP, Port
-from podium.engine.tallies import ABSENT, Flags, Ints, Tally
+from podium.engine.tallies import ABSENT, Flags, Ints, LabelColumn, Tally
 from podium.engine.verdicts import FITS, Reason
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from podium.objects.selectors import FieldSelector, Requirement
 
 NAME_FIELD = "metadata.name"
+#: Integers below this are exact as doubles.
+EXACT = 1 << 53
 
 
 def conflict(used: Port, wanted: Port) -> bool:
@@ -37,13 +39,16 @@ def conflict(used: Port, wanted: Port) -> bool:
 class ManyRows:
     """Rows of a view, read as arrays in the order of `index`."""
 
-    __slots__ = ("errors", "index", "view")
+    __slots__ = ("errors", "index", "memo", "view")
     #: Whether pods were added or taken away for this look only.
     on_trial = False
 
-    def __init__(self, view: View, index: np.ndarray) -> None:
+    def __init__(
+        self, view: View, index: np.ndarray, memo: dict[int, np.ndarray] | None = None
+    ) -> None:
         self.view = view
         self.index = index
+        self.memo = memo
         #: Errors found by a predicate: position among these rows -> text.
         self.errors: dict[int, str] = {}
 
@@ -77,7 +82,17 @@ class ManyRows:
 
     def domain(self, tally: Tally, key: str) -> Ints:
         """What the tally counts in the row's domain of a label key; 0 where the key is absent."""
-        return tally.by_domain(key)[self.view.label_column(key).ids[self.index]]
+        return tally.by_domain(key)[self.label_ids(key)]
+
+    def weighted_domain(self, weighted: list[tuple[int, Tally]], key: str) -> Ints:
+        """The weighted sum of several tallies in the row's domain of a label key."""
+        weight, tally = weighted[0]
+        table = tally.by_domain(key) * weight
+        for weight, tally in weighted[1:]:
+            other = tally.by_domain(key)
+            size = min(len(table), len(other))
+            table = table[:size] + other[:size] * weight
+        return table[self.label_ids(key)]
 
     def total(self, tally: Tally, key: str) -> int:
         """What the tally counts on all rows that have the key."""
@@ -105,7 +120,16 @@ class ManyRows:
 
     def label_ids(self, key: str) -> Ints:
         """The id of the row's value of a label key; 0 where it is absent."""
-        return self.view.label_column(key).ids[self.index]
+        return self.ids(self.view.label_column(key))
+
+    def ids(self, column: FactColumn | LabelColumn) -> np.ndarray:
+        """The ids of an interned column; remembered for as long as the rows stay the same."""
+        if self.memo is None:
+            return column.ids[self.index]
+        found = self.memo.get(id(column))
+        if found is None:
+            found = self.memo[id(column)] = column.ids[self.index]
+        return found
 
     def named(self, fields: FieldSelector) -> Flags:
         """Whether the row's fields (its name) meet a field selector."""
@@ -145,6 +169,15 @@ class ManyRows:
 
     def divide(self, number: Ints, by: Ints) -> Ints:
         """Integer division that truncates toward zero; 0 where the divisor is 0."""
+        if not len(self.index):
+            return number
+        least, most = number.min(), number.max()
+        if isinstance(by, int):
+            if by > 0 and least >= 0:
+                return number // by
+        elif -EXACT < least and most < EXACT and by.min() > 0:
+            # Doubles hold these exactly, and their quotient truncates to the right integer.
+            return (number / by).astype(np.int64)
         safe = np.where(np.equal(by, 0), 1, by)
         quotient = number // safe
         inexact = quotient * safe != number
@@ -153,7 +186,8 @@ class ManyRows:
 
     def ratio(self, number: Ints, by: Ints) -> Any:
         """Division in doubles; 1.0 where the divisor is 0."""
-        by = np.asarray(by)
+        if len(by) and by.min() > 0:
+            return number / by
         return np.where(by == 0, 1.0, number / np.where(by == 0, 1, by))
 
     def truncate(self, number: Any) -> Ints:
@@ -169,6 +203,10 @@ class ManyRows:
         return int(number.max(initial=0))
 
     # Verdicts
+    def some(self, bits: Ints) -> bool:
+        """Whether any bit is set on any row."""
+        return bool(np.any(bits))
+
     def codes(self, predicate: str, bits: Ints, reasons: tuple[Reason, ...]) -> Ints:
         """Turn bits (bit i set: reason i applies) into verdict codes."""
         present = np.unique(bits) if len(reasons) > 16 else np.flatnonzero(np.bincount(bits))
@@ -279,6 +317,10 @@ class OneRow:
         """As in ManyRows."""
         return tally.by_domain(key).item(self.view.label_column(key).ids.item(self.row))
 
+    def weighted_domain(self, weighted: list[tuple[int, Tally]], key: str) -> Ints:
+        """As in ManyRows."""
+        return sum(weight * self.domain(tally, key) for weight, tally in weighted)
+
     def total(self, tally: Tally, key: str) -> int:
         """As in ManyRows."""
         return tally.total(key)
@@ -354,6 +396,10 @@ class OneRow:
         return max(0, number)
 
     # Verdicts
+    def some(self, bits: Ints) -> bool:
+        """As in ManyRows."""
+        return bool(bits)
+
     def codes(self, predicate: str, bits: Ints, reasons: tuple[Reason, ...]) -> Ints:
         """As in ManyRows."""
         return _code(self.view.verdicts, predicate, int(bits), reasons)

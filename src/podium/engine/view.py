@@ -110,6 +110,7 @@ class View:
         self.nominated: dict[int, list[Resident]] = {}
 
         self.classes: dict[bytes, PodClass] = {}
+        self._last: tuple[Any, Any] = (None, None)
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self.tallies: dict[object, tuple[Tally, Callable[[LabelSet], bool]]] = {}
         self.carried: list[CarriedTerm] = []
@@ -119,6 +120,8 @@ class View:
 
         #: Raised whenever rows come or go: nothing computed before holds then.
         self.epoch = 0
+        #: How often a node changed.
+        self.node_changes = 0
         #: Rows that changed, oldest first: `row` when its pods did, `~row` when the node did.
         self.journal: list[int] = []
         #: How many journal entries were dropped from the front.
@@ -142,15 +145,18 @@ class View:
             column = self.label_columns[key] = LabelColumn(self.capacity)
             for row, node in enumerate(self.nodes):
                 if node is not None and node.metadata.labels:
-                    column.ids[row] = column.intern(node.metadata.labels.get(key))
+                    column.put(row, node.metadata.labels.get(key))
         return column
 
     def pod_class(self, pod: Pod, host: str = "") -> PodClass:
         """The class of a pod, made on first use."""
+        if pod is self._last[0] and host == self._last[1].host:
+            return self._last[1]  # decided and then placed: the same pod twice in a row
         key = class_key(pod, host)
         found = self.classes.get(key)
         if found is None:
             found = self.classes[key] = self._compile(pod, host)
+        self._last = (pod, found)
         return found
 
     def incoming(self, pod: Pod) -> Incoming:

@@ -9,8 +9,9 @@ of megabytes take seconds; everything unusual takes the slower way through plain
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -35,6 +36,7 @@ _EXPANDABLE = frozenset(
 #: Above this size, text that begins like JSON is not tried as YAML: that would take minutes.
 _SMALL = 1_000_000
 _LIST_DEPTH = 20
+_T = TypeVar("_T")
 _Json = memoryview | msgspec.Raw
 
 
@@ -127,29 +129,21 @@ class _Reader:
         if item is not None:
             self.add(kind, item, data)
         elif head.items is not None and head.kind.endswith("List"):
-            self.check_depth(depth)
-            self.found = True
-            for each in head.items:
-                self.raw(each, _item_head(head), depth + 1)
+            self.each(head.items, self.raw, _item_head(head), depth)
         else:
             self.plain(_untyped(data), outer, depth)
 
     def plain(self, value: Plain, outer: _Head, depth: int) -> None:
         """Read one value that is a dictionary already."""
-        self.check_depth(depth)
         if isinstance(value, list):
-            self.found = True
-            for each in value:
-                self.plain(each, outer, depth + 1)
+            self.each(value, self.plain, outer, depth)
             return
         if not isinstance(value, dict):
             raise InputError(f"is {_described(value)}, not a Kubernetes object")
         head = _plain_head(value, outer)
         items = value.get("items")
         if head.kind.endswith("List") and (isinstance(items, list) or items is None):
-            self.found = True
-            for each in items or ():
-                self.plain(each, _item_head(head), depth + 1)
+            self.each(items or [], self.plain, _item_head(head), depth)
             return
         self.found = True
         kind = _known_kind(head, outer)
@@ -158,9 +152,18 @@ class _Reader:
         else:
             self.objects.unknown_kinds[_full_kind(head)] += 1
 
-    def check_depth(self, depth: int) -> None:
+    def each(
+        self, items: list[_T], read: Callable[[_T, _Head, int], None], outer: _Head, depth: int
+    ) -> None:
+        """Read the items of a list, and say which one is at fault if the error does not."""
         if depth > _LIST_DEPTH:
             raise InputError(f"has lists in lists, more than {_LIST_DEPTH} deep")
+        self.found = True
+        for index, item in enumerate(items):
+            try:
+                read(item, outer, depth + 1)
+            except InputError as error:
+                raise error.located(object=f"item {index + 1}") from None
 
     def add(self, kind: str, item: Object, source: _Json | JsonObject) -> None:
         self.found = True

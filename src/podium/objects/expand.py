@@ -36,6 +36,14 @@ from podium.objects.workloads import (
 #: More pods than any cluster holds: a typing error in `replicas`.
 _MOST_PODS = 1_000_000
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no words by accident
+_WORKLOADS = (
+    "ReplicationController",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "Job",
+    "DaemonSet",
+)
 _API_VERSION = {"ReplicationController": "v1", "Job": "batch/v1"}
 _Object = TypeVar("_Object", bound=Object)
 _Identity = tuple[str, str, str]  # kind, namespace, name
@@ -43,6 +51,8 @@ _Identity = tuple[str, str, str]  # kind, namespace, name
 
 def expand(objects: Objects) -> Objects:
     """The collection with the pods of its workloads, and the workloads as their owners."""
+    if all(item.metadata.uid for kind in _WORKLOADS for item in objects.of(kind)):
+        return objects
     return _Controllers(objects.copied()).run()
 
 

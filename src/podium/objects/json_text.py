@@ -32,7 +32,7 @@ def values(data: bytes) -> list[memoryview]:
             match = _PROBLEM.fullmatch(str(error))
             if not match or match["what"] != "trailing characters":
                 raise _malformed(match, data, len(data) - len(rest)) from None
-            end = int(match["byte"])
+            end = int(match["byte"]) - 1  # it names the byte after the first one too many
             found.append(rest[:end])
             rest = rest[end:]
         else:

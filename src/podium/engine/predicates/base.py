@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import Scope
+from podium.engine.verdicts import FITS
 
 if TYPE_CHECKING:
     from podium.engine.pod_class import Incoming, PodClass
@@ -34,4 +35,7 @@ class BitPredicate:
 
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """The verdict codes."""
-        return at.codes(self.name, self.bits(pod, at), self.reasons(pod, at.view))
+        bits = self.bits(pod, at)
+        if not at.some(bits):
+            return at.full(FITS)
+        return at.codes(self.name, bits, self.reasons(pod, at.view))

@@ -63,6 +63,26 @@ class MatchInterPodAffinity:
             for carried in pod.cls.labels.terms_meaning(view.carried)
         )
 
+    def nearby(self, pod: Incoming, view: View) -> bool:
+        """Whether only pods on the very same row matter: anti-affinity by host name and the like."""
+        known = pod.cls.memo.get("nearby")
+        now = (view.epoch, len(view.carried), view.node_changes, bool(view.pod_total))
+        if known is None or known[0] != now:
+            known = pod.cls.memo["nearby"] = (now, self._is_nearby(pod, view))
+        return bool(known[1])
+
+    def _is_nearby(self, pod: Incoming, view: View) -> bool:
+        if view.ghosts or view.invalid_carried or own_affinity(pod.cls):
+            return False
+        anti = own_anti_affinity(pod.cls)
+        keys = {term.topology_key for term in anti} | {
+            carried.term.topology_key
+            for carried in pod.cls.labels.terms_meaning(view.carried)
+            if carried.kind == REQUIRED_ANTI_AFFINITY
+        }
+        unique = all(view.label_column(key).one_row_each for key in keys)
+        return unique and not any(term.error for term in anti)
+
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """The generic reason and the one that applies."""
         if facts_unavailable(pod.cls, at.view):

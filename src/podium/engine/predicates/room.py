@@ -34,40 +34,37 @@ class PodFitsResources(BitPredicate):
         #: Extended resources that only an extender looks after.
         self.ignored = ignored
 
-    def _scalars(self, pod: Incoming, view: View) -> list[tuple[str, int, int]]:
-        """Name, column and amount of each scalar to check, by name."""
-        names = {column: name for name, column in view.resources.items()}
+    def _checked(self, cls: PodClass, view: View) -> tuple[list[tuple[int, int]], list[str]]:
+        """Column and amount of each resource to check, and the names, in the order reported."""
+        if not any(cls.wanted) and not cls.scalars:
+            return [], ["pods"]
         # The list of ignored resources travels with facts that a ghost row makes unavailable.
         ignored = self.ignored if not view.ghosts else frozenset()
-        wanted = sorted((names[column], column, n) for column, n in pod.cls.scalars.items())
-        return [s for s in wanted if not (s[0] in ignored and is_extended(s[0]))]
+        return cls.once(("resources", ignored), lambda: _resources(cls, view, ignored))
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Pods, the native resources, then scalars by name."""
-        if _wants_nothing(pod.cls):
-            return (why.insufficient("pods"),)
-        names = ["pods", *NATIVE]
-        if pod.cls.scalars:
-            names += [name for name, _, _ in self._scalars(pod, view)]
-        return tuple(map(why.insufficient, names))
+        return tuple(map(why.insufficient, self._checked(pod.cls, view)[1]))
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """A bit for each resource that falls short."""
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
-        if _wants_nothing(pod.cls):
-            return short
-        for i, wanted in enumerate(pod.cls.wanted):
-            lacking = at.allocatable(i) < at.wrap(at.requested(i) + wanted)
-            short = short | (lacking * (2 << i))
-        if pod.cls.scalars:
-            for i, (_, column, wanted) in enumerate(self._scalars(pod, at.view)):
-                lacking = at.allocatable(column) < at.wrap(at.requested(column) + wanted)
-                short = short | (lacking * (16 << i))
+        bit = 2
+        for column, wanted in self._checked(pod.cls, at.view)[0]:
+            lacking = at.allocatable(column) < at.wrap(at.requested(column) + wanted)
+            short = short | (lacking * bit)
+            bit <<= 1
         return short
 
 
-def _wants_nothing(cls: PodClass) -> bool:
-    return not any(cls.wanted) and not cls.scalars
+def _resources(
+    cls: PodClass, view: View, ignored: frozenset[str]
+) -> tuple[list[tuple[int, int]], list[str]]:
+    names = {column: name for name, column in view.resources.items()}
+    scalars = sorted((names[column], column, number) for column, number in cls.scalars.items())
+    kept = [s for s in scalars if not (s[0] in ignored and is_extended(s[0]))]
+    amounts = [*enumerate(cls.wanted), *((column, number) for _, column, number in kept)]
+    return amounts, ["pods", *NATIVE, *(name for name, _, _ in kept)]
 
 
 class PodFitsHostPorts(BitPredicate):
@@ -103,20 +100,21 @@ class GeneralPredicates(BitPredicate):
         resources = PodFitsResources(ignored)
         self.parts = (resources, HostName(), PodFitsHostPorts(), MatchNodeSelector())
 
+    def _active(self, cls: PodClass) -> list[BitPredicate]:
+        """The parts that have anything to say about pods of this class."""
+        return cls.once((id(self), "parts"), lambda: [p for p in self.parts if p.scope(cls)])
+
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Those of the parts, one part after the other."""
-        return tuple(
-            reason
-            for part in self.parts
-            if part.scope(pod.cls)
-            for reason in part.reasons(pod, view)
-        )
+        parts = self._active(pod.cls)
+        return tuple(reason for part in parts for reason in part.reasons(pod, view))
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Those of the parts, shifted apart."""
-        bits, shift = at.full(0), 0
-        for part in self.parts:
-            if part.scope(pod.cls):
-                bits = bits | (part.bits(pod, at) << shift)
-                shift += len(part.reasons(pod, at.view))
+        first, *others = self._active(pod.cls)
+        bits = first.bits(pod, at)
+        shift = len(first.reasons(pod, at.view)) if others else 0
+        for part in others:
+            bits = bits | (part.bits(pod, at) << shift)
+            shift += len(part.reasons(pod, at.view))
         return bits

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from podium.engine.contracts import AttemptError, Scope
 from podium.engine.predicates.pod_affinity import term_tally
 from podium.engine.priorities.base import MAX_SCORE, NodePriority
@@ -44,17 +46,25 @@ class InterPodAffinityPriority(NodePriority):
 
     def score(self, pod: Incoming, at: Rows) -> Ints:
         """The sum of weights that reach the row's domains."""
-        total = at.full(0)
+        by_key: dict[str, list[tuple[int, Tally]]] = {}
         for weight, tally, topology_key in self._weights(pod, at.view):
-            total = total + at.domain(tally, topology_key) * weight
+            by_key.setdefault(topology_key, []).append((weight, tally))
+        total = at.full(0)
+        for key, weighted in by_key.items():
+            total = total + at.weighted_domain(weighted, key)
         return total
 
     def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
         """Scaled between the lowest and the highest, with 0 always in between."""
         highest, lowest = at.highest(raw), -at.highest(-raw)
-        if highest == lowest:
+        span = highest - lowest
+        if not span:
             return at.full(0)
-        return at.truncate(float(MAX_SCORE) * ((raw - lowest) / float(highest - lowest)))
+        if span > len(at):
+            return at.truncate(float(MAX_SCORE) * ((raw - lowest) / float(span)))
+        # Few distinct sums: scale each once.
+        table = (float(MAX_SCORE) * (np.arange(span + 1) / float(span))).astype(np.int64)
+        return table[raw - lowest]
 
     def _weights(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
         """Weight, pods it stands for and topology of everything that counts."""

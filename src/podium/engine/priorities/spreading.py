@@ -58,15 +58,27 @@ class SelectorSpreadPriority(NodePriority):
 
     def reduce(self, pod: Incoming, at: ManyRows, raw: Ints) -> Ints:  # noqa: ARG002
         """The fewer the better; in doubles, truncated at the end."""
-        zones = at.view.facts.zone.ids[at.index]
+        zones = at.ids(at.view.facts.zone)
         by_zone = np.bincount(zones, weights=raw, minlength=1)
         by_zone[0] = 0  # rows without a zone
-        spread = _fewer_is_better(raw, int(raw.max(initial=0)))
-        if not zones.any():
-            return at.truncate(spread)
-        zoned = _fewer_is_better(by_zone, int(by_zone.max()))[zones]
-        mixed = spread * (1.0 - ZONE_WEIGHT) + ZONE_WEIGHT * zoned
-        return at.truncate(np.where(zones > 0, mixed, spread))
+        most = int(raw.max(initial=0))
+        if (most + 1) * len(by_zone) > len(raw):
+            return _spread(raw, most, by_zone, zones)
+        # Few distinct pairs of count and zone: rate each pair once.
+        counts = np.tile(np.arange(most + 1), len(by_zone))
+        pairs = np.repeat(np.arange(len(by_zone)), most + 1)
+        table = _spread(counts, most, by_zone, pairs)
+        return table[zones * (most + 1) + raw]
+
+
+def _spread(
+    counts: np.ndarray, most: int, by_zone: np.ndarray, zones: np.ndarray
+) -> np.ndarray:
+    """Score of nodes with these counts in these zones; zone 0 stands for no zone."""
+    spread = _fewer_is_better(counts, most)
+    zoned = _fewer_is_better(by_zone, int(by_zone.max()))[zones]
+    mixed = spread * (1.0 - ZONE_WEIGHT) + ZONE_WEIGHT * zoned
+    return np.where(zones > 0, mixed, spread).astype(np.int64)
 
 
 def _fewer_is_better(counts: np.ndarray, most: int) -> np.ndarray:

@@ -1,0 +1,110 @@
+"""Feature gates: switches of the scheduler that change which rules exist and how they work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podium.errors import ConfigError
+from podium.profiles.suggestions import meant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A switch: what it is without being set, and what it does when on."""
+
+    name: str
+    description: str
+    default: bool
+    #: The only value that is supported, where there is one.
+    fixed: bool | None = None
+
+
+GATES = (
+    Gate(
+        "AttachVolumeLimit",
+        "nodes tell how many volumes they attach, and CSI volumes are counted",
+        default=True,
+    ),
+    Gate(
+        "BalanceAttachedNodeVolumes",
+        "BalancedResourceAllocation looks at volumes too",
+        default=False,
+        fixed=False,
+    ),
+    Gate(
+        "BlockVolume",
+        "a claim and its volume must agree on being a block device or a file system",
+        default=True,
+        fixed=True,
+    ),
+    Gate("EnableEquivalenceClassCache", "nothing", default=False),
+    Gate(
+        "PodPriority",
+        "pods of higher priority go first and may preempt others",
+        default=True,
+    ),
+    Gate(
+        "ResourceLimitsPriorityFunction",
+        "ResourceLimitsPriority exists and is part of the providers",
+        default=False,
+    ),
+    Gate(
+        "TaintNodesByCondition",
+        "taints instead of conditions keep pods off nodes in trouble",
+        default=True,
+    ),
+    Gate(
+        "VolumeScheduling",
+        "CheckVolumeBinding works, and claims may wait for their first pod",
+        default=True,
+    ),
+)
+
+_BY_NAME = {gate.name: gate for gate in GATES}
+
+
+class Gates:
+    """Which gates are on."""
+
+    def __init__(self, changes: Mapping[str, bool]) -> None:
+        """Start from the defaults; refuse names and values that are not known."""
+        self._on = {gate.name: gate.default for gate in GATES}
+        for name, value in changes.items():
+            _check(name, value)
+            self._on[name] = value
+
+    def __getitem__(self, name: str) -> bool:
+        """Whether a gate is on."""
+        return self._on[name]
+
+    def hold(self, condition: str) -> bool:
+        """Whether a condition written as on the command line holds: `Gate` or `Gate=false`.
+
+        The empty condition always does.
+        """
+        name, _, value = condition.partition("=")
+        return not name or self._on[name] == (value != "false")
+
+    def as_dict(self) -> dict[str, bool]:
+        """Every gate and its value, by name."""
+        return dict(self._on)
+
+
+def _check(name: str, value: object) -> None:
+    gate = _BY_NAME.get(name)
+    if gate is None:
+        did_you_mean = meant(name, _BY_NAME)
+        known = f"known: {', '.join(_BY_NAME)}"
+        hint = f"{did_you_mean} {known}" if did_you_mean else known
+        raise ConfigError(f"unknown feature gate {name!r}", hint=hint)
+    if not isinstance(value, bool):
+        raise ConfigError(f"feature gate {name}: expected true or false, got {value!r}")
+    if gate.fixed not in (None, value):
+        raise ConfigError(
+            f"feature gate {name}={str(value).lower()} is not supported",
+            hint=f"leave it out or write {name}={str(gate.fixed).lower()}",
+        )
