@@ -11,62 +11,62 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from podium.cluster.queued_pod import Attempt, QueuedPod
+from podium.cluster.queued_pod import Turn, QueuedPod
 from podium.cluster.wakeups import MoveRequest
 from podium.objects.pod import Pod
 
 
 class InFlight:
-    """Attempts in the order in which they began, and the move requests since the oldest."""
+    """Turns in the order in which they began, and the move requests since the oldest."""
 
     def __init__(self, *, keep_requests: bool) -> None:
-        """Nothing in flight. Without *keep_requests*, nothing is remembered but the attempts."""
+        """Nothing in flight. Without *keep_requests*, nothing is remembered but the turns."""
         self._keep_requests = keep_requests
         # Ordered: the oldest of a plain dictionary takes long to find after many deletions.
-        self._attempts: OrderedDict[str, Attempt] = OrderedDict()
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._requests: list[MoveRequest] = []
         #: How many requests were forgotten before the first of the list.
         self._forgotten = 0
 
     def __len__(self) -> int:
         """The number of pods in flight."""
-        return len(self._attempts)
+        return len(self._turns)
 
     def __contains__(self, pod: Pod) -> bool:
         """Whether the pod is in flight."""
-        return pod.uid in self._attempts
+        return pod.uid in self._turns
 
     def queued(self, pod: Pod) -> QueuedPod | None:
         """What the queue remembers about a pod in flight."""
-        attempt = self._attempts.get(pod.uid)
-        return attempt.queued if attempt else None
+        turn = self._turns.get(pod.uid)
+        return turn.queued if turn else None
 
-    def begin(self, queued: QueuedPod, cycle: int) -> Attempt:
+    def begin(self, queued: QueuedPod, cycle: int) -> Turn:
         """Let a pod take off."""
         start = self._forgotten + len(self._requests)
-        attempt = Attempt(queued, queued.pod, cycle, queued.attempts, start)
-        self._attempts.pop(queued.pod.uid, None)
-        self._attempts[queued.pod.uid] = attempt
-        return attempt
+        turn = Turn(queued, queued.pod, cycle, queued.attempts, start)
+        self._turns.pop(queued.pod.uid, None)
+        self._turns[queued.pod.uid] = turn
+        return turn
 
     def record(self, request: MoveRequest) -> None:
         """Keep a request for the pods in flight."""
-        if self._keep_requests and self._attempts:
+        if self._keep_requests and self._turns:
             self._requests.append(request)
 
-    def since(self, attempt: Attempt) -> Sequence[MoveRequest]:
+    def since(self, turn: Turn) -> Sequence[MoveRequest]:
         """The requests since the pod took off."""
-        if self._attempts.get(attempt.pod.uid) is not attempt:
+        if self._turns.get(turn.pod.uid) is not turn:
             return ()
-        return self._requests[attempt.start - self._forgotten :]
+        return self._requests[turn.start - self._forgotten :]
 
-    def end(self, attempt: Attempt) -> None:
+    def end(self, turn: Turn) -> None:
         """Let a pod land, and forget the requests that no pod in flight needs any more."""
-        if self._attempts.get(attempt.pod.uid) is not attempt:
+        if self._turns.get(turn.pod.uid) is not turn:
             return  # it landed before
-        del self._attempts[attempt.pod.uid]
+        del self._turns[turn.pod.uid]
         if self._requests:
-            oldest = next(iter(self._attempts.values()), None)
+            oldest = next(iter(self._turns.values()), None)
             stale = oldest.start - self._forgotten if oldest else len(self._requests)
             del self._requests[:stale]
             self._forgotten += stale

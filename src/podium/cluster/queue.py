@@ -2,7 +2,7 @@
 
 A pod is in one place: *active* (to be tried now), *backoff* (tried, resting), *unschedulable*
 (waits until an event could help, or is gated) or *in flight* (being scheduled or bound). `pop`
-takes the best active pod; the attempt ends with `requeue` or `done`. Which event wakes which pod is
+takes the best active pod; its turn ends with `requeue` or `done`. Which event wakes which pod is
 not decided here but by the rule set (`podium.cluster.wakeups`).
 
 Nothing runs by itself: time comes from the clock given, and every call first does what timers
@@ -20,7 +20,7 @@ from podium.cluster.backoff import Backoff, BackoffPool
 from podium.cluster.heap import KeyedHeap, Rank
 from podium.cluster.in_flight import InFlight
 from podium.cluster.nominations import Nominations
-from podium.cluster.queued_pod import Attempt, Pool, QueuedPod, written_time
+from podium.cluster.queued_pod import Turn, Pool, QueuedPod, written_time
 from podium.cluster.timestamps import NEVER
 from podium.cluster.waiting import WaitingPool
 from podium.cluster.wakeups import (
@@ -108,7 +108,7 @@ class SchedulingQueue:
         """Take note of a newer version of an unassigned pod.
 
         It may wake the pod. In v1.13 a pod that is in no pool is queued, even while it is in
-        flight; later versions keep the change until the attempt ends.
+        flight; later versions keep the change until its turn ends.
         """
         now = self._catch_up()
         queued = self._find(new.key)
@@ -136,9 +136,9 @@ class SchedulingQueue:
         if pod.status.nominated_node_name and not bound:
             self.on_event(NominationLost(pod))
 
-    # --- attempts -------------------------------------------------------------------------
+    # --- turns ----------------------------------------------------------------------------
 
-    def pop(self) -> Attempt | None:
+    def pop(self) -> Turn | None:
         """Take the pod to be tried next, or `None` if none is ready (see `next_ready_at`)."""
         self._catch_up()
         while queued := self._pop():
@@ -151,7 +151,7 @@ class SchedulingQueue:
 
     def requeue(
         self,
-        attempt: Attempt,
+        turn: Turn,
         pod: Pod | None = None,
         *,
         rejected_by: Iterable[str] = (),
@@ -165,22 +165,22 @@ class SchedulingQueue:
         failure, if it came late (a failed binding). A pod that is queued already stays as it is.
         """
         now = self._catch_up()
-        requests = self._in_flight.since(attempt)
-        self._in_flight.end(attempt)
-        pod = pod or attempt.pod
+        requests = self._in_flight.since(turn)
+        self._in_flight.end(turn)
+        pod = pod or turn.pod
         if pool := self._pool_of(pod.key):
             return pool
-        queued = attempt.queued
+        queued = turn.queued
         queued.pod = pod
         queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
         self._count_failure(queued, now)
-        moved = (attempt.cycle if cycle is None else cycle) <= self._move_request_cycle
+        moved = (turn.cycle if cycle is None else cycle) <= self._move_request_cycle
         self._nominations.refresh(pod)
         return self._enter(queued, self._rules.after_failure(queued, requests, moved=moved), now)
 
-    def done(self, attempt: Attempt) -> None:
-        """End an attempt whose pod was bound or is gone."""
-        self._in_flight.end(attempt)
+    def done(self, turn: Turn) -> None:
+        """End the turn of a pod that was bound or is gone."""
+        self._in_flight.end(turn)
 
     # --- events ---------------------------------------------------------------------------
 
@@ -194,7 +194,8 @@ class SchedulingQueue:
 
     def move_all(self) -> int:
         """Wake every waiting pod, whatever it waits for."""
-        return self._move_without_event(self._waiting.about(None), self._catch_up())
+        now = self._catch_up()
+        return self._move_without_event(self._waiting.about(None), now)
 
     def next_ready_at(self) -> float | None:
         """When `pop` is worth calling again without an event; `None`: only after one."""

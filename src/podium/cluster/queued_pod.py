@@ -52,8 +52,8 @@ class QueuedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """A pod taken from the queue to be scheduled; ends with `requeue` or `done`."""
+class Turn:
+    """A pod taken from the queue to be tried; ends with `requeue` or `done`."""
 
     queued: QueuedPod
     pod: Pod
@@ -61,7 +61,7 @@ class Attempt:
     cycle: int
     #: Which attempt it is for this pod, from 1.
     number: int
-    #: How many move requests had been recorded when the attempt began.
+    #: How many move requests had been recorded when the turn began.
     start: int = 0
 
 

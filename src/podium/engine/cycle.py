@@ -77,7 +77,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
         if len(feasible):
             yield from _pick(view, attempt, feasible, decision, ranking)
         elif profile.preemption:
-            potential = attempt.order[: decision.consumed][_curable(view, decision)]
+            potential = _potential(view, attempt, decision)
             decision.preemption = yield from preempt(pod, view, profile, potential)
     except AttemptError as error:
         decision.error = str(error)
@@ -171,7 +171,10 @@ def _sample(view: View, attempt: Attempt, fit: Fit, decision: Decision) -> np.nd
         raise AttemptError(merged_errors(errors))
     decision.feasible_count = len(fits)
     decision.codes = codes[:seen]
-    counts = np.bincount(decision.codes, minlength=1)
+    told = decision.codes
+    if not view.names_once(order):
+        told = told[np.unique(order[:seen], return_index=True)[1]]
+    counts = np.bincount(told, minlength=1)
     decision.histogram = Counter(
         {code: int(counts[code]) for code in np.flatnonzero(counts).tolist() if code != FITS}
     )
@@ -205,7 +208,10 @@ def _pick(
     _place(view, attempt, decision, chosen)
 
 
-def _curable(view: View, decision: Decision) -> np.ndarray:
-    """Which examined rows evicting pods could help on."""
+def _potential(view: View, attempt: Attempt, decision: Decision) -> np.ndarray:
+    """Rows where evicting pods could help: all that were not turned down for good."""
     curable = np.array([verdict.curable for verdict in view.verdicts], np.bool_)
-    return curable[decision.codes]
+    hopeless = np.zeros(view.capacity, np.bool_)
+    seen = attempt.order[: len(decision.codes)]
+    hopeless[seen[~curable[decision.codes]]] = True
+    return view.order[~hopeless[view.order]]

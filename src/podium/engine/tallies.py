@@ -78,9 +78,11 @@ class Tally:
         """Count `number` more (or fewer) on a row."""
         self.rows[row] += number
         self.carriers += number
-        for key, sums in self._domains.items():
+        for key, sums in list(self._domains.items()):
             domain = self._columns(key).ids.item(row)
             if domain:
+                if domain >= len(sums):
+                    sums = self.by_domain(key)  # noqa: PLW2901 - grown for newer values
                 sums[domain] += number
                 self._totals[key] += number
 

@@ -111,6 +111,7 @@ class View:
 
         self.classes: dict[bytes, PodClass] = {}
         self._last: tuple[Any, Any] = (None, None)
+        self._once: tuple[Any, bool] = (None, True)
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self.tallies: dict[object, tuple[Tally, Callable[[LabelSet], bool]]] = {}
         self.carried: list[CarriedTerm] = []
@@ -245,6 +246,12 @@ class View:
                 tally.carriers += int(counts.sum())
         self.tallies[key] = (tally, matches)
         return tally
+
+    def names_once(self, order: np.ndarray) -> bool:
+        """Whether an order names no row twice; remembered for the order last asked about."""
+        if self._once[0] is not order:
+            self._once = (order, len(np.unique(order)) == len(order))
+        return self._once[1]
 
     # Reading ----------------------------------------------------------------------------------
 

@@ -130,6 +130,8 @@ class _Reader:
             self.add(kind, item, data)
         elif head.items is not None and head.kind.endswith("List"):
             self.each(head.items, self.raw, _item_head(head), depth)
+        elif head.kind and not kind and not head.kind.endswith("List"):
+            self.skip(head)
         else:
             self.plain(_untyped(data), outer, depth)
 
@@ -145,12 +147,15 @@ class _Reader:
         if head.kind.endswith("List") and (isinstance(items, list) or items is None):
             self.each(items or [], self.plain, _item_head(head), depth)
             return
-        self.found = True
         kind = _known_kind(head, outer)
         if kind:
             self.add(kind, _converted(kind, value), value)
         else:
-            self.objects.unknown_kinds[_full_kind(head)] += 1
+            self.skip(head)
+
+    def skip(self, head: _Head) -> None:
+        self.found = True
+        self.objects.unknown_kinds[_full_kind(head)] += 1
 
     def each(
         self, items: list[_T], read: Callable[[_T, _Head, int], None], outer: _Head, depth: int

@@ -61,7 +61,7 @@ def _shown(culprit: str | float) -> str:
     if isinstance(culprit, bool):
         return str(culprit).lower()
     text = repr(culprit) if isinstance(culprit, str) else str(culprit)
-    return text if len(text) <= 40 else f"{text[:40]}…"  # noqa: PLR2004
+    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def _locate(message: str, value: Plain) -> tuple[str, Plain]:

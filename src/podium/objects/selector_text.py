@@ -21,7 +21,7 @@ from podium.objects.requirements import (
 )
 
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(?P<symbol>==|!=|[=!(),<>])|(?P<word>[^=!(),<> \t\r\n]+))")
-_END = ""  # the token after the last one
+_END = ""  # the word after the last one
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">", _END})
 _OPERATORS = {"in": "In", "notin": "NotIn", ">": "Gt", "<": "Lt"}
 _EXACT = frozenset({"=", "==", "!="})
@@ -46,16 +46,16 @@ class _Parser:
         return self.tokens[self.position]
 
     def take(self) -> str:
-        token = self.tokens[self.position]
-        # Staying on the last token makes "unexpected end" an ordinary mismatch.
+        word = self.tokens[self.position]
+        # Staying on the last word makes "unexpected end" an ordinary mismatch.
         self.position = min(self.position + 1, len(self.tokens) - 1)
-        return token
+        return word
 
     def requirements(self) -> list[Requirement]:
         found: list[Requirement] = []
-        while (token := self.peek()) != _END:
-            if token in _SYMBOLS - {"!"}:
-                raise SelectorError(_expected(token, "!, identifier, or 'end of string'"))
+        while (word := self.peek()) != _END:
+            if word in _SYMBOLS - {"!"}:
+                raise SelectorError(_expected(word, "!, identifier, or 'end of string'"))
             try:
                 found.append(self.requirement())
             except SelectorError as error:
@@ -64,10 +64,10 @@ class _Parser:
         return found
 
     def separator(self) -> None:
-        token = self.take()
-        if token not in {",", _END}:
-            raise SelectorError(_expected(token, "',' or 'end of string'"))
-        if token == "," and self.peek() in _SYMBOLS - {"!"}:
+        word = self.take()
+        if word not in {",", _END}:
+            raise SelectorError(_expected(word, "',' or 'end of string'"))
+        if word == "," and self.peek() in _SYMBOLS - {"!"}:
             raise SelectorError(_expected(self.peek(), "identifier after ','"))
 
     def requirement(self) -> Requirement:
@@ -93,29 +93,29 @@ class _Parser:
     def value(self) -> list[str]:
         if self.peek() in {",", _END}:
             return [""]
-        token = self.take()
-        if token in _SYMBOLS:
-            raise SelectorError(_expected(token, "identifier"))
-        return [token]
+        word = self.take()
+        if word in _SYMBOLS:
+            raise SelectorError(_expected(word, "identifier"))
+        return [word]
 
     def values(self) -> list[str]:
-        token = self.take()
-        if token != "(":
-            raise SelectorError(f"found '{token}' expected: '('")
+        word = self.take()
+        if word != "(":
+            raise SelectorError(f"found '{word}' expected: '('")
         if self.peek() in _SYMBOLS - {",", ")"}:
             raise SelectorError(_expected(self.peek(), "',', ')' or identifier"))
         found = {""} if self.peek() in {",", ")"} else set()
-        while (token := self.take()) != ")":
-            if token == ",":
+        while (word := self.take()) != ")":
+            if word == ",":
                 # Two commas in a row, or one before the bracket, mean an empty value.
                 if self.peek() in {",", ")"}:
                     found.add("")
-            elif token in _SYMBOLS:
-                raise SelectorError(_expected(token, "',', or identifier"))
+            elif word in _SYMBOLS:
+                raise SelectorError(_expected(word, "',', or identifier"))
             elif self.peek() not in {",", ")"}:
                 raise SelectorError(_expected(self.peek(), "',' or ')'"))
             else:
-                found.add(token)
+                found.add(word)
         return sorted(found)
 
 

@@ -60,6 +60,7 @@ class HintRules:
         self._requests = requests
         self._known = registrations(requests, added_affinity)
         self._by_event: dict[str, dict[str, Hint]] = {}
+        self._merged: dict[str, dict[str, Hint]] = {}
         for plugin, registered in self._known.items():
             for event, hint in registered.items():
                 self._by_event.setdefault(event, {})[plugin] = hint
@@ -81,7 +82,7 @@ class HintRules:
 
     def interests(self, queued: QueuedPod) -> Collection[str]:
         """The plugins that rejected the pod."""
-        return {name if name in self._known else _ANYBODY for name in queued.rejectors}
+        return {self._topic(name) for name in queued.rejectors}
 
     def wakes(self, request: MoveRequest, queued: QueuedPod) -> Wake:
         """Ask the plugins. A lost nomination concerns pods of the same or a lower priority."""
@@ -124,29 +125,31 @@ class HintRules:
     def _ask(self, request: MoveRequest, queued: QueuedPod) -> Wake:
         if isinstance(request.event, WaitedTooLong):
             return Wake.AFTER_BACKOFF
-        sides = _sides(request.event)
+        hints, sides = self._hints(request.event, request.action), _sides(request.event)
         found = Wake.NO
-        for plugin, hint in self._hints(request.event, request.action).items():
-            names = self._meant(plugin, queued)
-            if names and _says_yes(hint, queued.pod, *sides):
-                if names & queued.pending_on:
+        for name in queued.rejectors:
+            hint = hints.get(self._topic(name))
+            if hint and _says_yes(hint, queued.pod, *sides):
+                if name in queued.pending_on:
                     return Wake.NOW
                 found = Wake.AFTER_BACKOFF
         return found
 
-    def _meant(self, plugin: str, queued: QueuedPod) -> frozenset[str]:
-        """The rejectors of the pod that a registration speaks for."""
-        if plugin == _ANYBODY:
-            return queued.rejectors - self._known.keys()
-        return queued.rejectors & {plugin}
+    def _topic(self, rejector: str) -> str:
+        return rejector if rejector in self._known else _ANYBODY
 
     def _hints(self, event: ClusterEvent, action: str) -> dict[str, Hint]:
+        """Who has registered an aspect; a plain `Update` stands for all of its aspects."""
         kind = resource(event)
-        hints = dict(self._by_event.get(f"{kind} {action}", ()))
-        if action.startswith("Update") and action != "Update":
-            hints |= self._by_event.get(f"{kind} Update", {})
-        if kind in _RESOURCES_OF_ANYBODY:
-            hints[_ANYBODY] = always
+        name = f"{kind} {action}"
+        hints = self._merged.get(name)
+        if hints is None:
+            hints = dict(self._by_event.get(name, ()))
+            if action.startswith("Update"):
+                hints |= self._by_event.get(f"{kind} Update", {})
+            if kind in _RESOURCES_OF_ANYBODY:
+                hints[_ANYBODY] = always
+            self._merged[name] = hints
         return hints
 
     def _aspects(self, event: ClusterEvent) -> Iterator[str]:

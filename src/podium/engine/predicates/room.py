@@ -9,6 +9,7 @@ from podium.engine.contracts import Scope
 from podium.engine.predicates import reasons as why
 from podium.engine.predicates.base import BitPredicate
 from podium.engine.predicates.nodes import HostName, MatchNodeSelector
+from podium.engine.predicates.pod_affinity import facts_unavailable
 from podium.objects.resources import is_extended
 
 if TYPE_CHECKING:
@@ -34,12 +35,17 @@ class PodFitsResources(BitPredicate):
         #: Extended resources that only an extender looks after.
         self.ignored = ignored
 
+    def scope(self, cls: PodClass) -> Scope:
+        """Whether ignored resources are ignored depends on facts about the whole cluster."""
+        return Scope.CLUSTER if self.ignored and cls.scalars else Scope.PODS
+
     def _checked(self, cls: PodClass, view: View) -> tuple[list[tuple[int, int]], list[str]]:
         """Column and amount of each resource to check, and the names, in the order reported."""
         if not any(cls.wanted) and not cls.scalars:
             return [], ["pods"]
-        # The list of ignored resources travels with facts that a ghost row makes unavailable.
-        ignored = self.ignored if not view.ghosts else frozenset()
+        # The list of ignored resources is lost along with the facts about other pods.
+        lost = self.ignored and facts_unavailable(cls, view)
+        ignored = self.ignored if not lost else frozenset()
         return cls.once(("resources", ignored), lambda: _resources(cls, view, ignored))
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
@@ -99,6 +105,10 @@ class GeneralPredicates(BitPredicate):
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         resources = PodFitsResources(ignored)
         self.parts = (resources, HostName(), PodFitsHostPorts(), MatchNodeSelector())
+
+    def scope(self, cls: PodClass) -> Scope:
+        """As wide as that of the resources; the others need less."""
+        return self.parts[0].scope(cls)
 
     def _active(self, cls: PodClass) -> list[BitPredicate]:
         """The parts that have anything to say about pods of this class."""

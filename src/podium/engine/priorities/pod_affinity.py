@@ -84,7 +84,8 @@ class InterPodAffinityPriority(NodePriority):
         if self.hard_weight > 0:
             factors[REQUIRED_AFFINITY] = self.hard_weight
         for carried in view.invalid_carried:
-            if carried.kind in factors and carried.tally.carriers:
+            # Pods on a row that nobody knows are not looked at.
+            if carried.kind in factors and carried.tally.rows[view.known].any():
                 raise AttemptError(carried.term.error)
         for carried in pod.cls.labels.terms_meaning(view.carried):
             if carried.kind in factors:
