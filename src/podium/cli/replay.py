@@ -1,116 +1,203 @@
-"""Replays recorded scenarios and finds what came out differently."""
+"""Replays a recorded scenario and finds what came out differently."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from podium.cluster.simulation import RETRY, Simulation
-from podium.errors import ConfigError
-from podium.objects.collection import KINDS, Objects
-from podium.objects.pod import Pod
+from podium.cli.generations import not_served
+from podium.cli.recordings import objects_of, pending_of
+from podium.cluster.simulation import Simulation
+from podium.errors import ConfigError, InputError
 from podium.profiles.build import Options, from_policy, from_provider
 from podium.render import recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from podium.cli.recordings import Expected, Scenario
     from podium.engine.profile import Profile
+    from podium.objects.meta import JsonObject
 
 #: Fields of a step whose absence is an answer: no error, no node, nothing to say.
-TELLING = frozenset({"error", "host", "message", "preempt", "tie"})
+TELLING: Final = frozenset({"error", "host", "message", "preempt"})
+#: With fewer feasible nodes nothing is scored, and no scores are recorded.
+SCORED_NODES: Final = 2
+_ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that was expected and did not come."""
+    """One thing that was expected and did not come; None stands for nothing."""
 
     scenario: str
-    where: str
+    #: `namespace/name (attempt N)`; empty when it is about the configuration.
+    step: str
+    #: The field of the recording. Of maps, only the keys that differ are kept.
+    field: str
     expected: Any
     got: Any
 
 
 @dataclass(slots=True)
+class Outcome:
+    """What came of a scenario, in the words of a recording."""
+
+    config_error: str | None = None
+    predicates: list[str] = field(default_factory=list)
+    priorities: list[str] = field(default_factory=list)
+    steps: list[JsonObject] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
-    """What a scenario gave."""
+    """A scenario after its replay."""
 
     scenario: str
     steps: int
     differences: list[Difference]
 
 
-def replay(scenario: dict[str, Any]) -> Replay:
+def replay(scenario: Scenario) -> Replay:
     """Run a scenario and compare every step whole."""
-    name, expected = scenario["name"], scenario["expected"]
+    run = REPLAYERS.get(scenario.generation)
+    if run is None:
+        what = f"{scenario.name}: a recording of {scenario.generation}"
+        raise not_served(scenario.generation, what)
+    try:
+        outcome = run(scenario)
+    except InputError as error:
+        raise InputError(f"{scenario.name}: {error}") from None
+    except ValueError as error:
+        raise InputError(f"{scenario.name}: {error}") from None
+    recorded = scenario.expected.steps
+    steps = len(outcome.steps) if recorded is None else len(recorded)
+    return Replay(scenario.name, steps, list(compare(scenario.name, scenario.expected, outcome)))
+
+
+def run_predicates(scenario: Scenario) -> Outcome:
+    """Run a scenario of the predicates-and-priorities generation."""
     try:
         profile = profile_of(scenario)
     except ConfigError as error:
-        got: dict[str, Any] = {"configError": error.text}
-        return Replay(name, 0, list(_compare(name, "", {"configError": None} | expected, got | {"steps": []})))
-    given = {
-        "predicates": list(profile.configured_predicates),
-        "priorities": [f"{weighted.name}:{weighted.weight}" for weighted in profile.priorities],
-    }
-    differences = list(
-        _compare(name, "", {k: expected[k] for k in ("configError", *given) if k in expected}, given)
+        return Outcome(config_error=error.text)
+    if profile.extenders:
+        raise InputError("asks extenders, whose answers a recording does not hold")
+    simulation = Simulation(
+        profile, listed_order=True, after_preemption=scenario.options.after_preemption
     )
-    steps = list(run(scenario, profile))
-    for index in range(max(len(steps), len(expected["steps"]))):
-        wanted = expected["steps"][index] if index < len(expected["steps"]) else None
-        came = steps[index] if index < len(steps) else None
-        if wanted is None or came is None:
-            differences.append(Difference(name, f"step {index}", wanted, came))
-            continue
-        label = f"step {index}: {wanted['pod']}"
-        differences += _compare(name, label, wanted, came)
-    return Replay(name, len(steps), differences)
+    simulation.load(objects_of(scenario))
+    attempts = simulation.run(pending_of(scenario), recording=True)
+    return Outcome(
+        predicates=list(profile.configured_predicates),
+        priorities=[f"{weighted.name}:{weighted.weight}" for weighted in profile.priorities],
+        steps=[recording.step(each.decision, each.attempt) for each in attempts],
+    )
 
 
-def profile_of(scenario: dict[str, Any]) -> Profile:
+#: How scenarios of each served generation are run.
+REPLAYERS: Final[dict[str, Callable[[Scenario], Outcome]]] = {"v1.13": run_predicates}
+
+
+def profile_of(scenario: Scenario) -> Profile:
     """The configuration a scenario was recorded with."""
-    given = scenario.get("options", {})
+    given = scenario.options
     options = Options(
-        percentage_of_nodes_to_score=given.get("percentageOfNodesToScore", 100),
-        hard_pod_affinity_symmetric_weight=given.get("hardPodAffinitySymmetricWeight", 1),
-        disable_preemption=given.get("disablePreemption", False),
-        feature_gates=given.get("featureGates", {}),
-        max_pd_volumes=given.get("env", {}).get("KUBE_MAX_PD_VOLS"),
+        percentage_of_nodes_to_score=given.percentage_of_nodes_to_score,
+        hard_pod_affinity_symmetric_weight=given.hard_pod_affinity_symmetric_weight,
+        disable_preemption=given.disable_preemption,
+        feature_gates=given.feature_gates,
+        max_pd_volumes=given.env.get("KUBE_MAX_PD_VOLS"),
     )
-    if scenario.get("policy") is not None:
-        return from_policy(scenario["policy"], options)
-    return from_provider(scenario.get("provider", "DefaultProvider"), options)
+    if scenario.policy is not None:
+        return from_policy(scenario.policy, options)
+    return from_provider(scenario.provider or "DefaultProvider", options)
 
 
-def run(scenario: dict[str, Any], profile: Profile) -> Iterator[dict[str, Any]]:
-    """The steps of a scenario."""
-    after = scenario.get("options", {}).get("afterPreemption", RETRY)
-    simulation = Simulation(profile, listed_order=True, after_preemption=after)
-    simulation.load(objects_of(scenario["objects"]))
-    pending = [msgspec.convert(pod, Pod) for pod in scenario["pending"]]
-    for step in simulation.run(pending, recording=True):
-        yield recording.step(step.decision, step.attempt)
+def compare(name: str, expected: Expected, outcome: Outcome) -> Iterator[Difference]:
+    """Everything that was recorded against what came."""
+    if expected.config_error != outcome.config_error:
+        # What follows from a refused configuration would only repeat it.
+        yield Difference(name, "", "configError", expected.config_error, outcome.config_error)
+        return
+    for what in ("predicates", "priorities"):
+        wanted, came = getattr(expected, what), getattr(outcome, what)
+        if wanted is not None and wanted != came:
+            yield Difference(name, "", what, wanted, came)
+    if expected.steps is None:
+        return
+    for index in range(max(len(expected.steps), len(outcome.steps))):
+        wanted = expected.steps[index] if index < len(expected.steps) else None
+        came = outcome.steps[index] if index < len(outcome.steps) else None
+        label = _label(index, wanted or came or {})
+        if wanted is None or came is None:
+            yield Difference(name, label, "step", wanted, came)
+        else:
+            yield from _compare_step(name, label, wanted, came)
 
 
-def objects_of(raw: list[dict[str, Any]]) -> Objects:
-    """The objects of a scenario, exactly as they were served."""
-    objects = Objects()
-    for item in raw:
-        kind = KINDS.get(item["kind"])
-        if kind is not None:
-            objects.add(item["kind"], msgspec.convert(item, kind.type))
-    return objects
+def _label(index: int, step: JsonObject) -> str:
+    return f"step {index + 1}, {step.get('pod', 'a pod')}, attempt {step.get('attempt', 1)}"
 
 
-def _compare(
-    scenario: str, where: str, expected: dict[str, Any], got: dict[str, Any]
+def _compare_step(
+    name: str, label: str, wanted: JsonObject, came: JsonObject
 ) -> Iterator[Difference]:
-    for key in sorted(expected.keys() | got.keys()):
-        if key not in expected and key not in TELLING:
-            continue
-        wanted, came = expected.get(key), got.get(key)
-        if wanted != came:
-            path = f"{where}: {key}" if where else key
-            yield Difference(scenario, path, wanted, came)
+    telling = set(TELLING)
+    feasible = wanted.get("feasible")
+    if isinstance(feasible, list) and len(feasible) < SCORED_NODES:
+        telling |= {"scores", "total"}
+    came = came | {
+        field: _spread(came[field], wanted.get(field), came.get("feasible") or [])
+        for field in ("scores", "total")
+        if field in came
+    }
+    for key in sorted(wanted.keys() | (came.keys() & telling)):
+        rest = _narrowed(wanted.get(key, _ABSENT), came.get(key, _ABSENT), top=key)
+        if rest is not None:
+            yield Difference(name, label, key, *rest)
+
+
+def _spread(came: Any, wanted: Any, feasible: list[str]) -> Any:
+    """Write `*` out as nodes wherever the recording does so."""
+    if not isinstance(came, dict) or not isinstance(wanted, dict):
+        return came
+    if came.keys() == {"*"} and "*" not in wanted:
+        return dict.fromkeys(feasible, came["*"])
+    return {key: _spread(each, wanted.get(key), feasible) for key, each in came.items()}
+
+
+def _narrowed(wanted: Any, came: Any, *, top: str = "") -> tuple[Any, Any] | None:
+    """Both sides, reduced to what differs; None if nothing does.
+
+    Within `preempt`, too, a field that was not recorded is not compared, except `tie`.
+    """
+    if isinstance(wanted, dict) and isinstance(came, dict):
+        keys = wanted.keys() | came.keys()
+        if top == "preempt":
+            keys = wanted.keys() | (came.keys() & {"tie"})
+        parts = {
+            key: rest
+            for key in sorted(keys)
+            if (rest := _narrowed(wanted.get(key, _ABSENT), came.get(key, _ABSENT))) is not None
+        }
+        if not parts:
+            return None
+        return (
+            {key: rest[0] for key, rest in parts.items() if key in wanted},
+            {key: rest[1] for key, rest in parts.items() if key in came},
+        )
+    if _same(wanted, came):
+        return None
+    return (None if wanted is _ABSENT else wanted), (None if came is _ABSENT else came)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal as JSON is: 1 is neither true nor 1.0."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    return bool(one == other)

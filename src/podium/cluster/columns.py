@@ -249,6 +249,11 @@ class Columns(View):
             self.volume_rows[row] = left
             if not left:
                 del self.volume_rows[row]
+            for claim in cls.claims:
+                users = self.claim_users.get((cls.namespace, claim), 0) + sign
+                self.claim_users[cls.namespace, claim] = users
+                if not users:
+                    del self.claim_users[cls.namespace, claim]
         for carried in cls.carried:
             carried.tally.add(row, sign)
         resident.labels.add(row, sign)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from podium.cluster.queued_pod import Turn, QueuedPod
+from podium.cluster.queued_pod import QueuedPod, Turn
 from podium.cluster.wakeups import MoveRequest
 from podium.objects.pod import Pod
 

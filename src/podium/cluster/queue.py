@@ -20,7 +20,7 @@ from podium.cluster.backoff import Backoff, BackoffPool
 from podium.cluster.heap import KeyedHeap, Rank
 from podium.cluster.in_flight import InFlight
 from podium.cluster.nominations import Nominations
-from podium.cluster.queued_pod import Turn, Pool, QueuedPod, written_time
+from podium.cluster.queued_pod import Pool, QueuedPod, Turn, written_time
 from podium.cluster.timestamps import NEVER
 from podium.cluster.waiting import WaitingPool
 from podium.cluster.wakeups import (

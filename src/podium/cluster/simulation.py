@@ -18,7 +18,7 @@ from podium.engine.ranking import Rankings
 from podium.engine.ties import ties
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from podium.engine.decision import Decision
@@ -52,17 +52,27 @@ class Simulation:
         self,
         profile: Profile,
         *,
+        others: Sequence[Profile] = (),
+        start_time: Callable[[int], str] | None = None,
+        score_single: bool = False,
         listed_order: bool = False,
         after_preemption: str = RETRY,
         fast: bool = True,
         answer: Callable[[Any], Any] = no_extenders,
     ) -> None:
         self.profile = profile
+        self._profiles = {each.scheduler_name: each for each in (*reversed(others), profile)}
+        self._start_time = start_time
+        self._score_single = score_single
+        self._attempts = 0
         self.cache = Cache(profile.accounting, listed_order=listed_order)
         self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
-        self._rankings = Rankings(self.cache.columns, profile) if fast else None
+        self._rankings = {
+            name: Rankings(self.cache.columns, each) if fast else None
+            for name, each in self._profiles.items()
+        }
         self._nominations = Nominations()
         self._pods: dict[str, Pod] = {}
 
@@ -110,11 +120,13 @@ class Simulation:
     def run(self, pending: Iterable[Pod], *, recording: bool = False) -> Iterator[Step]:
         """Try each pod in turn, and once more after a successful preemption."""
         waiting = list(pending)
-        for pod in waiting:
-            if pod.status.nominated_node_name:
-                self.nominate(pod, pod.status.nominated_node_name)
+        if not self.profile.nominated_first:
+            for pod in waiting:
+                self._renominate(pod)
         deferred = []
         for pod in waiting:
+            if self.profile.nominated_first:
+                self._renominate(pod)  # known from the pod's own first attempt on
             step = Step(pod, 1, self.attempt(pod, recording=recording))
             yield step
             nominated = self._settle(step)
@@ -125,6 +137,10 @@ class Simulation:
         for pod in deferred:
             yield self._retry(pod, recording=recording)
 
+    def _renominate(self, pod: Pod) -> None:
+        if pod.status.nominated_node_name:
+            self.nominate(pod, pod.status.nominated_node_name)
+
     def _retry(self, pod: Pod, *, recording: bool) -> Step:
         step = Step(pod, 2, self.attempt(pod, recording=recording))
         self._settle(step)
@@ -133,14 +149,17 @@ class Simulation:
     def attempt(self, pod: Pod, *, recording: bool = False) -> Decision:
         """Decide about one pod; nothing is changed but the cursors."""
         columns = self.cache.columns
+        profile = self.profile_of(pod)
         attempt = Attempt(
             columns.incoming(pod),
-            self.profile,
+            profile,
             self.cache.order(),
             self.ties,
             recording=recording,
-            rankings=self._rankings,
+            score_single=self._score_single,
+            rankings=self._rankings[profile.scheduler_name],
         )
+        self._attempts += 1
         steps = cycle(columns, attempt)
         reply = None
         while True:
@@ -152,6 +171,10 @@ class Simulation:
         self.cache.advance(decision.consumed)
         return decision
 
+    def profile_of(self, pod: Pod) -> Profile:
+        """The profile that serves the pod's scheduler; the first one where none does."""
+        return self._profiles.get(pod.spec.scheduler_name, self.profile)
+
     def _settle(self, step: Step) -> Pod | None:
         """Carry the decision out; the pod to try again, if it was promised a node."""
         pod, decision = step.pod, step.decision
@@ -161,7 +184,11 @@ class Simulation:
             return None
         preemption = decision.preemption
         if preemption is None:
+            if self.profile.nominated_first and not self.profile_of(pod).post_filters:
+                self.nominate(pod, "")
             return None
+        if preemption.nomination == "":
+            self.nominate(pod, "")
         for uid, _ in preemption.cleared:
             self._clear(uid, pod)
         if preemption.node is None:
@@ -175,6 +202,10 @@ class Simulation:
     def place(self, pod: Pod, decision: Decision) -> None:
         """The pod is on its node from now on."""
         assert decision.node is not None
+        if self._start_time is not None:
+            started = self._start_time(self._attempts - 1)
+            status = msgspec.structs.replace(pod.status, start_time=started)
+            pod = msgspec.structs.replace(pod, status=status)
         self.cache.assume(pod, decision.node, decision.volumes)
         self._pods[pod.uid] = _on_node(pod, decision.node)
 

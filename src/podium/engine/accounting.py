@@ -10,14 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from podium.engine.pod_class import Port, host_ports
+from podium.engine.pod_requests import FLOORS, has_pod_level, pod_requests, rounded
+from podium.engine.terms import compiled, compiled_with_namespaces
 from podium.objects.quantity import milli, value
 from podium.objects.resources import is_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from podium.engine.tallies import PodTerm
     from podium.objects.meta import ResourceList
-    from podium.objects.pod import Container, Pod
+    from podium.objects.pod import Container, Pod, PodAffinityTerm
 
 DEFAULT_CPU_MILLIS = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
@@ -77,6 +81,12 @@ class Accounting(Protocol):
     def limits(self, pod: Pod) -> Amounts:
         """The most the pod may use."""
 
+    def ports(self, pod: Pod) -> tuple[Port, ...]:
+        """The host ports it uses."""
+
+    def term(self, term: PodAffinityTerm, namespace: str) -> PodTerm:
+        """An affinity term as declared by a pod of this namespace."""
+
 
 class ContainerSums:
     """The predicates-and-priorities generation: only regular containers count on a node.
@@ -111,6 +121,59 @@ class ContainerSums:
         for container in pod.spec.init_containers or ():
             total.raise_to(container.resources.limits if container.resources else None)
         return total
+
+
+    def ports(self, pod: Pod) -> tuple[Port, ...]:
+        """Those of the regular containers."""
+        return host_ports(pod.spec.containers or ())
+
+    def term(self, term: PodAffinityTerm, namespace: str) -> PodTerm:
+        """Namespaces by name only."""
+        return compiled(term, namespace)
+
+
+class WholePod:
+    """The plugins generation: sidecars, pod-level resources, overhead and resizes all count."""
+
+    def wanted(self, pod: Pod) -> Amounts:
+        """What the specification asks for."""
+        return _amounts(pod_requests(pod))
+
+    def taken(self, pod: Pod) -> Amounts:
+        """What it asks for or, after a resize, really has."""
+        return _amounts(pod_requests(pod, status=True))
+
+    def assumed(self, pod: Pod) -> tuple[int, int]:
+        """As taken, with a floor for containers that name no cpu or memory."""
+        requests = pod_requests(pod, status=True)
+        floors = {name: floor for name, floor in FLOORS.items() if not has_pod_level(pod) or name not in requests}
+        if floors:
+            requests = pod_requests(pod, status=True, floors=floors)
+        return rounded("cpu", requests.get("cpu", 0)), rounded("memory", requests.get("memory", 0))
+
+    def limits(self, pod: Pod) -> Amounts:
+        """As in the earlier generation; no rule of this one asks."""
+        return ContainerSums().limits(pod)
+
+    def ports(self, pod: Pod) -> tuple[Port, ...]:
+        """Those of the regular containers and of sidecars."""
+        sidecars = [c for c in pod.spec.init_containers or () if c.restart_policy == "Always"]
+        return host_ports((*(pod.spec.containers or ()), *sidecars))
+
+    def term(self, term: PodAffinityTerm, namespace: str) -> PodTerm:
+        """Namespaces by name and by label."""
+        return compiled_with_namespaces(term, namespace)
+
+
+def _amounts(requests: dict[str, int]) -> Amounts:
+    amounts = Amounts()
+    for name, exact in requests.items():
+        number = rounded(name, exact)
+        if name in NATIVE:
+            amounts.native[NATIVE.index(name)] = number
+        elif is_scalar(name):
+            amounts.scalars[name] = number
+    return amounts
 
 
 def _floored(containers: Iterable[Container]) -> tuple[int, int]:

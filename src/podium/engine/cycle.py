@@ -15,12 +15,14 @@ import numpy as np
 from podium.engine.contracts import AttemptError
 from podium.engine.decision import Decision
 from podium.engine.extending import ask_filters, ask_priorities
-from podium.engine.fit import Fit, judge, merged_errors, respect_nominations
-from podium.engine.predicates.volumes import volume_plan
+from podium.engine.fit import Fit, judge, judge_with_nominated, merged_errors, respect_nominations
+from podium.engine.post_filter import Scene, run_post_filters
+from podium.engine.pre_filter import FirstLook, first_look
 from podium.engine.preemption import preempt
 from podium.engine.rows import OneRow
 from podium.engine.scoring import score
-from podium.engine.verdicts import FITS
+from podium.engine.trial import TrialRow
+from podium.engine.verdicts import FITS, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -45,6 +47,8 @@ class Attempt:
     ties: Ties
     #: Keep everything that led to the decision.
     recording: bool = False
+    #: When recording, score a single feasible node too, although nothing depends on it.
+    score_single: bool = False
     #: What earlier pods of the same class have been told.
     rankings: Rankings | None = None
 
@@ -64,24 +68,87 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
     pod, profile = attempt.pod, attempt.profile
     decision = Decision(pod.key, pod.uid, profile.name, nodes=len(view.order))
     decision.verdicts = view.verdicts
+    decision.held = next((held for gate in profile.gates if (held := gate.hold(pod))), None)
+    if decision.held is not None:
+        return decision
     try:
         _check(view, attempt)
-        ranking = None
-        if attempt.rankings is not None and not attempt.recording:
-            ranking = attempt.rankings.of(pod)
+        look = first_look(pod, view, profile)
+        decision.refused = look.refused
+        feasible = np.zeros(0, np.int64)
+        if look.refused is None:
+            ranking = _ranking(attempt, look)
             if ranking is not None and _pick_ranked(view, attempt, ranking, decision):
                 return decision
-        fit = _feasible(view, attempt, ranking)
-        feasible = _sample(view, attempt, fit, decision)
-        feasible = yield from ask_filters(view, attempt, feasible, decision)
-        if len(feasible):
-            yield from _pick(view, attempt, feasible, decision, ranking)
-        elif profile.preemption:
-            potential = _potential(view, attempt, decision)
-            decision.preemption = yield from preempt(pod, view, profile, potential)
+            feasible = yield from _search(view, attempt, look, ranking, decision)
+            if len(feasible):
+                yield from _pick(view, attempt, feasible, decision, ranking)
+        if decision.node is None:
+            yield from _after_filter(view, attempt, look, decision)
     except AttemptError as error:
         decision.error = str(error)
     return decision
+
+
+def _ranking(attempt: Attempt, look: FirstLook) -> Ranking | None:
+    """What earlier pods of the class were told, where that can be used."""
+    if attempt.rankings is None or attempt.recording or look.only is not None:
+        return None
+    return attempt.rankings.of(attempt.pod)
+
+
+def _search(
+    view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | None, decision: Decision
+) -> Generator[Any, Any, np.ndarray]:
+    """The feasible rows: the promised node if it is one, else all that pass."""
+    promised = _promised(view, attempt, look)
+    if promised is not None:
+        alone = yield from ask_filters(view, attempt, promised, decision)
+        if len(alone):
+            decision.nominated = view.names[int(alone[0])]
+            decision.feasible_count = 1
+            return alone
+    fit = _feasible(view, attempt, look, ranking)
+    if look.only is not None:
+        _restrict(view, attempt.order, look, fit)
+    feasible = _sample(view, attempt, look, fit, decision)
+    return (yield from ask_filters(view, attempt, feasible, decision))
+
+
+def _promised(view: View, attempt: Attempt, look: FirstLook) -> np.ndarray | None:
+    """The row promised to the pod, if it is tried first and fits."""
+    pod, profile = attempt.pod, attempt.profile
+    row = view.row_of.get(pod.pod.status.nominated_node_name)
+    if not profile.nominated_first or row is None or not view.known[row]:
+        return None
+    code = judge_with_nominated(
+        pod, TrialRow(view, row), look.active(profile), fully=profile.nominated_fully
+    )
+    return np.array([row]) if code == FITS else None
+
+
+def _restrict(view: View, order: np.ndarray, look: FirstLook, fit: Fit) -> None:
+    """Rows that are not in question carry one verdict, whatever the predicates said."""
+    assert look.only is not None
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(look.naming))}]"
+    code = view.verdicts.code(Verdict("", (text,), curable=False))
+    inside = np.isin(order, [view.row_of[name] for name in look.only if name in view.row_of])
+    fit.codes[~inside] = code
+    fit.errors = {i: text for i, text in fit.errors.items() if inside[i]}
+
+
+def _after_filter(
+    view: View, attempt: Attempt, look: FirstLook, decision: Decision
+) -> Generator[Any, Any, None]:
+    pod, profile = attempt.pod, attempt.profile
+    potential = _potential(view, attempt, decision)
+    if profile.post_filters:
+        scene = Scene(
+            pod, view, profile, look.active(profile), potential, frozenset(look.prepared)
+        )
+        yield from run_post_filters(scene, decision)
+    elif profile.preemption:
+        decision.preemption = yield from preempt(pod, view, profile, potential)
 
 
 def _check(view: View, attempt: Attempt) -> None:
@@ -98,7 +165,9 @@ def _pick_ranked(view: View, attempt: Attempt, ranking: Ranking, decision: Decis
     nodes = len(view.order)
     if view.nominated or profile.extenders or len(order) != nodes:
         return False
-    if wanted_nodes(nodes, profile.percentage_of_nodes_to_score) < nodes:
+    if _wanted(nodes, profile) < nodes:
+        return False
+    if profile.nominated_first and pod.pod.status.nominated_node_name:
         return False
     index = ranking.indexed(pod, order)
     if index is not None:
@@ -127,37 +196,56 @@ def _choose(attempt: Attempt, decision: Decision, rows: np.ndarray, best: Any) -
 
 def _place(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
     decision.node = view.names[row]
-    if attempt.pod.cls.claims:
-        decision.volumes = volume_plan(attempt.pod, OneRow(view, row))
+    if attempt.pod.cls.volumes:
+        decision.volumes = attempt.profile.plan_volumes(attempt.pod, OneRow(view, row))
 
 
-def _feasible(view: View, attempt: Attempt, ranking: Ranking | None) -> Fit:
+def _feasible(
+    view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | None
+) -> Fit:
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
+    active = look.active(profile) if look.skipped else profile.predicates
     if ranking is not None:
         fit = ranking.fit(pod, order)
     else:
         fit = judge(
-            pod, view, profile.predicates, order, check_all=profile.always_check_all
+            pod, view, active, order, check_all=profile.always_check_all
         )
     if view.nominated:
         respect_nominations(
-            pod, view, profile.predicates, order, fit, check_all=profile.always_check_all
+            pod,
+            view,
+            active,
+            order,
+            fit,
+            check_all=profile.always_check_all,
+            fully=profile.nominated_fully,
         )
     return fit
 
 
-def wanted_nodes(nodes: int, percentage: int) -> int:
+def wanted_nodes(nodes: int, percentage: int, *, adaptive: bool = False) -> int:
     """How many feasible nodes are enough."""
+    if adaptive and percentage == 0:
+        percentage = max(5, 50 - nodes // 125)
     if nodes < 100 or not 0 < percentage < 100:
         return nodes
     return max(nodes * percentage // 100, 100)
 
 
-def _sample(view: View, attempt: Attempt, fit: Fit, decision: Decision) -> np.ndarray:
+def _wanted(nodes: int, profile: Profile) -> int:
+    percentage = profile.percentage_of_nodes_to_score
+    return wanted_nodes(nodes, percentage, adaptive=profile.adaptive_sampling)
+
+
+def _sample(
+    view: View, attempt: Attempt, look: FirstLook, fit: Fit, decision: Decision
+) -> np.ndarray:
     """The feasible rows, cut after the wanted number; what lies beyond was never looked at."""
     order, codes = attempt.order, fit.codes
     fits = np.flatnonzero(codes == FITS)
-    want = wanted_nodes(len(view.order), attempt.profile.percentage_of_nodes_to_score)
+    nodes = len(view.order) if look.only is None else len(look.only & view.row_of.keys())
+    want = _wanted(nodes, attempt.profile)
     seen = len(order)
     if len(fits) > want:
         # The search stops at the first feasible node too many, which is dropped again.
@@ -192,7 +280,7 @@ def _pick(
 ) -> Generator[Any, Any, None]:
     if attempt.recording:
         decision.feasible = [view.names[row] for row in feasible.tolist()]
-    if len(feasible) == 1:
+    if len(feasible) == 1 and not (attempt.recording and attempt.score_single):
         chosen = int(feasible[0])
     else:
         if ranking is not None and (attempt.profile.priorities or attempt.profile.extenders):
@@ -210,6 +298,8 @@ def _pick(
 
 def _potential(view: View, attempt: Attempt, decision: Decision) -> np.ndarray:
     """Rows where evicting pods could help: all that were not turned down for good."""
+    if decision.refused is not None:
+        return np.zeros(0, np.int64)
     curable = np.array([verdict.curable for verdict in view.verdicts], np.bool_)
     hopeless = np.zeros(view.capacity, np.bool_)
     seen = attempt.order[: len(decision.codes)]

@@ -16,6 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from podium.engine.plugins.base import Refused
     from podium.engine.predicates.volumes import VolumePlan
     from podium.engine.verdicts import Verdict, Verdicts
 
@@ -40,6 +41,8 @@ class Victims:
     uids: tuple[str, ...]
     priorities: tuple[int, ...]
     violations: int = 0
+    #: When the first of the most important ones started; infinity when that is not known.
+    earliest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class Preemption:
     criterion: str = ""
     #: Pods whose nomination is taken back: uids and keys.
     cleared: tuple[tuple[str, str], ...] = ()
-    error: str = ""
+    #: What becomes of the pod's own nomination: a node, "" when it is taken back, None when kept.
+    nomination: str | None = None
 
 
 @dataclass(slots=True)
@@ -90,6 +94,14 @@ class Decision:
     best: Sequence[str] = ()
     volumes: VolumePlan | None = None
     preemption: Preemption | None = None
+    #: What was tried after no node fitted, and its words.
+    post_code: str = ""
+    post_message: str = ""
+    #: Why the pod was not tried at all, or refused before any node was looked at.
+    held: Refused | None = None
+    refused: Refused | None = None
+    #: The node promised to the pod, when it was tried first and taken.
+    nominated: str | None = None
     #: How many nodes were taken from the node order.
     consumed: int = 0
 
@@ -109,7 +121,13 @@ class Decision:
         """The sentence users see when no node fits; empty otherwise."""
         if self.node is not None or self.error:
             return self.error
-        return fit_message(self.nodes, self.reasons)
+        if self.held is not None:
+            return self.held.reason
+        if self.refused is not None:
+            fit = f"0/{self.nodes} nodes are available: {self.refused.reason}."
+        else:
+            fit = fit_message(self.nodes, self.reasons)
+        return f"{fit} {self.post_message}" if self.post_message else fit
 
     def verdict(self, code: int) -> Verdict:
         """What a code stands for."""

@@ -87,14 +87,23 @@ def judge_one(
 
 
 def judge_with_nominated(
-    pod: Incoming, trial: TrialRow, predicates: Sequence[Predicate], *, check_all: bool = False
+    pod: Incoming,
+    trial: TrialRow,
+    predicates: Sequence[Predicate],
+    *,
+    check_all: bool = False,
+    fully: bool = False,
 ) -> int:
-    """First with the pods promised to the row, if there are any, then without them."""
-    if trial.view.nominated.get(trial.row):
+    """First with the pods promised to the row, if there are any, then without them.
+
+    `fully`: a promised pod counts for everything, also for the affinity of others.
+    """
+    promised = trial.view.nominated.get(trial.row)
+    if promised:
         crowded = trial.copy()
-        for other in trial.view.nominated[trial.row]:
+        for other in promised:
             if other.priority >= pod.priority and other.uid != pod.uid:
-                crowded.add(other, nominated=True)
+                crowded.add(other, nominated=not fully)
         code = judge_one(pod, crowded, predicates, check_all=check_all)
         trial.errors.update(crowded.errors)
         if code:
@@ -110,12 +119,15 @@ def respect_nominations(
     fit: Fit,
     *,
     check_all: bool,
+    fully: bool = False,
 ) -> None:
     """Turn down rows that fit only as long as the pods promised to them are not there."""
     promised = np.fromiter(view.nominated, np.int64, len(view.nominated))
     for position in np.flatnonzero(np.isin(rows, promised)).tolist():
         trial = TrialRow(view, int(rows[position]))
-        code = judge_with_nominated(pod, trial, predicates, check_all=check_all)
+        code = judge_with_nominated(
+            pod, trial, predicates, check_all=check_all, fully=fully
+        )
         fit.codes[position] = code
         fit.errors.pop(position, None)
         if trial.errors:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from podium.engine.tallies import CarriedTerm, LabelSet
     from podium.objects.meta import OwnerReference
-    from podium.objects.pod import Pod, PodAffinity, PodSpec, Volume
+    from podium.objects.pod import Container, Pod, PodAffinity, PodSpec, Volume
 
 T = TypeVar("T")
 Port = tuple[str, str, int]  #: ip, protocol, port
@@ -49,8 +49,21 @@ def class_key(pod: Pod, host: str) -> bytes:
             spec.host_network,
             spec.host_users,
             spec.resource_claims,
+            _resized(pod),
         )
     )
+
+
+def _resized(pod: Pod) -> object:
+    """What the kubelet reports of the pod's resources, where it does; it may differ from the spec."""
+    status = pod.status
+    reported = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+    if status.resources is None and not any(each.resources for each in reported):
+        return None
+    pending = any(
+        c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions or ()
+    )
+    return (reported, status.resources, status.allocated_resources, pending)
 
 
 def _anonymous(volume: Volume) -> Volume | tuple[str, Volume]:
@@ -154,11 +167,11 @@ class PodClass:
         return (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
 
 
-def host_ports(pod: Pod) -> tuple[Port, ...]:
-    """Host ports of the regular containers, with ip and protocol filled in."""
+def host_ports(containers: Iterable[Container]) -> tuple[Port, ...]:
+    """Host ports of containers, with ip and protocol filled in."""
     return tuple(
         (port.host_ip or ANY_IP, port.protocol or "TCP", port.host_port)
-        for container in pod.spec.containers or ()
+        for container in containers
         for port in container.ports or ()
         if port.host_port > 0
     )
@@ -167,7 +180,7 @@ def host_ports(pod: Pod) -> tuple[Port, ...]:
 class Resident:
     """A pod on a node (or promised to one): the little that is kept of each."""
 
-    __slots__ = ("cls", "key", "labels", "row", "started", "terminating", "uid")
+    __slots__ = ("cls", "evicted", "key", "labels", "row", "started", "terminating", "uid")
 
     def __init__(self, pod: Pod, cls: PodClass, labels: LabelSet, row: int) -> None:
         self.key = pod.key
@@ -177,11 +190,19 @@ class Resident:
         self.row = row
         self.terminating = pod.terminating
         self.started = pod.status.start_time
+        #: Whether it is leaving because a scheduler evicted it.
+        self.evicted = pod.terminating and _evicted(pod)
 
     @property
     def priority(self) -> int:
         """The pod's priority."""
         return self.cls.priority
+
+
+def _evicted(pod: Pod) -> bool:
+    targets = (c for c in pod.status.conditions or () if c.type == "DisruptionTarget")
+    first = next(targets, None)
+    return first is not None and (first.status, first.reason) == ("True", "PreemptionByScheduler")
 
 
 class Incoming:

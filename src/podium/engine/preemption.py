@@ -34,7 +34,7 @@ def preempt(
         return Preemption(eligible=False)
     names = tuple(view.names[row] for row in potential.tolist())
     if not names:
-        return Preemption(eligible=True, cleared=((pod.uid, pod.key),))
+        return Preemption(eligible=True, nomination="", cleared=((pod.uid, pod.key),))
     candidates = {
         view.names[row]: victims
         for row in potential.tolist()
@@ -50,6 +50,7 @@ def preempt(
         tie=tie,
         criterion=criterion,
         cleared=cleared,
+        nomination=node,
     )
     yield  # where extenders are asked
 
@@ -83,15 +84,17 @@ def victims_on(pod: Incoming, view: View, profile: Profile, row: int) -> Victims
             trial.remove(resident)
             victims.append(resident)
             violations += resident in protected
-    return _victims(victims, violations)
+    return victims_of(victims, violations)
 
 
-def _victims(pods: Sequence[Resident], violations: int) -> Victims:
+def victims_of(pods: Sequence[Resident], violations: int, earliest: float = 0.0) -> Victims:
+    """Pods as victims, in this order."""
     return Victims(
         pods=tuple(pod.key for pod in pods),
         uids=tuple(pod.uid for pod in pods),
         priorities=tuple(pod.priority for pod in pods),
         violations=violations,
+        earliest=earliest,
     )
 
 
@@ -113,7 +116,7 @@ def exhausted_budgets(
         )
 
 
-Criterion = tuple[str, "Callable[[Victims], int]"]
+Criterion = tuple[str, "Callable[[Victims], float]"]
 
 #: In this order, as long as more than one node is left. The "highest" priority is that of the
 #: first victim, which is one protected by a budget if there is any.
@@ -126,6 +129,13 @@ CRITERIA: tuple[Criterion, ...] = (
 
 
 def choose(candidates: dict[str, Victims]) -> tuple[str | None, tuple[str, ...], str]:
+    """The cheapest node by the usual criteria."""
+    return choose_by(candidates, CRITERIA)
+
+
+def choose_by(
+    candidates: dict[str, Victims], criteria: Sequence[Criterion]
+) -> tuple[str | None, tuple[str, ...], str]:
     """The cheapest node, those as cheap as it, and what decided."""
     if not candidates:
         return None, (), ""
@@ -134,7 +144,7 @@ def choose(candidates: dict[str, Victims]) -> tuple[str | None, tuple[str, ...],
         return left[0], tuple(left) if len(left) > 1 else (), "no victims"
     left = list(candidates)
     decided = "only candidate"
-    for criterion, cost in CRITERIA:
+    for criterion, cost in criteria:
         if len(left) == 1:
             break
         costs = {name: cost(candidates[name]) for name in left}

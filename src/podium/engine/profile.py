@@ -6,14 +6,20 @@ The engine never asks which generation it serves; it runs what the profile lists
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from podium.engine.predicates.volumes import volume_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.accounting import Accounting
     from podium.engine.contracts import Predicate, Priority
+    from podium.engine.plugins.base import FilterPlugin, Refused
     from podium.engine.pod_class import Incoming
+    from podium.engine.post_filter import PostFilter
+    from podium.engine.predicates.volumes import VolumePlan
+    from podium.engine.rows import OneRow
     from podium.engine.view import View
 
 
@@ -48,6 +54,13 @@ class Extender:
     ignorable: bool = False
 
 
+class Gate(Protocol):
+    """Something that keeps a pod from being tried."""
+
+    def hold(self, pod: Incoming) -> Refused | None:
+        """Why the pod must wait, if it must."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """What to run, in order, and how."""
@@ -63,11 +76,27 @@ class Profile:
     #: Names as configured, sorted; some of them may never run.
     configured_predicates: tuple[str, ...] = ()
     extenders: tuple[Extender, ...] = ()
+    #: What may hold a pod back before it is tried at all.
+    gates: tuple[Gate, ...] = ()
+    #: Rules that have a first look at the pod before any node, in order.
+    pre_filters: tuple[FilterPlugin, ...] = ()
+    #: What is tried when no node fits, in order; without any, `preemption` decides.
+    post_filters: tuple[PostFilter, ...] = ()
     max_score: int = 10
     always_check_all: bool = False
     preemption: bool = True
+    #: Whether the node promised to a pod is tried first, and taken if it fits.
+    nominated_first: bool = False
+    #: Whether promised pods count for the affinity of others.
+    nominated_fully: bool = False
     #: Of all nodes, how many percent of feasible ones are enough.
     percentage_of_nodes_to_score: int = 100
+    #: Whether 0 percent means a share that shrinks as the cluster grows.
+    adaptive_sampling: bool = False
+    #: What is promised for waiting claims on the chosen node.
+    plan_volumes: Callable[[Incoming, OneRow], VolumePlan | None] = volume_plan
+    #: Whether waiting pods go by priority; otherwise in the order of arrival.
+    by_priority: bool = True
     #: `round-robin`, `first` or `random:SEED`.
     ties: str = "round-robin"
     scheduler_name: str = "default-scheduler"

@@ -84,6 +84,10 @@ class ManyRows:
         """What the tally counts in the row's domain of a label key; 0 where the key is absent."""
         return tally.by_domain(key)[self.label_ids(key)]
 
+    def look_up(self, table: np.ndarray, key: str) -> Any:
+        """The entry of a table by value id for the row's value of a label key."""
+        return table[self.label_ids(key)]
+
     def weighted_domain(self, weighted: list[tuple[int, Tally]], key: str) -> Ints:
         """The weighted sum of several tallies in the row's domain of a label key."""
         weight, tally = weighted[0]
@@ -140,6 +144,10 @@ class ManyRows:
             else:
                 accepted &= wanted.accepts("")
         return accepted
+
+    def is_node(self, name: str) -> Flags:
+        """Whether the row is this node."""
+        return self.index == self.view.row_of.get(name, -1)
 
     def port_conflict(self, wanted: Iterable[Port]) -> Flags:
         """Whether a pod of the row uses a host port that one of these conflicts with."""
@@ -317,6 +325,10 @@ class OneRow:
         """As in ManyRows."""
         return tally.by_domain(key).item(self.view.label_column(key).ids.item(self.row))
 
+    def look_up(self, table: np.ndarray, key: str) -> Any:
+        """As in ManyRows."""
+        return table.item(self.label_ids(key))
+
     def weighted_domain(self, weighted: list[tuple[int, Tally]], key: str) -> Ints:
         """As in ManyRows."""
         return sum(weight * self.domain(tally, key) for weight, tally in weighted)
@@ -349,6 +361,10 @@ class OneRow:
     def named(self, fields: FieldSelector) -> Flags:
         """As in ManyRows."""
         return fields.matches({NAME_FIELD: self.name})
+
+    def is_node(self, name: str) -> Flags:
+        """As in ManyRows."""
+        return self.name == name
 
     def port_conflict(self, wanted: Iterable[Port]) -> Flags:
         """As in ManyRows."""

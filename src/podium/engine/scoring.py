@@ -30,19 +30,27 @@ def score(
         except AttemptError as error:
             errors += error.args
             continue
-        columns.append(column)
-        totals += column.score * weighted.weight
+        if column is not None:
+            columns.append(column)
+            totals += column.score * weighted.weight
     if errors:
         raise AttemptError(*errors)
     return tuple(columns), totals
 
 
-def _column(pod: Incoming, view: View, weighted: Weighted, rows: np.ndarray) -> ScoreColumn:
+def _column(
+    pod: Incoming, view: View, weighted: Weighted, rows: np.ndarray
+) -> ScoreColumn | None:
+    """What one priority gives; None when it leaves itself out."""
     priority, weight = weighted.priority, weighted.weight
+    skips = getattr(priority, "skips", None)
+    if skips is not None and skips(pod, ManyRows(view, rows)):
+        return None
     uniform = priority.uniform(pod, view)
     if uniform is not None:
         same = np.full(len(rows), uniform, np.int64)
-        return ScoreColumn(priority.name, weight, same, same, uniform=True)
+        raw = np.zeros(len(rows), np.int64) if priority.reduces else same
+        return ScoreColumn(priority.name, weight, raw, same, uniform=True)
     at = ManyRows(view, rows)
     raw = np.broadcast_to(np.asarray(priority.score(pod, at), np.int64), rows.shape)
     final = priority.reduce(pod, at, raw) if priority.reduces else raw

@@ -8,6 +8,7 @@ per label set, never once per pod.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from podium.engine.view import View
     from podium.objects.selectors import Selector
 
 Ints = Any  #: An int64 array (many rows) or a plain int (one row).
@@ -124,20 +126,40 @@ class Tally:
 class PodTerm:
     """Pods in some namespaces with some labels, near something: a compiled affinity term."""
 
-    __slots__ = ("error", "key", "namespaces", "selector", "topology_key")
+    __slots__ = ("error", "key", "namespace_selector", "namespaces", "selector", "topology_key")
 
     def __init__(
-        self, namespaces: frozenset[str], selector: Selector, topology_key: str, error: str = ""
+        self,
+        namespaces: frozenset[str],
+        selector: Selector,
+        topology_key: str,
+        error: str = "",
+        namespace_selector: Selector | None = None,
     ) -> None:
         self.namespaces = namespaces
         self.selector = selector
         self.topology_key = topology_key
         self.error = error
-        self.key = (namespaces, selector, topology_key, error)
+        self.namespace_selector = namespace_selector
+        self.key = (namespaces, selector, topology_key, error, namespace_selector)
 
-    def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
+    @property
+    def pods(self) -> object:
+        """Which pods are meant, wherever they are: equal for terms that mean the same pods."""
+        return (self.namespaces, self.selector, self.namespace_selector)
+
+    def covers(
+        self,
+        namespace: str,
+        labels: Mapping[str, str],
+        namespace_labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> bool:
         """Whether a pod with this namespace and these labels is meant."""
-        return namespace in self.namespaces and self.selector.matches(labels)
+        if namespace not in self.namespaces and (
+            self.namespace_selector is None or not self.namespace_selector.matches(namespace_labels)
+        ):
+            return False
+        return self.selector.matches(labels)
 
 
 class CarriedTerm:
@@ -155,7 +177,7 @@ class CarriedTerm:
 class LabelSet:
     """Pods that selectors cannot tell apart, with the rows they are on."""
 
-    __slots__ = ("_seen", "labels", "matched", "namespace", "rows", "tallies", "terminating")
+    __slots__ = ("_seen", "_version", "labels", "matched", "namespace", "rows", "tallies", "terminating")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
         self.namespace = namespace
@@ -165,6 +187,7 @@ class LabelSet:
         self.tallies: list[Tally] = []
         self.matched: list[CarriedTerm] = []
         self._seen = 0
+        self._version = 0
 
     def add(self, row: int, number: int) -> None:
         """A pod with these labels came to a row or left it."""
@@ -176,10 +199,16 @@ class LabelSet:
         for tally in self.tallies:
             tally.add(row, number)
 
-    def terms_meaning(self, carried: list[CarriedTerm]) -> list[CarriedTerm]:
+    def terms_meaning(self, view: View) -> list[CarriedTerm]:
         """Those carried terms that mean pods with these labels; each term is tested once."""
-        for term in carried[self._seen :]:
-            if not term.term.error and term.term.covers(self.namespace, self.labels):
-                self.matched.append(term)
-        self._seen = len(carried)
+        carried, namespaces = view.carried, view.catalog.namespaces
+        if self._version != namespaces.version:
+            self._version, self._seen, self.matched = namespaces.version, 0, []
+        if self._seen < len(carried):
+            own = namespaces.get(self.namespace)
+            labels = own.labels if own is not None else {}
+            for term in carried[self._seen :]:
+                if not term.term.error and term.term.covers(self.namespace, self.labels, labels):
+                    self.matched.append(term)
+            self._seen = len(carried)
         return self.matched

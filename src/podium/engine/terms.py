@@ -6,6 +6,7 @@ be compiled is kept as an error: which rule fails because of it, and how, differ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from podium.engine.tallies import PodTerm
@@ -32,6 +33,22 @@ def compiled(term: PodAffinityTerm, namespace: str) -> PodTerm:
         return PodTerm(namespaces, NOTHING, term.topology_key, str(error))
 
 
+def compiled_with_namespaces(term: PodAffinityTerm, namespace: str) -> PodTerm:
+    """The same, where namespaces may also be selected by their labels."""
+    named = term.namespaces or ()
+    if not named and term.namespace_selector is None:
+        named = (namespace,)
+    try:
+        return PodTerm(
+            frozenset(named),
+            from_label_selector(term.label_selector),
+            term.topology_key,
+            namespace_selector=from_label_selector(term.namespace_selector),
+        )
+    except SelectorError as error:
+        return PodTerm(frozenset(named), NOTHING, term.topology_key, str(error))
+
+
 def required(affinity: PodAffinity | None, namespace: str) -> tuple[PodTerm, ...]:
     """The required terms."""
     return tuple(compiled(term, namespace) for term in (affinity and affinity.required) or ())
@@ -45,14 +62,15 @@ def preferred(affinity: PodAffinity | None, namespace: str) -> tuple[tuple[int, 
     )
 
 
-def carried_terms(cls: PodClass) -> Iterable[tuple[str, int, PodTerm]]:
+Compile = Callable[["PodAffinityTerm", str], PodTerm]
+
+
+def carried_terms(cls: PodClass, compile_term: Compile) -> Iterable[tuple[str, int, PodTerm]]:
     """Every term that a pod of this class brings to its node: kind, weight, term."""
-    affinity, anti_affinity = cls.affinity()
-    for term in required(affinity, cls.namespace):
-        yield REQUIRED_AFFINITY, 1, term
-    for term in required(anti_affinity, cls.namespace):
-        yield REQUIRED_ANTI_AFFINITY, 1, term
-    for weight, term in preferred(affinity, cls.namespace):
-        yield PREFERRED_AFFINITY, weight, term
-    for weight, term in preferred(anti_affinity, cls.namespace):
-        yield PREFERRED_ANTI_AFFINITY, weight, term
+    kinds = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY), (PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY)
+    for kind, affinity in zip(kinds[0], cls.affinity(), strict=True):
+        for term in (affinity and affinity.required) or ():
+            yield kind, 1, compile_term(term, cls.namespace)
+    for kind, affinity in zip(kinds[1], cls.affinity(), strict=True):
+        for weighted in (affinity and affinity.preferred) or ():
+            yield kind, weighted.weight, compile_term(weighted.pod_affinity_term, cls.namespace)

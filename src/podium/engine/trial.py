@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TrialRow(OneRow):
     """A row of the view under `add` and `remove`."""
 
-    __slots__ = ("_assumed", "_carried", "_labels", "_pods", "_ports", "_requested", "added", "nominees")
+    __slots__ = ("_assumed", "_carried", "_labels", "_pods", "_ports", "_requested", "added", "changes", "nominees")
     on_trial = True
 
     def __init__(self, view: View, row: int) -> None:
@@ -33,6 +33,8 @@ class TrialRow(OneRow):
         self._labels: dict[LabelSet, int] = defaultdict(int)
         self._pods = list(view.residents[row])
         self._ports = set(view.ports[row])
+        #: Every pod put on the row (1) or taken off it (-1), in sequence.
+        self.changes: list[tuple[Resident, int]] = []
         #: Pods put back on the row, and nominated ones put there.
         self.added: list[Resident] = []
         self.nominees: list[Resident] = []
@@ -46,6 +48,7 @@ class TrialRow(OneRow):
         other._labels = self._labels.copy()
         other._pods = list(self._pods)
         other._ports = set(self._ports)
+        other.changes = list(self.changes)
         other.added = list(self.added)
         other.nominees = list(self.nominees)
         return other
@@ -69,6 +72,7 @@ class TrialRow(OneRow):
         self.added = [other for other in self.added if other.uid != pod.uid]
 
     def _count(self, pod: Resident, sign: int, *, labels: bool) -> None:
+        self.changes.append((pod, sign))
         for resource, number in pod.cls.taken:
             self._requested[resource] += sign * number
         self._assumed[0] += sign * pod.cls.assumed[0]

@@ -63,7 +63,7 @@ class Verdicts:
 
     def of(self, predicate: str, reasons: tuple[Reason, ...]) -> int:
         """The code for these reasons; curable only if every single reason is."""
-        texts = tuple(reason.text for reason in reasons)
+        texts = tuple(reason.text for reason in reasons if reason.text)
         return self.code(Verdict(predicate, texts, all(reason.curable for reason in reasons)))
 
     def merge(self, first: int, second: int) -> int:

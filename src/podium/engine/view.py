@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from podium.engine.accounting import NATIVE, Accounting
+from podium.engine.accounting import NATIVE
 from podium.engine.catalog import Catalog
-from podium.engine.pod_class import Incoming, PodClass, Port, Resident, class_key, host_ports
-from podium.engine.pod_class import volume_matters
+from podium.engine.pod_class import Incoming, PodClass, Port, Resident, class_key, volume_matters
 from podium.engine.tallies import CarriedTerm, LabelColumn, LabelSet, PodTerm, Tally
 from podium.engine.terms import carried_terms
 from podium.engine.verdicts import Verdicts
@@ -22,6 +21,7 @@ from podium.engine.verdicts import Verdicts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from podium.engine.accounting import Accounting
     from podium.objects.node import Node
     from podium.objects.pod import Pod
 
@@ -102,6 +102,8 @@ class View:
         self.port_rows: dict[Port, set[int]] = {}
         #: Rows with pods that have volumes -> how many such pods.
         self.volume_rows: dict[int, int] = {}
+        #: (namespace, claim) -> how many placed pods use it.
+        self.claim_users: dict[tuple[str, str], int] = {}
         #: Image name -> row -> what that node remembers of it.
         self.images: dict[str, dict[int, ImageState]] = {}
         #: Image name -> its size as first reported, and the rows that have it.
@@ -210,12 +212,12 @@ class View:
         wanted = self.accounting.wanted(pod)
         cls.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
         cls.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
-        cls.ports = host_ports(pod)
+        cls.ports = self.accounting.ports(pod)
         cls.volumes = tuple(v for v in pod.spec.volumes or () if volume_matters(v))
         cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
         cls.terminating_labels = None
         cls.memo = {}
-        cls.carried = tuple(self._carry(*carried) for carried in carried_terms(cls))
+        cls.carried = tuple(self._carry(*carried) for carried in carried_terms(cls, self.accounting.term))
         return cls
 
     def _carry(self, kind: str, weight: int, term: PodTerm) -> CarriedTerm:

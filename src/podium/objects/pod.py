@@ -40,6 +40,7 @@ class RestartRule(Value, frozen=True):
 class Container(Value, frozen=True):
     """A regular or init container."""
 
+    name: str = ""
     image: str = ""
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None

@@ -166,7 +166,7 @@ PREDICATES = (
     PredicateEntry(
         "NoVolumeZoneConflict",
         "the node is in the zone of the pod's volumes",
-        _plain(NoVolumeZoneConflict), provided=True,
+        lambda settings: NoVolumeZoneConflict(waits=settings.gates["VolumeScheduling"]), provided=True,
     ),
     PredicateEntry(
         "CheckNodeMemoryPressure",

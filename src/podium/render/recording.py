@@ -6,14 +6,21 @@ it and `podium verify` compares it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
 
+    from podium.cluster.simulation import Step
     from podium.engine.decision import Decision, Preemption
+    from podium.engine.profile import Profile
+    from podium.objects.collection import Objects
+    from podium.objects.meta import Object
+    from podium.objects.pod import Pod
 
 
 def step(decision: Decision, attempt: int) -> dict[str, Any]:
@@ -68,3 +75,50 @@ def preempt(preemption: Preemption) -> dict[str, Any]:
     if preemption.tie:
         found["tie"] = list(preemption.tie)
     return found
+
+
+#: Kinds that a scenario holds, in the order in which they are written.
+_KINDS: Final = (
+    "Node",
+    "Service",
+    "ReplicationController",
+    "ReplicaSet",
+    "StatefulSet",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "StorageClass",
+    "PodDisruptionBudget",
+    "Pod",
+)
+_API_VERSIONS: Final = {
+    "ReplicaSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "StorageClass": "storage.k8s.io/v1",
+    "PodDisruptionBudget": "policy/v1beta1",
+}
+
+
+def scenario(
+    objects: Objects, pending: Sequence[Pod], steps: Sequence[Step], profile: Profile
+) -> dict[str, Any]:
+    """A whole scenario, apart from its configuration.
+
+    The objects are written as they were used, with what the API server and controllers added.
+    """
+    expected: dict[str, Any] = {"predicates": list(profile.configured_predicates)}
+    if profile.priorities:
+        expected["priorities"] = [f"{rule.name}:{rule.weight}" for rule in profile.priorities]
+    expected["steps"] = [step(each.decision, each.attempt) for each in steps]
+    return {
+        "name": "podium-schedule",
+        "category": "podium",
+        "objects": [_plain(kind, item) for kind in _KINDS for item in objects.of(kind)],
+        "pending": [_plain("Pod", pod) for pod in pending],
+        "expected": expected,
+    }
+
+
+def _plain(kind: str, item: Object) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(item)
+    head = {"apiVersion": _API_VERSIONS.get(kind, "v1"), "kind": kind}
+    return head | {key: value for key, value in found.items() if value != ""}

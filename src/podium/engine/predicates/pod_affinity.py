@@ -36,7 +36,7 @@ def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
 
 def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
     """How many pods meet all of these terms (namespaces and labels), wherever they are."""
-    key = ("terms", *((term.namespaces, term.selector) for term in terms))
+    key = ("terms", *(term.pods for term in terms))
     return view.tally(key, lambda labels: covers_all(terms, labels))
 
 
@@ -60,7 +60,7 @@ class MatchInterPodAffinity:
             return False
         return not any(
             carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
-            for carried in pod.cls.labels.terms_meaning(view.carried)
+            for carried in pod.cls.labels.terms_meaning(view)
         )
 
     def nearby(self, pod: Incoming, view: View) -> bool:
@@ -77,7 +77,7 @@ class MatchInterPodAffinity:
         anti = own_anti_affinity(pod.cls)
         keys = {term.topology_key for term in anti} | {
             carried.term.topology_key
-            for carried in pod.cls.labels.terms_meaning(view.carried)
+            for carried in pod.cls.labels.terms_meaning(view)
             if carried.kind == REQUIRED_ANTI_AFFINITY
         }
         unique = all(view.label_column(key).one_row_each for key in keys)
@@ -95,7 +95,7 @@ class MatchInterPodAffinity:
         if own:
             unmet = self._meets_own(pod, own, at) ^ True
             codes = at.where(unmet, self._code(at.view, why.OWN_AFFINITY), codes)
-        for carried in pod.cls.labels.terms_meaning(at.view.carried):
+        for carried in pod.cls.labels.terms_meaning(at.view):
             if carried.kind == REQUIRED_ANTI_AFFINITY and (carried.tally.carriers or at.on_trial):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
                 codes = at.where(near, self._code(at.view, why.EXISTING_ANTI_AFFINITY), codes)

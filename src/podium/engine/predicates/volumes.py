@@ -242,7 +242,7 @@ class Matching:
         for volume, reached in zip(self.volumes, reachable, strict=True):
             if volume.spec.storage_class_name != (claim.spec.storage_class_name or ""):
                 continue
-            if volume.name in taken or not _same_mode(claim, volume):
+            if volume.name in taken or not same_mode(claim, volume):
                 continue
             if volume.metadata.deletion_timestamp is not None:
                 continue
@@ -250,7 +250,7 @@ class Matching:
                 if storage(volume) < storage(claim):
                     continue
                 return volume if reached else None
-            if reached and self._free(volume) and _suits(claim, volume):
+            if reached and self._free(volume) and suits(claim, volume):
                 if best is None or storage(volume) < storage(best):
                     best = volume
         return best
@@ -274,11 +274,13 @@ class Matching:
         )
 
 
-def _same_mode(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+def same_mode(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether both are meant as a file system, or both as a block device."""
     return (claim.spec.volume_mode or "Filesystem") == (volume.spec.volume_mode or "Filesystem")
 
 
-def _suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+def suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether selector, class, access modes and size of a free volume suit a claim."""
     if claim.spec.selector is not None:
         try:
             selector = from_label_selector(claim.spec.selector)
@@ -310,6 +312,10 @@ class NoVolumeZoneConflict(BitPredicate):
 
     name = "NoVolumeZoneConflict"
 
+    def __init__(self, *, waits: bool = True) -> None:
+        #: Whether claims may wait for their first consumer.
+        self.waits = waits
+
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
         return Scope.CLUSTER if cls.claims else Scope.NONE
@@ -324,7 +330,7 @@ class NoVolumeZoneConflict(BitPredicate):
         wrong = at.full(False)  # noqa: FBT003 - a column of False
         for name in pod.cls.claims:
             try:
-                volume = _zoned_volume(name, pod.cls, at.view.catalog)
+                volume = _zoned_volume(name, pod.cls, at.view.catalog, waits=self.waits)
             except VolumeError as error:
                 at.fail_where(checked & (wrong ^ True), str(error))
                 break
@@ -343,7 +349,9 @@ class NoVolumeZoneConflict(BitPredicate):
         return elsewhere
 
 
-def _zoned_volume(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolume | None:
+def _zoned_volume(
+    name: str, cls: PodClass, catalog: Catalog, *, waits: bool
+) -> PersistentVolume | None:
     """The volume behind a claim; None when it may still come to be anywhere."""
     if not name:
         raise VolumeError(NO_CLAIM_NAME)
@@ -351,7 +359,7 @@ def _zoned_volume(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolum
     if claim is None:
         raise VolumeError(f'persistentvolumeclaim "{name}" not found')
     if not claim.spec.volume_name:
-        if waits_for_consumer(class_name(claim), catalog):
+        if waits and waits_for_consumer(class_name(claim), catalog):
             return None
         raise VolumeError(f'PersistentVolumeClaim is not bound: "{name}"')
     volume = catalog.volumes.get(claim.spec.volume_name)

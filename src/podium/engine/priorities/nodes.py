@@ -116,19 +116,20 @@ class TaintTolerationPriority(NodePriority):
     def uniform(self, pod: Incoming, view: View) -> int | None:
         """No such taint anywhere."""
         column = view.facts.taints
-        same = same_everywhere(pod.cls, column, lambda t: _intolerable(pod.cls, t), self.name)
+        same = same_everywhere(pod.cls, column, lambda t: intolerable(pod.cls, t), "soft taints")
         return MAX_SCORE if same else None
 
     def score(self, pod: Incoming, at: Rows) -> Ints:
         """How many there are."""
-        return at.fact(at.view.facts.taints, lambda taints: _intolerable(pod.cls, taints))
+        return at.fact(at.view.facts.taints, lambda taints: intolerable(pod.cls, taints))
 
     def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
         """The fewer the better."""
         return normalized(at, raw, reverse=True)
 
 
-def _intolerable(cls: PodClass, taints: tuple[Taint, ...]) -> int:
+def intolerable(cls: PodClass, taints: tuple[Taint, ...]) -> int:
+    """How many soft taints the pod does not tolerate."""
     kept = [t for t in cls.spec.tolerations or () if t.effect in ("", "PreferNoSchedule")]
     return sum(t.effect == "PreferNoSchedule" and not tolerated(kept, t) for t in taints)
 

@@ -87,7 +87,7 @@ class InterPodAffinityPriority(NodePriority):
             # Pods on a row that nobody knows are not looked at.
             if carried.kind in factors and carried.tally.rows[view.known].any():
                 raise AttemptError(carried.term.error)
-        for carried in pod.cls.labels.terms_meaning(view.carried):
+        for carried in pod.cls.labels.terms_meaning(view):
             if carried.kind in factors:
                 yield carried.weight * factors[carried.kind], carried.term, carried.tally
 

@@ -1,0 +1,54 @@
+# Everything from a fresh clone, with nothing but Python: `make` says what there is.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint requirements.lock
+TESTS  ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench soak clean
+
+help:  ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: $(VENV)/.installed  ## schedule the example cluster, and explain one of its pods
+	@echo '$$ podium schedule examples/cluster'
+	@$(BIN)/podium schedule examples/cluster || test $$? -eq 1
+	@echo
+	@echo '$$ podium explain shop/checkout examples/cluster'
+	@$(BIN)/podium explain shop/checkout examples/cluster || test $$? -eq 1
+
+test: $(VENV)/.tools  ## run all tests (TESTS=path for some of them)
+	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+check: $(VENV)/.tools  ## lint, formatting, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+bench: $(VENV)/.tools  ## measure, and print the figures
+	$(BIN)/python benchmarks/run.py
+
+soak: $(VENV)/.tools  ## the random tests again, with many more and longer histories
+	$(BIN)/python -m pytest -n 2 -m 'soak or hypothesis' --hypothesis-profile=soak --timeout=3600 $(TESTS)
+
+clean:  ## remove the virtual environment and all caches
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
+
+# A stamp says when the environment was last brought up to date, so the second call costs nothing.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'Podium needs Python 3.11 or later; say which with: make PYTHON=python3.11 …' >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/.created
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.tools: pyproject.toml requirements.lock | $(VENV)/.created
+	$(PIP) --editable '.[test,lint]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,27 @@
+"""`podium completion`: the script that makes a shell complete our commands."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from podium.cli.console import write
+from podium.cli.flags import FlagsCommand
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(cls=FlagsCommand)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    r"""Print the completion script for a SHELL.
+
+    \b
+    bash   eval "$(podium completion bash)"
+    zsh    eval "$(podium completion zsh)"
+    fish   podium completion fish | source
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None  # one of the three that click has
+    write(kind(ctx.find_root().command, {}, "podium", "_PODIUM_COMPLETE").source())

@@ -1,0 +1,104 @@
+"""Where things are printed: results on stdout, notes on stderr, colours on terminals only."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from podium.render.documents import to_json_text, to_yaml
+from podium.render.plain import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import Console, RenderableType
+
+_Item = TypeVar("_Item")
+
+#: Columns of what does not go to a terminal; wide enough that tables need not fold.
+_PIPE_WIDTH: Final = 160
+#: A run shorter than this needs no progress bar.
+_PATIENCE_SECONDS: Final = 0.5
+
+
+def console() -> Console:
+    """The printer of tables. NO_COLOR is respected, by rich itself."""
+    from rich.console import Console  # noqa: PLC0415  not needed for json, yaml, name
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+
+
+def print_parts(parts: Iterable[RenderableType], printer: Console | None = None) -> None:
+    """Print one part after the other. Sentences are not folded, and no line ends in blanks."""
+    printer = printer or console()
+    with printer.capture() as captured:
+        for part in parts:
+            printer.print(part, soft_wrap=not printer.is_terminal)
+    write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def write(text: str) -> None:
+    """Print as it is."""
+    sys.stdout.write(text)
+
+
+def write_data(value: Any, output: str) -> None:
+    """Print a value as `json` or `yaml`."""
+    write(to_json_text(value) if output == "json" else to_yaml(value))
+
+
+def note(sentence: str) -> None:
+    """Tell something that does not stop us."""
+    click.echo(f"podium: note: {printable(sentence)}", err=True)
+
+
+def notes(sentences: Iterable[str]) -> None:
+    """Tell several such things."""
+    for sentence in sentences:
+        note(sentence)
+
+
+def tracked(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
+    """The items, with a progress bar on stderr once it takes long and somebody is watching."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    bar, begun = None, time.monotonic()
+    try:
+        for done, item in enumerate(items, 1):
+            yield item
+            if bar is None and time.monotonic() - begun > _PATIENCE_SECONDS:
+                bar = _started(total, what)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done)
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _started(total: int, what: str) -> Any:
+    from rich.console import Console  # noqa: PLC0415  only for long runs
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        transient=True,
+    )
+    bar.add_task(what, total=total)
+    bar.start()
+    return bar

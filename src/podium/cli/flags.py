@@ -1,0 +1,193 @@
+"""The flags that all deciding commands share, and how a command line becomes a profile.
+
+Light on purpose: nothing here is imported that `podium --help` does not need.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from podium.cli.generations import Chosen
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+#: What Go's strconv.ParseBool takes, which is what flags of Kubernetes programs take.
+_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+def truth(text: str) -> bool | None:
+    """Whether the text means yes or no; None if neither."""
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+class FlagsCommand(click.Command):
+    """A command whose switches can be written `--switch`, `--switch=true` or `--switch=false`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Settle the switches, then let click do the rest."""
+        names = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and option.is_bool_flag
+            for name in option.opts
+            if name.startswith("--")
+        }
+        return super().parse_args(ctx, _settled(names, args))
+
+
+def _settled(names: Iterable[str], args: list[str]) -> list[str]:
+    """The arguments with each switch once and first if it is on; the last mention counts."""
+    end = args.index("--") if "--" in args else len(args)
+    known, switches, rest = frozenset(names), {}, []
+    for argument in args[:end]:
+        name, equals, text = argument.partition("=")
+        if name not in known:
+            rest.append(argument)
+            continue
+        value = truth(text) if equals else True
+        if value is None:
+            raise click.UsageError(f"{name}: expected true or false, got {text!r}")
+        switches[name] = value
+    return [name for name, value in switches.items() if value] + rest + args[end:]
+
+
+if TYPE_CHECKING:
+    _DictType = click.ParamType[dict[str, bool]]
+else:  # older versions of click have no type there
+    _DictType = click.ParamType
+
+
+class _GatesType(_DictType):
+    """`A=true,B=false`, as kube-scheduler takes it."""
+
+    name = "gates"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, bool]:
+        """Name -> on or off."""
+        gates = {}
+        for part in filter(None, (part.strip() for part in str(value).split(","))):
+            name, equals, text = part.partition("=")
+            on = truth(text.strip())
+            if not equals or on is None:
+                self.fail(f"{part!r} is not of the form Name=true or Name=false", param, ctx)
+            gates[name.strip()] = on
+        return gates
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFlags:
+    """What the command line says about how to decide."""
+
+    policy: str | None = None
+    provider: str | None = None
+    config: str | None = None
+    profile: str | None = None
+    feature_gates: tuple[Mapping[str, bool], ...] = ()
+    percentage_of_nodes_to_score: int | None = None
+    hard_pod_affinity_symmetric_weight: int | None = None
+    no_preemption: bool = False
+    ties: str | None = None
+    scheduler_name: str = "default-scheduler"
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def choose(self) -> Chosen:
+        """The profile and what it was made from."""
+        from podium.cli.generations import choose  # noqa: PLC0415  brings the whole engine
+
+        return choose(self)
+
+    def check_exclusive(self) -> None:
+        """Refuse two ways of naming a profile at once."""
+        ways = ("policy", "provider", "config", "profile")
+        given = [f"--{way}" for way in ways if getattr(self, way) is not None]
+        if len(given) > 1:
+            raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+
+
+gates_flag = click.option(
+    "--feature-gates",
+    type=_GatesType(),
+    multiple=True,
+    metavar="A=true,B=false",
+    help="Change feature gates of the scheduler.",
+)
+_OPTIONS: Final = (
+    click.option("--policy", metavar="FILE", help="Decide by this Policy file (v1.13)."),
+    click.option("--provider", metavar="NAME", help="Decide by this algorithm provider (v1.13)."),
+    click.option("--config", metavar="FILE", help="Decide by this KubeSchedulerConfiguration."),
+    click.option(
+        "--profile", metavar="NAME", help="Decide by the defaults of a generation: v1.13."
+    ),
+    gates_flag,
+    click.option(
+        "--percentage-of-nodes-to-score",
+        type=int,
+        metavar="N",
+        help="Stop looking once N percent of the nodes are found to fit (0: the scheduler's own "
+        "default).  [default: all nodes are scored]",
+    ),
+    click.option(
+        "--hard-pod-affinity-symmetric-weight",
+        type=int,
+        metavar="N",
+        help="What required pod affinity is worth in the other direction, 1 to 100.  [default: 1]",
+    ),
+    click.option("--no-preemption", is_flag=True, help="Never evict pods to make room."),
+    click.option(
+        "--ties",
+        metavar="RULE",
+        help="Who wins among equals: first, round-robin or random:SEED.  [default: round-robin]",
+    ),
+    click.option(
+        "--scheduler-name",
+        default="default-scheduler",
+        show_default=True,
+        metavar="NAME",
+        help="Only pods of this scheduler are pending.",
+    ),
+)
+
+
+def profile_flags(command: _Command) -> _Command:
+    """Give a command the common flags; it gets them as one `flags` argument."""
+    names = frozenset(ProfileFlags.__dataclass_fields__) - {"environment"}
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        flags = ProfileFlags(**{name: given.pop(name) for name in names})
+        flags.check_exclusive()
+        return command(flags=flags, **given)
+
+    for option in reversed(_OPTIONS):
+        gathered = option(gathered)
+    return gathered  # type: ignore[return-value]
+
+
+def output_flag(*formats: str) -> Callable[[_Command], _Command]:
+    """`-o`, with the first format as the default."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="What to print.",
+    )
+
+
+def files_argument(command: _Command) -> _Command:
+    """`FILES…`, at least one."""
+    return click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILES…")(
+        command
+    )

@@ -1,0 +1,143 @@
+"""The `podium` command. One file per command, imported when that command is used."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+import click
+
+import podium
+from podium.cli.flags import FlagsCommand
+from podium.errors import PodiumError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+BUG: Final = 70
+#: Set it to see where an internal error comes from.
+TRACEBACK_VARIABLE: Final = "PODIUM_TRACEBACK"
+
+#: Command -> module and what it does. The module has a click command of the same name.
+COMMANDS: Final = {
+    "schedule": ("podium.cli.schedule", "Place pending pods and say why some did not fit."),
+    "explain": ("podium.cli.explain", "Show the whole reasoning for one pod."),
+    "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
+    "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
+    "version": ("podium.cli.version", "Print the version and the profiles it serves."),
+    "completion": ("podium.cli.completion", "Print the completion script for a shell."),
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and imports them one by one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """In the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the command that may have been meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from podium.profiles.suggestions import meant  # noqa: PLC0415  rarely needed
+
+            hint = meant(args[0], COMMANDS) or f"known: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 all placed, 1 some not (or differences found), 2 bad input.",
+)
+@click.version_option(podium.__version__, prog_name="podium", message="%(prog)s %(version)s")
+def app() -> None:
+    """Decide where pods run, exactly as kube-scheduler does, and show why.
+
+    FILES are manifests, folders of them, `kubectl get … -o yaml|json` dumps, or - for standard
+    input.
+    """
+
+
+app.command_class = FlagsCommand
+
+
+def main() -> None:
+    """Run as `podium`."""
+    _accept_any_text()
+    sys.exit(run(sys.argv[1:], "podium"))
+
+
+def kubectl_main() -> None:
+    """Run as a plugin: `kubectl podium`."""
+    _accept_any_text()
+    sys.exit(run(sys.argv[1:], "kubectl podium"))
+
+
+def _accept_any_text() -> None:
+    """Print what the terminal cannot show in some other way, rather than not at all."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def run(arguments: Sequence[str], name: str = "podium") -> int:
+    """Run a command line; the exit code. Whatever goes wrong is one sentence on stderr."""
+    try:
+        code = app.main(list(arguments), prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads any more; the interpreter must not notice when it closes the file.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
+        return INTERRUPTED
+    except click.ClickException as error:
+        _say(_sentence(error))
+        return PodiumError.exit_code
+    except PodiumError as error:
+        _say(str(error))
+        return error.exit_code
+    except Exception as error:  # the last resort: a bug is one sentence, too
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        _say(f"internal error ({what}); set {TRACEBACK_VARIABLE}=1 to see where, and report it")
+        return BUG
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(error: click.ClickException) -> str:
+    message = error.format_message()
+    message = message[:1].lower() + message[1:].removesuffix(".")
+    context = getattr(error, "ctx", None)
+    if context is None or message.endswith("?"):
+        return message
+    return f"{message}; try {context.command_path} --help"
+
+
+def _say(sentence: str) -> None:
+    from podium.render.plain import printable  # noqa: PLC0415  only when something went wrong
+
+    click.echo(f"podium: {printable(sentence)}", err=True)

@@ -1,0 +1,60 @@
+"""`podium policy`: what a Policy file or a provider makes the scheduler do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli.console import print_parts, write_data
+from podium.cli.flags import FlagsCommand, ProfileFlags, gates_flag, output_flag
+from podium.cli.generations import options_of, policy_in
+from podium.profiles.build import from_policy, from_provider
+from podium.profiles.describe import describe
+from podium.profiles.priority_registry import DEFAULT
+from podium.render.profile_table import described
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from podium.engine.profile import Profile
+    from podium.profiles.build import Options
+
+
+@click.group()
+def policy() -> None:
+    """Check a Policy file, or show what a provider runs."""
+
+
+policy.command_class = FlagsCommand
+
+
+@policy.command()
+@click.argument("file", type=click.Path())
+@gates_flag
+@output_flag("table", "json", "yaml")
+def check(*, file: str, feature_gates: tuple[Mapping[str, bool], ...], output: str) -> None:
+    """Check the Policy in FILE and show what it makes the scheduler do.
+
+    Exit code: 0 it is fine, 2 it is refused.
+    """
+    options = options_of(ProfileFlags(feature_gates=feature_gates))
+    _show(from_policy(policy_in(file), options, file), options, output)
+
+
+@policy.command()
+@click.option("--provider", default=DEFAULT, show_default=True, metavar="NAME")
+@gates_flag
+@output_flag("table", "json", "yaml")
+def show(*, provider: str, feature_gates: tuple[Mapping[str, bool], ...], output: str) -> None:
+    """Show what an algorithm provider runs, in order."""
+    options = options_of(ProfileFlags(feature_gates=feature_gates))
+    _show(from_provider(provider, options), options, output)
+
+
+def _show(profile: Profile, options: Options, output: str) -> None:
+    found = describe(profile, options)
+    if output == "table":
+        print_parts(described(found))
+    else:
+        write_data(found, output)

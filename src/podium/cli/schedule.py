@@ -1,0 +1,135 @@
+"""`podium schedule`: place the pending pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli.console import console, note, notes, tracked, write
+from podium.cli.flags import FlagsCommand, ProfileFlags, files_argument, output_flag, profile_flags
+from podium.cli.generations import refuse_extenders
+from podium.cli.inputs import read
+from podium.cli.pending import pending, seen_by
+from podium.cluster.simulation import Simulation
+from podium.errors import InputError
+from podium.objects.validate import notes as input_notes
+from podium.render import placements as table
+from podium.render.decision_json import to_json
+from podium.render.documents import to_json_line, to_json_text, to_yaml
+from podium.render.recording import scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.cli.generations import Chosen
+    from podium.cluster.simulation import Step
+    from podium.objects.collection import Objects
+    from podium.objects.pod import Pod
+
+
+@click.command(cls=FlagsCommand)
+@files_argument
+@output_flag("table", "wide", "json", "yaml", "name", "recording")
+@profile_flags
+def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int:
+    r"""Place the pending pods in FILES, in queue order, and say why some did not fit.
+
+    Pending are pods without a node that are not deleted, not finished and of this scheduler.
+    Workloads without a metadata.uid stand for the pods that their controllers would make.
+
+    \b
+    table      a row per pod, and who had to go
+    wide       the same with priority, nodes that fit, ties and attempts
+    json       a list with one Decision per attempt
+    yaml       the pods, with spec.nodeName where one was found
+    name       a line per pod: its name and its node
+    recording  one scenario that `podium verify` replays
+
+    Exit code: 0 all placed, 1 some not, 2 bad input.
+    """
+    chosen = flags.choose()
+    refuse_extenders(chosen.profile)
+    if output == "recording":
+        check_recordable(chosen)
+    objects = read(files)
+    notes((*input_notes(objects), *chosen.profile.notes))
+    waiting = pending(objects, chosen.profile.scheduler_name, by_priority=chosen.by_priority)
+    if output == "recording":
+        return _record(objects, waiting, chosen)
+    if output == "json":
+        return _stream(_steps(objects, waiting, chosen, recording=True))
+    found = table.placements(_steps(objects, waiting, chosen))
+    if output in {"table", "wide"}:
+        _print(found, objects, chosen, wide=output == "wide")
+    else:
+        notes(table.misfortunes(found))
+        write(_plain(found, objects, output))
+    return _code(found)
+
+
+def _steps(
+    objects: Objects, waiting: list[Pod], chosen: Chosen, *, recording: bool = False
+) -> Iterator[Step]:
+    simulation = Simulation(chosen.profile)
+    simulation.load(seen_by(objects, chosen.profile.scheduler_name, without=waiting))
+    steps = simulation.run(waiting, recording=recording)
+    return tracked(steps, len(waiting), "scheduling")
+
+
+def _code(found: list[table.Placement]) -> int:
+    return int(any(each.node is None for each in found))
+
+
+def _print(found: list[table.Placement], objects: Objects, chosen: Chosen, *, wide: bool) -> None:
+    coloured = console().color_system is not None
+    nodes, pods = len(objects.nodes), len(objects.pods)
+    for line, style in table.report(found, chosen.profile, nodes, pods, wide=wide):
+        write(f"{click.style(line, **style) if coloured and style else line}\n")
+
+
+def _stream(steps: Iterator[Step]) -> int:
+    """One Decision after the other, each written as soon as it is made."""
+    last: dict[str, bool] = {}
+    separator = "["
+    for step in steps:
+        text = to_json_text(to_json(step.decision, attempt=step.attempt)).rstrip()
+        write(f"{separator}\n{text}")
+        separator = ","
+        last[step.pod.uid] = step.decision.node is not None
+    write("\n]\n" if last else "[]\n")
+    return int(not all(last.values()))
+
+
+def _plain(found: list[table.Placement], objects: Objects, output: str) -> str:
+    if output == "name":
+        return "".join(f"{each.pod.key} {each.node or table.NOWHERE}\n" for each in found)
+    return "---\n".join(to_yaml(manifest) for manifest in table.manifests(found, objects))
+
+
+def check_recordable(chosen: Chosen) -> None:
+    """Refuse what the format of recordings has no room for."""
+    if chosen.profile.ties != "round-robin":
+        what = f"a recording cannot say --ties {chosen.profile.ties}"
+        raise InputError(what, hint="leave it out, or choose another output")
+
+
+def _record(objects: Objects, waiting: list[Pod], chosen: Chosen) -> int:
+    """One scenario; its Node objects are in the order in which pods look at the nodes."""
+    probe = Simulation(chosen.profile)
+    probe.load(objects)
+    order = {name: place for place, name in enumerate(probe.cache.tree.ring()[0])}
+    seen = seen_by(objects, chosen.profile.scheduler_name, without=waiting)
+    seen.nodes = sorted(objects.nodes, key=lambda node: order[node.name])
+    if chosen.profile.percentage_of_nodes_to_score < 100 <= len(seen.nodes):
+        note("in a recording every pod looks at the nodes from the first one on")
+    simulation = Simulation(chosen.profile, listed_order=True)
+    simulation.load(seen)
+    steps = list(tracked(simulation.run(waiting, recording=True), len(waiting), "scheduling"))
+    made = scenario(seen, waiting, steps, chosen.profile)
+    made["options"] = chosen.recorded_options()
+    made |= (
+        {"policy": chosen.policy} if chosen.policy is not None else {"provider": chosen.provider}
+    )
+    write(to_json_line(made))
+    return _code(table.placements(steps))

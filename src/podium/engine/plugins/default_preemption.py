@@ -1,0 +1,199 @@
+"""DefaultPreemption: evict pods of lower priority, as few and as unimportant as possible.
+
+Importance is priority, then time on the node. Budgets are charged in order of importance; whoever
+would overdraw one is put back first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from podium.engine.decision import Preemption, Victims, fit_message
+from podium.engine.fit import judge_with_nominated
+from podium.engine.post_filter import Outcome, Scene
+from podium.engine.preemption import CRITERIA, choose_by, lower_nominations, victims_of
+from podium.engine.trial import TrialRow
+from podium.engine.verdicts import FITS
+from podium.objects.selectors import SelectorError, from_label_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    from podium.engine.pod_class import Resident
+    from podium.engine.view import View
+    from podium.objects.selectors import Selector
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+LEAVING = "not eligible due to a terminating pod on the nominated node."
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+#: Where a start time is missing: later than all others.
+NOW = float("inf")
+
+
+@lru_cache(maxsize=1 << 16)
+def started_at(text: str | None) -> float:
+    """A start time in seconds; one that is missing counts as now."""
+    return datetime.fromisoformat(text).timestamp() if text else NOW
+
+
+def importance(pod: Resident) -> tuple[int, float]:
+    """Sorts more important pods first."""
+    return (-pod.priority, started_at(pod.started))
+
+
+class DefaultPreemption:
+    """The usual way to make room."""
+
+    name = "DefaultPreemption"
+
+    def __init__(
+        self, min_candidate_nodes_percentage: int = 10, min_candidate_nodes_absolute: int = 100
+    ) -> None:
+        self.percentage = min_candidate_nodes_percentage
+        self.absolute = min_candidate_nodes_absolute
+
+    def run(self, scene: Scene) -> Generator[Any, Any, Outcome]:
+        """A node and its victims, or the words that say why there are none."""
+        refusal = self._refusal(scene)
+        if refusal:
+            return Outcome("Unschedulable", f"preemption: {refusal}", Preemption(eligible=False))
+        pod, view = scene.pod, scene.view
+        candidates, reasons = self._candidates(scene)
+        potential = tuple(view.names[row] for row in scene.potential.tolist())
+        if not candidates:
+            others = len(view.order) - reasons.total_nodes
+            reasons.counts[NOT_HELPFUL] += others
+            if not reasons.counts[NOT_HELPFUL]:
+                del reasons.counts[NOT_HELPFUL]
+            text = fit_message(len(view.order), reasons.counts)
+            none = Preemption(
+                eligible=True,
+                potential=potential,
+                nomination="",
+                cleared=((pod.uid, pod.key),) if pod.pod.status.nominated_node_name else (),
+            )
+            return Outcome("Unschedulable", f"preemption: {text}", none)
+        node, tie, criterion = choose_by(candidates, (*CRITERIA, LATEST_START))
+        assert node is not None
+        found = Preemption(
+            eligible=True,
+            potential=potential,
+            candidates=candidates,
+            node=node,
+            tie=tie,
+            criterion=criterion,
+            cleared=lower_nominations(pod, view, node),
+            nomination=node,
+        )
+        return Outcome("Success", preemption=found)
+        yield  # where extenders are asked
+
+    def _refusal(self, scene: Scene) -> str:
+        pod, view = scene.pod, scene.view
+        if pod.pod.spec.preemption_policy == "Never":
+            return NEVER
+        row = view.row_of.get(pod.pod.status.nominated_node_name)
+        if row is None or row not in scene.potential:
+            return ""
+        leaving = (r.evicted and r.priority < pod.priority for r in view.residents[row])
+        return LEAVING if any(leaving) else ""
+
+    def _candidates(self, scene: Scene) -> tuple[dict[str, Victims], _Reasons]:
+        wanted = len(scene.potential) * self.percentage // 100
+        wanted = min(max(wanted, self.absolute), len(scene.potential))
+        candidates: dict[str, Victims] = {}
+        reasons = _Reasons()
+        for row in scene.potential.tolist():
+            victims = self._victims_on(scene, row, reasons)
+            if victims is not None:
+                candidates[scene.view.names[row]] = victims
+            enough = len(candidates) >= wanted
+            if enough and any(not each.violations for each in candidates.values()):
+                break
+        return candidates, reasons
+
+    def _victims_on(self, scene: Scene, row: int, reasons: _Reasons) -> Victims | None:
+        pod, view = scene.pod, scene.view
+        trial = TrialRow(view, row)
+        lower = [r for r in view.residents[row] if r.priority < pod.priority]
+        if not lower:
+            reasons.add([NO_VICTIMS])
+            return None
+        for resident in lower:
+            trial.remove(resident)
+        code = judge_with_nominated(pod, trial, scene.active, fully=True)
+        if code != FITS:
+            reasons.add(view.verdicts[code].reasons if code > 0 else list(trial.errors.values()))
+            return None
+        lower.sort(key=importance)
+        protected = overdrawing(lower, view)
+        victims, violations = [], 0
+        for resident in (*protected, *(r for r in lower if r not in protected)):
+            trial.add(resident)
+            if judge_with_nominated(pod, trial, scene.active, fully=True) != FITS:
+                trial.errors.clear()
+                trial.remove(resident)
+                victims.append(resident)
+                violations += resident in protected
+        victims.sort(key=importance)
+        return victims_of(victims, violations, earliest=_earliest(victims))
+
+
+class _Reasons:
+    """Why nodes are no candidates, counted."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.total_nodes = 0
+
+    def add(self, texts: Iterable[str]) -> None:
+        """One more node."""
+        self.counts.update(text for text in texts if text)
+        self.total_nodes += 1
+
+
+def overdrawing(pods: list[Resident], view: View) -> list[Resident]:
+    """The pods, most important first, whose eviction some budget does not allow any more.
+
+    Every budget that covers a pod is charged, also after one of them is exhausted.
+    """
+    budgets = []
+    for budget in view.catalog.budgets:
+        try:
+            selector = from_label_selector(budget.spec.selector)
+        except SelectorError:
+            continue
+        if not selector.empty and not selector.nothing:
+            budgets.append([budget, selector, budget.status.disruptions_allowed])
+    return [pod for pod in pods if _charge(pod, budgets)]
+
+
+def _charge(pod: Resident, budgets: list[list[Any]]) -> bool:
+    overdrawn = False
+    for entry in budgets:
+        budget, selector, _ = entry
+        if _covers(budget.namespace, selector, pod):
+            if pod.key.partition("/")[2] in (budget.status.disrupted_pods or {}):
+                continue
+            entry[2] -= 1
+            overdrawn = overdrawn or entry[2] < 0
+    return overdrawn
+
+
+def _covers(namespace: str, selector: Selector, pod: Resident) -> bool:
+    labels = pod.labels.labels
+    return bool(labels) and pod.labels.namespace == namespace and selector.matches(labels)
+
+
+def _earliest(victims: list[Resident]) -> float:
+    """The earliest start among the victims of the highest priority."""
+    highest = max((pod.priority for pod in victims), default=0)
+    starts = [started_at(pod.started) for pod in victims if pod.priority == highest]
+    return min(starts, default=NOW)
+
+
+LATEST_START = ("latest start of the most important victims", lambda v: -v.earliest)

@@ -1,0 +1,333 @@
+"""PodTopologySpread: pods spread evenly over the domains of a topology key.
+
+Hard constraints reject domains that would get too far ahead of the emptiest; soft ones score.
+A pod without constraints of its own gets the profile's defaults, with a selector made from its
+services and its controller.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.contracts import AttemptError, Scope
+from podium.engine.plugins.base import MAX_SCORE, FilterPlugin, ScorePlugin
+from podium.engine.plugins.spread_selectors import default_selector, own_selector
+from podium.engine.predicates.nodes import matches_required_node, required_node
+from podium.engine.priorities.spreading import living
+from podium.engine.rows import ManyRows
+from podium.engine.tallies import ABSENT
+from podium.engine.verdicts import FITS, Reason
+from podium.objects.pod import TopologySpreadConstraint
+from podium.objects.selectors import SelectorError
+from podium.objects.taints import tolerated
+
+if TYPE_CHECKING:
+    from podium.engine.pod_class import Incoming, PodClass
+    from podium.engine.rows import OneRow, Rows
+    from podium.engine.tallies import Flags, Ints, Tally
+    from podium.engine.view import View
+    from podium.objects.node import Taint
+    from podium.objects.selectors import Selector
+
+HOST = "kubernetes.io/hostname"
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+SKEWED = Reason("node(s) didn't match pod topology spread constraints")
+NO_LABEL = Reason(
+    "node(s) didn't match pod topology spread constraints (missing required label)", curable=False
+)
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOST, when_unsatisfiable=SOFT),
+    TopologySpreadConstraint(
+        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadDefaults:
+    """What pods without constraints get: the built-in ones (System) or a list of the profile's."""
+
+    kind: str = "System"
+    constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A constraint, compiled for one class of pods."""
+
+    key: str
+    max_skew: int
+    selector: Selector
+    min_domains: int
+    honours_affinity: bool
+    honours_taints: bool
+
+    def tally(self, cls: PodClass, view: View) -> Tally:
+        """The pods it counts. An empty selector counts none, although it means every pod."""
+        selectors = () if self.selector.empty else (self.selector,)
+        return living(view, cls.namespace, selectors)
+
+
+def constraints_of(
+    pod: Incoming, view: View, action: str, defaults: SpreadDefaults
+) -> tuple[Constraint, ...]:
+    """The hard or soft constraints of a pod: its own, if it has any at all, else the defaults."""
+    own = pod.cls.spec.topology_spread_constraints
+    version = view.catalog.selection_version()
+    known = pod.cls.memo.get(("spread", action, id(defaults)))
+    if known is None or known[0] != version:
+        made = _own(pod.cls, own, action) if own else _default(pod.cls, view, action, defaults)
+        known = pod.cls.memo["spread", action, id(defaults)] = (version, made)
+    return known[1]  # type: ignore[no-any-return]
+
+
+def _own(
+    cls: PodClass, own: list[TopologySpreadConstraint], action: str
+) -> tuple[Constraint, ...]:
+    try:
+        return tuple(
+            _compiled(each, own_selector(each, cls.labels.labels))
+            for each in own
+            if each.when_unsatisfiable == action
+        )
+    except SelectorError as error:
+        raise AttemptError(str(error)) from error
+
+
+def _default(
+    cls: PodClass, view: View, action: str, defaults: SpreadDefaults
+) -> tuple[Constraint, ...]:
+    wanted = [each for each in defaults.constraints if each.when_unsatisfiable == action]
+    selector = default_selector(cls, view.catalog) if wanted else None
+    if selector is None or selector.empty:
+        return ()
+    return tuple(_compiled(each, selector) for each in wanted)
+
+
+def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
+    return Constraint(
+        key=each.topology_key,
+        max_skew=each.max_skew,
+        selector=selector,
+        min_domains=each.min_domains if each.min_domains is not None else 1,
+        honours_affinity=each.node_affinity_policy != "Ignore",
+        honours_taints=each.node_taints_policy == "Honor",
+    )
+
+
+def counted_rows(cls: PodClass, constraint: Constraint, at: Rows) -> Flags:
+    """Which rows a constraint counts pods on, by its policies."""
+    counted = at.full(True)  # noqa: FBT003 - a column of True
+    if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
+        counted = counted & matches_required_node(cls, at)
+    if constraint.honours_taints:
+        counted = counted & (at.fact(at.view.facts.taints, lambda t: _blocks(cls, t)) ^ True)
+    return counted
+
+
+def _blocks(cls: PodClass, taints: tuple[Taint, ...]) -> bool:
+    hard = [taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")]
+    return not all(tolerated(cls.spec.tolerations, taint) for taint in hard)
+
+
+@dataclass(slots=True)
+class _Ground:
+    """The rows one hard constraint counts on, and their domains; kept until nodes change."""
+
+    rows: np.ndarray
+    ids: np.ndarray
+    domains: np.ndarray
+    #: Whether these are all the rows that have the key: then sums per domain are at hand.
+    complete: bool
+
+
+class PodTopologySpread(FilterPlugin):
+    """No domain may get ahead of the emptiest one by more than the allowed skew."""
+
+    name = "PodTopologySpread"
+
+    def __init__(self, defaults: SpreadDefaults | None = None) -> None:
+        self.defaults = defaults or SpreadDefaults()
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Only pods with constraints, or with defaults that reject."""
+        own = cls.spec.topology_spread_constraints
+        listed = own if own else self.defaults.constraints
+        hard = any(each.when_unsatisfiable == HARD for each in listed)
+        return Scope.CLUSTER if hard else Scope.NONE
+
+    def skips(self, pod: Incoming, view: View) -> bool:
+        """Nothing is demanded."""
+        return self.idle(pod, view)
+
+    def idle(self, pod: Incoming, view: View) -> bool:
+        """The same at any time."""
+        return not constraints_of(pod, view, HARD, self.defaults)
+
+    def reject(self, pod: Incoming, at: Rows) -> Ints:
+        """The first constraint that is not met, in order."""
+        verdicts = at.view.verdicts
+        missing = verdicts.of(self.name, (NO_LABEL,))
+        skewed = verdicts.of(self.name, (SKEWED,))
+        constraints = constraints_of(pod, at.view, HARD, self.defaults)
+        codes = at.full(FITS)
+        for constraint, ground in reversed(self._grounds(pod.cls, constraints, at.view)):
+            too_many = self._skewed(pod, constraint, ground, at, constraints)
+            codes = at.where(too_many, skewed, codes)
+            codes = at.where(at.has_label(constraint.key), codes, missing)
+        return codes
+
+    def _skewed(
+        self,
+        pod: Incoming,
+        constraint: Constraint,
+        ground: _Ground,
+        at: Rows,
+        constraints: tuple[Constraint, ...],
+    ) -> Flags:
+        view = at.view
+        counts = self._counts(pod.cls, constraint, ground, view)
+        if at.on_trial:
+            counts = counts.copy()
+            own = at.label_ids(constraint.key)
+            counts[own] += self._change(pod.cls, constraint, constraints, at)
+        lowest = 0
+        if len(ground.domains) and len(ground.domains) >= constraint.min_domains:
+            lowest = int(counts[ground.domains].min())
+        itself = int(constraint.selector.matches(pod.cls.labels.labels))
+        return at.look_up(counts + (itself - lowest) > constraint.max_skew, constraint.key)
+
+    def _counts(
+        self, cls: PodClass, constraint: Constraint, ground: _Ground, view: View
+    ) -> np.ndarray:
+        """Matching pods per domain id, on the rows that count."""
+        tally = constraint.tally(cls, view)
+        if ground.complete:
+            return tally.by_domain(constraint.key)
+        size = len(view.label_column(constraint.key).values)
+        weights = tally.rows[ground.rows]
+        return np.bincount(ground.ids, weights=weights, minlength=size).astype(np.int64)
+
+    def _change(
+        self,
+        cls: PodClass,
+        constraint: Constraint,
+        constraints: tuple[Constraint, ...],
+        row: OneRow,
+    ) -> int:
+        """What a trial changed. Here pods being deleted count, and an empty selector means all."""
+        keys = all(row.has_label(each.key) for each in constraints)
+        if not keys or not counted_rows(cls, constraint, row):
+            return 0
+        return sum(
+            sign
+            for resident, sign in row.changes  # type: ignore[attr-defined]
+            if resident.labels.namespace == cls.namespace
+            and constraint.selector.matches(resident.labels.labels)
+        )
+
+    def _grounds(
+        self, cls: PodClass, constraints: tuple[Constraint, ...], view: View
+    ) -> list[tuple[Constraint, _Ground]]:
+        now = (view.epoch, view.node_changes)
+        known = cls.memo.get("spread ground")
+        if known is None or known[0] != now or known[1] != constraints:
+            made = [(each, self._ground(cls, each, constraints, view)) for each in constraints]
+            known = cls.memo["spread ground"] = (now, constraints, made)
+        return known[2]  # type: ignore[no-any-return]
+
+    def _ground(
+        self, cls: PodClass, constraint: Constraint, constraints: tuple[Constraint, ...], view: View
+    ) -> _Ground:
+        at = ManyRows(view, view.order)
+        counted = counted_rows(cls, constraint, at)
+        for each in constraints:
+            counted = counted & at.has_label(each.key)
+        rows = view.order[counted]
+        ids = view.label_column(constraint.key).ids[rows]
+        complete = len(rows) == int(at.has_label(constraint.key).sum())
+        return _Ground(rows, ids, np.unique(ids), complete)
+
+
+class PodTopologySpreadScore(ScorePlugin):
+    """Prefers domains with few matching pods, weighing keys by their number of domains."""
+
+    name = "PodTopologySpread"
+    always = Scope.CLUSTER
+    reduces = True
+
+    def __init__(self, defaults: SpreadDefaults | None = None) -> None:
+        self.defaults = defaults or SpreadDefaults()
+
+    def skips(self, pod: Incoming, at: Rows) -> bool:
+        """Nothing is wished for."""
+        return not constraints_of(pod, at.view, SOFT, self.defaults)
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:
+        """Left out."""
+        return None if constraints_of(pod, view, SOFT, self.defaults) else 0
+
+    def _needs_all(self, cls: PodClass) -> bool:
+        return bool(cls.spec.topology_spread_constraints) or self.defaults.kind == "List"
+
+    def score(self, pod: Incoming, at: ManyRows) -> Ints:
+        """A sum over the constraints of matching pods times weight; the fewer the better."""
+        view, cls = at.view, pod.cls
+        constraints = constraints_of(pod, view, SOFT, self.defaults)
+        ignored = self._ignored(cls, constraints, at)
+        everywhere = ManyRows(view, view.order)
+        outside = self._ignored(cls, constraints, everywhere)
+        total = np.zeros(len(at))
+        for each in constraints:
+            ids = at.label_ids(each.key)
+            tally = each.tally(cls, view)
+            if each.key == HOST:
+                weight = math.log(len(at) - int(ignored.sum()) + 2)
+                counts = at.on_row(tally)
+            else:
+                domains = np.unique(ids[~ignored])
+                weight = math.log(_distinct(domains, view.label_column(each.key).index) + 2)
+                counted = counted_rows(cls, each, everywhere) & ~outside
+                counts = _domain_counts(each.key, tally, counted, view)[ids]
+            part = counts * weight + float(each.max_skew - 1)
+            total += np.where(ids != ABSENT, part, 0.0)
+        rounded = np.floor(total + 0.5).astype(np.int64)
+        return np.where(ignored, 0, rounded)
+
+    def _ignored(
+        self, cls: PodClass, constraints: tuple[Constraint, ...], at: ManyRows
+    ) -> np.ndarray:
+        ignored = np.zeros(len(at), np.bool_)
+        if self._needs_all(cls):
+            for each in constraints:
+                ignored |= ~at.has_label(each.key)
+        return ignored
+
+    def reduce(self, pod: Incoming, at: ManyRows, raw: Ints) -> Ints:
+        """The node with the fewest gets 100; ignored ones get 0."""
+        constraints = constraints_of(pod, at.view, SOFT, self.defaults)
+        ignored = self._ignored(pod.cls, constraints, at)
+        counted = raw[~ignored]
+        most, least = int(counted.max(initial=0)), int(counted.min()) if len(counted) else 0
+        if most == 0:
+            return np.where(ignored, 0, MAX_SCORE)
+        return np.where(ignored, 0, MAX_SCORE * (most + least - raw) // most)
+
+
+def _distinct(domains: np.ndarray, index: dict[str | None, int]) -> int:
+    """How many domains there are; an absent value and an empty one are the same."""
+    both = ABSENT in domains and index.get("", -1) in domains
+    return len(domains) - int(both)
+
+
+def _domain_counts(key: str, tally: Tally, counted: np.ndarray, view: View) -> np.ndarray:
+    """Matching pods per domain id, on the rows that count."""
+    if counted.all():
+        return tally.by_domain(key)
+    rows = view.order[counted]
+    column = view.label_column(key)
+    return np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=len(column.values))

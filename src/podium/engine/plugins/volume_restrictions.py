@@ -1,0 +1,80 @@
+"""VolumeRestrictions: disks that cannot be shared, and claims for one pod at a time.
+
+A claim with access mode ReadWriteOncePod that some pod uses keeps others away from every node, not
+only from that pod's: evicting it helps only where it runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.contracts import Scope
+from podium.engine.plugins.base import FilterPlugin, Refused
+from podium.engine.predicates import reasons as why
+from podium.engine.predicates.disks import NoDiskConflict, own_disks
+from podium.engine.verdicts import Reason
+
+if TYPE_CHECKING:
+    from podium.engine.pod_class import Incoming, PodClass
+    from podium.engine.rows import Rows
+    from podium.engine.tallies import Ints
+    from podium.engine.view import View
+
+ONE_POD_ONLY = Reason(
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
+    "in-use by another pod"
+)
+
+
+class VolumeRestrictions(FilterPlugin):
+    """No disk conflict on the node, no exclusive claim in use anywhere."""
+
+    name = "VolumeRestrictions"
+
+    def __init__(self) -> None:
+        self._disks = NoDiskConflict()
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Only pods with disks or claims."""
+        return Scope.CLUSTER if own_disks(cls) or cls.claims else Scope.NONE
+
+    def prepare(self, pod: Incoming, view: View) -> Refused | None:
+        """Every claim must exist."""
+        for name in pod.cls.claims:
+            if view.catalog.claims.get(name, pod.cls.namespace) is None:
+                return Refused(self.name, f'persistentvolumeclaim "{name}" not found')
+        return None
+
+    def skips(self, pod: Incoming, view: View) -> bool:
+        """No disk of its own, and no exclusive claim in use."""
+        return not own_disks(pod.cls) and not self._in_use(pod.cls, view)
+
+    def idle(self, pod: Incoming, view: View) -> bool:
+        """The same at any time."""
+        return self.skips(pod, view)
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """The disk goes first, and alone."""
+        return (why.DISK_CONFLICT, ONE_POD_ONLY)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Which of the two stands in the way."""
+        in_use = self._in_use(pod.cls, at.view)
+        if at.on_trial:
+            exclusive = self._exclusive(pod.cls, at.view)
+            for resident, sign in at.changes:
+                in_use += sign * sum(name in exclusive for name in resident.cls.claims)
+        taken = self._disks.bits(pod, at)
+        return at.where(taken > 0, 1, 2 if in_use > 0 else 0)
+
+    def _exclusive(self, cls: PodClass, view: View) -> set[str]:
+        claims = {name: view.catalog.claims.get(name, cls.namespace) for name in cls.claims}
+        return {
+            name
+            for name, claim in claims.items()
+            if claim is not None and "ReadWriteOncePod" in (claim.spec.access_modes or ())
+        }
+
+    def _in_use(self, cls: PodClass, view: View) -> int:
+        """How many of the pod's exclusive claims some placed pod uses."""
+        return sum((cls.namespace, n) in view.claim_users for n in self._exclusive(cls, view))

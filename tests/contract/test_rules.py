@@ -1,0 +1,356 @@
+"""What every predicate and priority promises, whoever wrote it.
+
+A rule is written once and read in three ways: over many rows as arrays, over one row as plain
+numbers, and over one row with pods added and taken away. The three must agree, and none of them
+may change the view.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import Said, node, pod, view
+from generated import PREDICATES, PRIORITIES, Cluster, Wild, clusters
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from podium.cluster.columns import Columns
+from podium.engine import predicates, priorities
+from podium.engine.contracts import AttemptError, Predicate, Priority, Scope
+from podium.engine.pod_class import Incoming, Resident
+from podium.engine.predicates.pod_affinity import MatchInterPodAffinity, own_anti_affinity
+from podium.engine.predicates.service_affinity import CheckServiceAffinity
+from podium.engine.rows import ManyRows, OneRow
+from podium.engine.trial import TrialRow
+from podium.engine.view import View
+
+TAME = Wild(huge=False)
+
+
+def label(rule: Predicate | Priority) -> str:
+    return f"{type(rule).__name__}({rule.name})"
+
+
+# Nobody is left out -------------------------------------------------------------------------------
+
+
+def rules_of(package: ModuleType, method: str) -> Iterator[type]:
+    """Classes of a package with a name of their own and the method."""
+    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for _, found in inspect.getmembers(import_module(info.name), inspect.isclass):
+            base = found.__name__.startswith("_") or found.__module__.endswith(".base")
+            if found.__module__ == info.name and hasattr(found, method) and not base:
+                yield found
+
+
+def test_every_predicate_is_under_contract() -> None:
+    assert {type(rule) for rule in PREDICATES} == set(rules_of(predicates, "reject"))
+
+
+def test_every_priority_is_under_contract() -> None:
+    assert {type(rule) for rule in PRIORITIES} == set(rules_of(priorities, "score"))
+
+
+# Reading answers ----------------------------------------------------------------------------------
+
+
+def many(rule: Predicate, wanted: Incoming, columns: View, rows: np.ndarray) -> list[Said]:
+    """What a predicate says of these rows, asked at once."""
+    at = ManyRows(columns, rows)
+    codes = rule.reject(wanted, at)
+    assert isinstance(codes, np.ndarray), label(rule)
+    assert codes.shape == rows.shape, label(rule)
+    assert np.issubdtype(codes.dtype, np.integer), label(rule)
+    return [
+        at.errors.get(position, columns.verdicts[code].reasons)
+        for position, code in enumerate(codes.tolist())
+    ]
+
+
+def one(rule: Predicate, wanted: Incoming, at: OneRow) -> Said:
+    """What a predicate says of one row."""
+    at.errors.clear()
+    code = rule.reject(wanted, at)
+    assert isinstance(code, int), label(rule)
+    return at.errors.get(0, at.view.verdicts[code].reasons)
+
+
+def raw_many(
+    rule: Priority, wanted: Incoming, columns: View, rows: np.ndarray
+) -> list[int] | AttemptError:
+    try:
+        raw = rule.score(wanted, ManyRows(columns, rows))
+    except AttemptError as error:
+        return error
+    assert isinstance(raw, np.ndarray), label(rule)
+    assert raw.shape == rows.shape, label(rule)
+    assert np.issubdtype(raw.dtype, np.integer), label(rule)
+    return [int(number) for number in raw]
+
+
+def raw_one(rule: Priority, wanted: Incoming, at: OneRow) -> int | AttemptError:
+    try:
+        raw = rule.score(wanted, at)
+    except AttemptError as error:
+        return error
+    assert isinstance(raw, int), label(rule)
+    return raw
+
+
+def picture(columns: Columns) -> dict[str, Any]:
+    """Everything a rule might change by mistake, as plain values."""
+    used = len(columns.names)
+    return {
+        "names": list(columns.names),
+        "order": columns.order.tolist(),
+        "known": columns.known[:used].tolist(),
+        "ghosts": set(columns.ghosts),
+        "allocatable": {
+            name: columns.allocatable[column][:used].tolist()
+            for name, column in columns.resources.items()
+            if columns.allocatable[column].any()
+        },
+        "requested": {
+            name: columns.requested[column][:used].tolist()
+            for name, column in columns.resources.items()
+            if columns.requested[column].any()
+        },
+        "assumed": [column[:used].tolist() for column in columns.assumed],
+        "places": (columns.pod_count[:used].tolist(), columns.allowed_pods[:used].tolist()),
+        "facts": [fact.ids[:used].tolist() for fact in columns.facts.columns()],
+        "pods": [[(r.key, r.uid, r.terminating, r.row) for r in pods] for pods in columns.residents],
+        "ports": [sorted(ports) for ports in columns.ports],
+        "port rows": {port: sorted(rows) for port, rows in columns.port_rows.items()},
+        "volume rows": dict(columns.volume_rows),
+        "images": {name: dict(states) for name, states in columns.images.items()},
+        "nominated": {row: [r.key for r in pods] for row, pods in columns.nominated.items()},
+        "journal": (len(columns.journal), columns.journal_start, columns.epoch),
+        "pods in all": columns.pod_total,
+        "promises": (
+            dict(columns.catalog.promised_volumes),
+            dict(columns.catalog.provisioning),
+            columns.catalog.selection_version(),
+        ),
+    }
+
+
+# Many rows and one row ----------------------------------------------------------------------------
+
+
+@given(cluster=clusters(), shuffle=st.randoms(use_true_random=False))
+@settings(max_examples=80)
+def test_predicates_say_the_same_of_many_rows_and_of_one(cluster: Cluster, shuffle: Any) -> None:
+    columns = view(*cluster.objects())
+    wanted = columns.incoming(cluster.wanted)
+    before = picture(columns)
+    rows = columns.order.tolist() * 2
+    shuffle.shuffle(rows)
+    order = np.array(rows[: len(rows) * 3 // 4], np.int64)
+
+    for rule in PREDICATES:
+        note(label(rule))
+        together = many(rule, wanted, columns, order)
+        assert together == [one(rule, wanted, OneRow(columns, row)) for row in order.tolist()]
+        if rule.scope(wanted.cls) is Scope.NONE:
+            assert set(together) <= {()}
+
+    assert picture(columns) == before
+
+
+@given(cluster=clusters(), shuffle=st.randoms(use_true_random=False))
+@settings(max_examples=80)
+def test_priorities_give_the_same_to_many_rows_and_to_one(cluster: Cluster, shuffle: Any) -> None:
+    columns = view(*cluster.objects())
+    wanted = columns.incoming(cluster.wanted)
+    before = picture(columns)
+    rows = columns.order.tolist() * 2
+    shuffle.shuffle(rows)
+    order = np.array(rows[: len(rows) * 3 // 4], np.int64)
+
+    for rule in PRIORITIES:
+        note(label(rule))
+        together = raw_many(rule, wanted, columns, order)
+        alone = [raw_one(rule, wanted, OneRow(columns, row)) for row in order.tolist()]
+        if isinstance(together, AttemptError):
+            assert all(isinstance(each, AttemptError) for each in alone)
+            assert {str(each) for each in alone} <= set(together.args)
+        else:
+            assert together == alone
+
+    assert picture(columns) == before
+
+
+@given(cluster=clusters(least_nodes=1))
+@settings(max_examples=60)
+def test_final_scores_have_the_shape_of_the_rows_and_uniform_ones_are_right(
+    cluster: Cluster,
+) -> None:
+    columns = view(*cluster.objects())
+    wanted = columns.incoming(cluster.wanted)
+    rows = columns.order
+
+    for rule in PRIORITIES:
+        note(label(rule))
+        raw = raw_many(rule, wanted, columns, rows)
+        if isinstance(raw, AttemptError):
+            continue
+        column = np.array(raw, np.int64)
+        final = rule.reduce(wanted, ManyRows(columns, rows), column)
+        assert column.tolist() == raw, "the raw scores were changed"
+        if not rule.reduces:
+            assert final.tolist() == raw
+        assert final.shape == rows.shape
+        assert np.issubdtype(final.dtype, np.integer)
+        uniform = rule.uniform(wanted, columns)
+        if uniform is not None:
+            assert set(final.tolist()) == {uniform}
+
+
+@pytest.mark.parametrize("rule", PREDICATES, ids=label)
+def test_a_predicate_answers_for_no_rows(rule: Predicate) -> None:
+    columns = view(node("n"))
+
+    assert many(rule, columns.incoming(pod()), columns, np.zeros(0, np.int64)) == []
+
+
+@pytest.mark.parametrize("rule", PRIORITIES, ids=label)
+def test_a_priority_answers_for_no_rows(rule: Priority) -> None:
+    columns = view(node("n"))
+    wanted, rows = columns.incoming(pod()), np.zeros(0, np.int64)
+    raw = np.array(raw_many(rule, wanted, columns, rows), np.int64)
+
+    assert rule.reduce(wanted, ManyRows(columns, rows), raw).tolist() == []
+
+
+@given(cluster=clusters())
+@settings(max_examples=30)
+def test_no_rows_of_any_cluster(cluster: Cluster) -> None:
+    columns = view(*cluster.objects())
+    wanted, rows = columns.incoming(cluster.wanted), np.zeros(0, np.int64)
+
+    for predicate in PREDICATES:
+        note(label(predicate))
+        assert many(predicate, wanted, columns, rows) == []
+    for priority in PRIORITIES:
+        note(label(priority))
+        raw = raw_many(priority, wanted, columns, rows)
+        assert isinstance(raw, AttemptError) or raw == []
+
+
+# On trial -----------------------------------------------------------------------------------------
+
+
+@given(cluster=clusters(least_nodes=1, nominated=True))
+@settings(max_examples=60)
+def test_a_trial_that_changes_nothing_is_the_row_itself(cluster: Cluster) -> None:
+    columns = view(*cluster.objects())
+    wanted = columns.incoming(cluster.wanted)
+    before = picture(columns)
+
+    for row in columns.order.tolist():
+        trial, copied = TrialRow(columns, row), TrialRow(columns, row).copy()
+        for predicate in PREDICATES:
+            note(label(predicate))
+            expected = one(predicate, wanted, OneRow(columns, row))
+            assert one(predicate, wanted, trial) == expected
+            assert one(predicate, wanted, copied) == expected
+        for priority in PRIORITIES:
+            note(label(priority))
+            score = raw_one(priority, wanted, OneRow(columns, row))
+            given_on_trial = raw_one(priority, wanted, trial)
+            if isinstance(score, AttemptError):
+                assert isinstance(given_on_trial, AttemptError)
+            else:
+                assert given_on_trial == score
+
+    assert picture(columns) == before
+
+
+def quirky(rule: Predicate, wanted: Incoming, put_back: list[Resident]) -> bool:
+    """Where a pod put back is known to count in another way than one that never left."""
+    if isinstance(rule, CheckServiceAffinity):
+        return bool(put_back)  # it comes last among the pods of the service
+    if isinstance(rule, MatchInterPodAffinity):
+        terms = own_anti_affinity(wanted.cls)
+        return len(terms) > 1 and any(
+            term.covers(pod.labels.namespace, pod.labels.labels)
+            for term in terms
+            for pod in put_back
+        )
+    return False
+
+
+@given(cluster=clusters(least_nodes=1, wild=TAME), data=st.data())
+@settings(max_examples=80)
+def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) -> None:
+    columns, real = view(*cluster.objects()), view(*cluster.objects())
+    crowded = [row for row in columns.order.tolist() if columns.residents[row]]
+    row = data.draw(st.sampled_from(crowded or columns.order.tolist()))
+    pods = {p.uid: p for p in cluster.pods}
+    trial = TrialRow(columns, row)
+    before = picture(columns)
+    leaving = data.draw(
+        st.lists(st.sampled_from(columns.residents[row]), unique=True)
+        if columns.residents[row]
+        else st.just([])
+    )
+    put_back = data.draw(st.lists(st.sampled_from(leaving), unique=True) if leaving else st.just([]))
+    for resident in leaving:
+        trial.remove(resident)
+        real.remove_pod(resident.uid)
+    for resident in put_back:
+        trial.add(resident)
+        real.add_pod(pods[resident.uid])
+    wanted, really = columns.incoming(cluster.wanted), real.incoming(cluster.wanted)
+
+    for rule in PREDICATES:
+        note(label(rule))
+        if not quirky(rule, wanted, put_back):
+            assert one(rule, wanted, trial) == one(rule, really, OneRow(real, row))
+    for priority in PRIORITIES:
+        note(label(priority))
+        score = raw_one(priority, really, OneRow(real, row))
+        on_trial = raw_one(priority, wanted, trial)
+        if not isinstance(score, AttemptError) and not isinstance(on_trial, AttemptError):
+            assert on_trial == score
+
+    assert picture(columns) == before
+
+
+@given(cluster=clusters(least_nodes=1, wild=Wild(huge=True, ghosts=False, broken=False)), data=st.data())
+@settings(max_examples=60)
+def test_a_pod_added_on_trial_is_what_would_really_be(
+    cluster: Cluster, data: st.DataObject
+) -> None:
+    # A pod that was never there, as extenders and "what if" questions put it.
+    columns, real = view(*cluster.objects()), view(*cluster.objects())
+    row = data.draw(st.sampled_from(columns.order.tolist()))
+    guest = data.draw(st.sampled_from(cluster.pods)) if cluster.pods else pod("guest")
+    added = pod(
+        "guest",
+        namespace=guest.namespace,
+        labels=guest.labels,
+        containers=guest.spec.containers,
+        volumes=guest.spec.volumes or (),
+        node=columns.names[row],
+        anti=(guest.spec.affinity.pod_anti_affinity.required or ())
+        if guest.spec.affinity and guest.spec.affinity.pod_anti_affinity
+        else (),
+    )
+    trial = TrialRow(columns, row)
+    resident = columns.resident(added, row)
+    trial.add(resident)
+    real.add_pod(added)
+    wanted, really = columns.incoming(cluster.wanted), real.incoming(cluster.wanted)
+
+    for rule in PREDICATES:
+        note(label(rule))
+        if not quirky(rule, wanted, [resident]):
+            assert one(rule, wanted, trial) == one(rule, really, OneRow(real, row))

@@ -1,0 +1,147 @@
+"""What holds for every file of the project, whoever wrote it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import podium
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+#: Made by running things, or data that came from elsewhere.
+NOT_OURS = re.compile(
+    r"^(\.git|\.venv|venv|build|dist|golden|node_modules|__pycache__|\..*_cache)$"
+)
+MOST_LINES = 400
+#: Names that say nothing about what is inside.
+GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc", "tools"}
+
+#: What a text must not say. The project speaks of itself: not of the machine it was written on,
+#: not of where packages come from there, not of the work that led to it.
+FORBIDDEN = {
+    "an absolute path of some machine": r"(?<![\w.])/(?:work|root|home|Users|tmp)/\w",
+    "a package registry": r"pypi[.]org|python[h]osted|npm[j]s|index[-]url|find[-]links",
+    "a number of a tracker": r"\b[Ii]ssues? #?\d|\([#]\d+\)",
+    "the course of the work": r"\b(?:this|last|next|previous|earlier|later) session\b",
+}
+
+
+def files() -> Iterator[Path]:
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(f for f in folders if not NOT_OURS.match(f) and f != ".hypothesis")
+        yield from (Path(folder, name) for name in sorted(names))
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    for file in files():
+        try:
+            yield file, file.read_text("utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def found(what: str, text: str) -> list[str]:
+    return [match.group() for match in re.finditer(FORBIDDEN[what], text)]
+
+
+def constants_then_classes(name: str) -> tuple[bool, bool, str]:
+    return not name.isupper(), not name[0].isupper(), name
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_names(what: str) -> None:
+    hits = {relative(file): found(what, text) for file, text in texts()}
+
+    assert {file: hit for file, hit in hits.items() if hit} == {}
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("an absolute path of some machine", "see " + "/home" + "/me/cluster.yaml"),
+        ("a package registry", "https://" + "pypi" + ".org/simple"),
+        ("a number of a tracker", "see issue" + " 12"),
+        ("the course of the work", "left for the next" + " session"),
+    ],
+)
+def test_what_must_not_be_said_is_seen(what: str, text: str) -> None:
+    assert found(what, text)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=relative)
+def test_every_module_says_what_it_is(source: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(source.read_text("utf-8")))
+
+    assert docstring
+    assert docstring.splitlines()[0].endswith((".", "!", "?", ":"))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=relative)
+def test_public_names_are_sorted(source: Path) -> None:
+    for node in ast.parse(source.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and "__all__" in {ast.unparse(t) for t in node.targets}:
+            names = ast.literal_eval(node.value)
+            assert list(names) == sorted(names, key=constants_then_classes)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=relative)
+def test_a_module_is_one_idea(source: Path) -> None:
+    lines = len(source.read_text("utf-8").splitlines())
+
+    assert source.stem not in GRAB_BAGS, "name the idea instead"
+    assert lines <= MOST_LINES, f"{lines} lines: what are the two ideas in it?"
+
+
+def test_every_folder_of_the_package_is_a_package() -> None:
+    folders = {source.parent for source in SOURCES}
+
+    assert [relative(f) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
+
+
+def test_types_are_shipped() -> None:
+    assert (ROOT / "src" / "podium" / "py.typed").exists()
+
+
+def test_extras_and_dependency_groups_are_the_same() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    groups, extras = project["dependency-groups"], project["project"]["optional-dependencies"]
+
+    assert {name: groups[name] for name in extras} == extras
+
+
+def test_every_requirement_is_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    locked = dict(re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE))
+
+    assert {re.split(r"[<>=!~]", each)[0] for each in wanted} <= locked.keys()
+    assert [line for line in lock.splitlines() if line[0] != "#" and "==" not in line] == []
+
+
+def test_the_changelog_knows_the_version() -> None:
+    assert f"## [{podium.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    broken = [
+        f"{relative(file)}: {target}"
+        for file, text in texts()
+        if file.suffix == ".md"
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
+        if not (file.parent / target).exists()
+    ]
+
+    assert broken == []

@@ -1,0 +1,208 @@
+"""Imports point down only, siblings do not know each other, and the engine is pure.
+
+Read from the source, so imports inside functions and for type checking count as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "podium"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+#: Top to bottom. `__init__` is what `import podium` offers, so it may name anything; `__main__` is
+#: `python -m podium`.
+LAYERS = (
+    "__init__ __main__",
+    "cli",
+    "daemon lab web extender bench",
+    "render",
+    "kube cluster profiles",
+    "engine",
+    "objects",
+    "errors",
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
+
+#: The one thing that anybody may take from the top.
+VERSION = "podium.__version__"
+
+#: All that a pure layer needs of the standard library. No clock, no files, no network, no logging,
+#: no chance: what comes from outside is an argument.
+PURE = """
+    __future__ abc bisect collections contextlib copy dataclasses datetime enum functools hashlib
+    heapq itertools math operator re types typing
+"""
+#: Times may be read from text, not from a clock.
+CLOCKS = frozenset({"now", "today", "utcnow"})
+ENGINE_MAY_IMPORT = frozenset(PURE.split()) | {"msgspec", "numpy", "podium"}
+#: Ties may be broken at random, by a seed that is an argument.
+EXCEPTIONS = {"engine/ties.py": frozenset({"random"})}
+
+
+def layer_of(source: Path) -> str:
+    first = source.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports_of(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+    """Line and absolute name of everything imported, `from` imports with the name they bring."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "podium" and alias.asname is None:
+                    for used in used_of(tree, "podium"):
+                        yield node.lineno, f"podium{used}"
+                else:
+                    yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = module.split(".")[: -node.level] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, f"{origin}.{alias.name}"
+
+
+def used_of(tree: ast.Module, name: str) -> list[str]:
+    """What is used of a module after `import name`: `.attribute`, or nothing for all of it."""
+    used = {
+        f".{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+    }
+    return sorted(used) or [""]
+
+
+def module_name(source: Path) -> str:
+    parts = source.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts)
+
+
+def wrong_imports(source: Path, text: str) -> list[str]:
+    """One sentence for each import that does not point down."""
+    own, wrong = layer_of(source), []
+    for line, name in imports_of(ast.parse(text), module_name(source)):
+        if not f"{name}.".startswith("podium.") or name == VERSION:
+            continue
+        other = name.split(".")[1] if "." in name else ""
+        other = other if other in RANK else "__init__"
+        if other != own and RANK[other] <= RANK[own]:
+            relation = "its sibling " if RANK[other] == RANK[own] else ""
+            wrong.append(f"{source.relative_to(ROOT)}:{line}: {own} imports {relation}{other}")
+    return wrong
+
+
+def impure_imports(source: Path, text: str) -> list[str]:
+    """One sentence for each import that the engine must not have."""
+    path = source.relative_to(PACKAGE).as_posix()
+    allowed = ENGINE_MAY_IMPORT | EXCEPTIONS.get(path, frozenset())
+    tree = ast.parse(text)
+    imports = [
+        f"{source.relative_to(ROOT)}:{line}: the engine imports {name}"
+        for line, name in imports_of(tree, module_name(source))
+        if name.split(".")[0] not in allowed
+    ]
+    clocks = [
+        f"{source.relative_to(ROOT)}:{node.lineno}: the engine asks what time it is"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in CLOCKS
+    ]
+    return imports + clocks
+
+
+def test_every_module_belongs_to_a_layer() -> None:
+    strangers = sorted({layer_of(source) for source in SOURCES} - RANK.keys())
+
+    assert not strangers, f"say in LAYERS where {', '.join(strangers)} belongs"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.relative_to(PACKAGE).as_posix())
+def test_imports_point_down(source: Path) -> None:
+    assert wrong_imports(source, source.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    sorted(PACKAGE.glob("engine/**/*.py")),
+    ids=lambda s: s.relative_to(PACKAGE).as_posix(),
+)
+def test_the_engine_is_pure(source: Path) -> None:
+    assert impure_imports(source, source.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    sorted(PACKAGE.glob("objects/**/*.py")),
+    ids=lambda s: s.relative_to(PACKAGE).as_posix(),
+)
+def test_objects_are_plain_values(source: Path) -> None:
+    tree = ast.parse(source.read_text("utf-8"))
+    roots = {name.split(".")[0] for _, name in imports_of(tree, module_name(source))}
+
+    assert not roots & {"numpy", "time", "logging", "socket", "os", "pathlib", "asyncio", "random"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("engine/cycle.py", "import podium.cluster.cache", id="an upward import"),
+        pytest.param("engine/cycle.py", "from podium.render import html", id="from a layer above"),
+        pytest.param("engine/cycle.py", "from podium import cluster", id="a layer by its name"),
+        pytest.param("objects/pod.py", "from podium import Pod", id="from the public names"),
+        pytest.param("objects/pod.py", "import podium", id="the public names themselves"),
+        pytest.param("objects/pod.py", "import podium\npodium.read", id="one of them"),
+        pytest.param("cluster/queue.py", "from podium.profiles.build import x", id="a sibling"),
+        pytest.param("web/pages.py", "from podium.daemon.loop import x", id="a sibling shell"),
+        pytest.param("objects/pod.py", "from ..engine import cycle", id="a relative import"),
+        pytest.param("errors.py", "from podium.objects.pod import Pod", id="from the lowest one"),
+        pytest.param(
+            "engine/cycle.py",
+            "if TYPE_CHECKING:\n    from podium.cluster.cache import Cache",
+            id="for type checking only",
+        ),
+        pytest.param(
+            "objects/pod.py", "def f():\n    from podium.engine import fit", id="in a function"
+        ),
+    ],
+)
+def test_a_wrong_import_is_seen(path: str, text: str) -> None:
+    assert len(wrong_imports(PACKAGE / path, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("cli/main.py", "from podium.cluster.cache import Cache", id="downwards"),
+        pytest.param("engine/cycle.py", "from podium.engine.fit import judge", id="its own layer"),
+        pytest.param("engine/cycle.py", "from . import fit", id="its own layer, relatively"),
+        pytest.param("engine/cycle.py", "from podium import objects", id="a lower layer's name"),
+        pytest.param("__init__.py", "from podium.cli.inputs import read", id="public names"),
+        pytest.param("cli/main.py", "from podium import __version__", id="the version"),
+        pytest.param("cli/main.py", "import podium\npodium.__version__", id="nothing else"),
+        pytest.param("engine/cycle.py", "import podiumlike", id="another package"),
+    ],
+)
+def test_a_right_import_is_not(path: str, text: str) -> None:
+    assert wrong_imports(PACKAGE / path, text) == []
+
+
+@pytest.mark.parametrize(
+    "module", ["time", "logging", "os", "pathlib", "socket", "asyncio", "random"]
+)
+def test_an_effect_in_the_engine_is_seen(module: str) -> None:
+    assert module in sys.stdlib_module_names
+    assert len(impure_imports(PACKAGE / "engine" / "cycle.py", f"import {module}")) == 1
+    assert len(impure_imports(PACKAGE / "engine" / "cycle.py", f"from {module} import x")) == 1
+
+
+def test_a_clock_in_the_engine_is_seen() -> None:
+    text = "from datetime import datetime\nstarted = datetime.now()"
+
+    assert len(impure_imports(PACKAGE / "engine" / "cycle.py", text)) == 1
