@@ -1,12 +1,17 @@
-"""Small random clusters for property tests: few names, so that things meet.
+"""Small random clusters for property tests: few words, so that things meet.
 
 Everything is made from a handful of words, because a rule only shows what it does where a pod's
-selector means another pod, two pods want one port, or a sum comes close to a limit.
+selector means another pod, two pods want one port, or a sum comes close to a limit. Nodes and
+pods come in numbered kinds, made once from their number: drawing a number is cheap, and fewer pods
+of lower kinds are what a failing example shrinks to.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from random import Random
 from typing import Any
 
 from builders import (
@@ -146,6 +151,24 @@ PRIORITIES: tuple[Priority, ...] = (
     EqualPriority(),
 )
 
+@dataclass(frozen=True)
+class Wild:
+    """Which rare things a generated cluster may hold."""
+
+    #: Amounts near the end of 64 bits, where sums wrap.
+    huge: bool = True
+    #: Selectors that cannot be compiled.
+    broken: bool = True
+    #: Claims that are errors.
+    odd_volumes: bool = True
+    #: Pods on nodes that nobody knows.
+    ghosts: bool = True
+    images: bool = True
+
+
+WILD = Wild()
+
+
 # Words --------------------------------------------------------------------------------------------
 
 NODE_NAMES = ("n0", "n1", "n2", "n3", "n4")
@@ -165,27 +188,24 @@ AVOIDING = (
 )
 
 
-def often(*common: Any, rare: tuple[Any, ...] = ()) -> st.SearchStrategy[Any]:
+def often(dice: Random, *common: Any, rare: tuple[Any, ...] = ()) -> Any:
     """Mostly one of the common values, now and then a rare one."""
-    return st.sampled_from([*common * 3, *rare])
+    return dice.choice([*common * 3, *rare])
 
 
-def some(values: tuple[Any, ...], most: int = 2) -> st.SearchStrategy[list[Any]]:
-    """A few of the values, none mostly."""
-    return st.one_of(
-        st.just([]), st.lists(st.sampled_from(values), min_size=1, max_size=most, unique_by=repr)
-    )
+def some(dice: Random, values: tuple[Any, ...], most: int = 2) -> list[Any]:
+    """A few of the values, mostly none."""
+    return dice.sample(values, dice.choice([0, 0, 1, most]))
 
 
-@st.composite
-def node_labels(draw: st.DrawFn) -> dict[str, str]:
+def node_labels(dice: Random) -> dict[str, str]:
     found = {
-        "zone": draw(st.sampled_from(["1", "2", None])),
-        "disk": draw(st.sampled_from([None, "ssd", ""])),
-        "size": draw(st.sampled_from([None, "5", "-3", "x"])),
-        ZONE: draw(st.sampled_from([None, "a", "b"])),
-        REGION: draw(st.sampled_from([None, None, "r"])),
-        "beta.kubernetes.io/instance-type": draw(st.sampled_from([None, "m5.large", "old"])),
+        "zone": dice.choice(["1", "2", None]),
+        "disk": dice.choice([None, "ssd", ""]),
+        "size": dice.choice([None, "5", "-3", "x"]),
+        ZONE: dice.choice([None, "a", "b"]),
+        REGION: dice.choice([None, None, "r"]),
+        "beta.kubernetes.io/instance-type": dice.choice([None, "m5.large", "old"]),
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -200,63 +220,66 @@ CONDITIONS = ("Ready", "OutOfDisk", "NetworkUnavailable", "MemoryPressure", "Dis
 IMAGES = ("i:1", "i:2", "big:latest")
 
 
-@st.composite
-def node_like(draw: st.DrawFn, name: str, *, huge: bool = True, images: bool = True) -> Node:
-    """A node of this name."""
-    large = (HUGE,) if huge else ()
-    resources = draw(
-        st.sampled_from([
-            {},
-            {GPU: 1},
-            {"ephemeral-storage": 10, GPU: 0},
-            {"attachable-volumes-aws-ebs": 1},
-            {csi_limit_name(DRIVER): 1, "attachable-volumes-gce-pd": 0},
-        ])
-    )
-    held = draw(some(IMAGES, 3)) if images else []
-    return node(
-        name,
-        cpu=draw(often("4", "1", "100m", rare=(0, *large, None))),
-        memory=draw(often("1Gi", 1000, "300Mi", rare=(0, *large, None))),
-        pods=draw(often(110, 3, rare=(0, 1, None))),
-        resources=resources,
-        labels=draw(node_labels()),
-        taints=draw(some(TAINTS)),
-        unschedulable=draw(often(False, rare=(True,))),
-        conditions={
-            kind: draw(st.sampled_from(["True", "False", "Unknown"]))
-            for kind in draw(some(CONDITIONS, 3))
+RESOURCES: tuple[dict[str, int], ...] = (
+    {},
+    {GPU: 1},
+    {"ephemeral-storage": 10, GPU: 0},
+    {"attachable-volumes-aws-ebs": 1},
+    {csi_limit_name(DRIVER): 1, "attachable-volumes-gce-pd": 0},
+)
+
+
+@cache
+def node_kind(number: int, wild: Wild) -> dict[str, Any]:
+    """What nodes of a kind are like; kind 0 is the plainest."""
+    if not number:
+        return {}
+    dice = Random(number)  # noqa: S311  the same kinds in every run
+    large = (HUGE,) if wild.huge else ()
+    return {
+        "cpu": often(dice, "4", "1", "100m", rare=(0, *large, None)),
+        "memory": often(dice, "1Gi", 1000, "300Mi", rare=(0, *large, None)),
+        "pods": often(dice, 110, 3, rare=(0, 1, None)),
+        "resources": dice.choice(RESOURCES),
+        "labels": node_labels(dice),
+        "taints": some(dice, TAINTS),
+        "unschedulable": often(dice, False, rare=(True,)),
+        "conditions": {
+            kind: dice.choice(["True", "False", "Unknown"]) for kind in some(dice, CONDITIONS, 3)
         },
-        images={image: draw(st.sampled_from([0, 30, 500, 3000])) * MEBIBYTE for image in held},
-        annotations={AVOID: AVOIDING} if draw(often(False, rare=(True,))) else None,
-    )
+        "images": {
+            image: dice.choice([0, 30, 500, 3000]) * MEBIBYTE
+            for image in some(dice, IMAGES, 3)
+            if wild.images
+        },
+        "annotations": {AVOID: AVOIDING} if often(dice, False, rare=(True,)) else None,
+    }
 
 
-@st.composite
-def pod_terms(draw: st.DrawFn, *, broken: bool) -> PodAffinityTerm:
-    chosen = draw(often(*SELECTORS, rare=(BROKEN,) if broken else ()))
-    return term(
-        chosen, draw(st.sampled_from(KEYS)), draw(often((), rare=(("other",), ("other", "default"))))
-    )
+def pod_term(dice: Random, wild: Wild) -> PodAffinityTerm:
+    chosen = often(dice, *SELECTORS, rare=(BROKEN,) if wild.broken else ())
+    spaces = often(dice, (), rare=(("other",), ("other", "default")))
+    return term(chosen, dice.choice(KEYS), spaces)
 
 
-@st.composite
-def node_terms(draw: st.DrawFn) -> NodeSelectorTerm:
-    expressions = (
-        expression("zone", "In", "1"),
-        expression("zone", "NotIn", "1", "2"),
-        expression("disk", "Exists"),
-        expression("disk", "DoesNotExist"),
-        expression("size", "Gt", "4"),
-        expression("size", "Lt", "6"),
-        expression("size", "Near", "6"),
-    )
-    fields = (
-        expression("metadata.name", "In", "n1"),
-        expression("metadata.name", "NotIn", "n1"),
-        expression("other", "In", "x"),
-    )
-    return node_term(*draw(some(expressions)), fields=draw(some(fields, 1)))
+EXPRESSIONS = (
+    expression("zone", "In", "1"),
+    expression("zone", "NotIn", "1", "2"),
+    expression("disk", "Exists"),
+    expression("disk", "DoesNotExist"),
+    expression("size", "Gt", "4"),
+    expression("size", "Lt", "6"),
+    expression("size", "Near", "6"),
+)
+FIELDS = (
+    expression("metadata.name", "In", "n1"),
+    expression("metadata.name", "NotIn", "n1"),
+    expression("other", "In", "x"),
+)
+
+
+def labels_or_name(dice: Random) -> NodeSelectorTerm:
+    return node_term(*some(dice, EXPRESSIONS), fields=some(dice, FIELDS, 1))
 
 
 VOLUMES = (
@@ -332,73 +355,86 @@ TOLERATIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Wild:
-    """Which rare things a generated cluster may hold."""
+@cache
+def body_kind(number: int, wild: Wild) -> dict[str, Any]:
+    """What pods of a kind need: resources, ports, volumes, images."""
+    if not number:
+        return {}
+    dice = Random(number)  # noqa: S311  the same kinds in every run
+    requests = often(dice, *REQUESTS, rare=HUGE_REQUESTS if wild.huge else ())
+    one = container(
+        requests,
+        limits=dice.choice([None, {"cpu": "1"}, {"memory": 500}]),
+        image=dice.choice(["", "i:1", "i:2", "big"]),
+        ports=some(dice, PORTS),
+    )
+    first = container(dice.choice(REQUESTS))
+    volumes = (*VOLUMES, *(ODD_VOLUMES if wild.odd_volumes else ()))
+    return {
+        "containers": often(dice, [one], rare=([one, one],)),
+        "init": often(dice, [], rare=([first],)),
+        "volumes": some(dice, volumes),
+        "priority": dice.choice([None, 0, 5, 10]),
+        "owner": often(dice, None, ("ReplicaSet", "r"), rare=(("StatefulSet", "r"),)),
+    }
 
-    #: Amounts near the end of 64 bits, where sums wrap.
-    huge: bool = True
-    #: Selectors that cannot be compiled.
-    broken: bool = True
-    #: Claims that are errors.
-    odd_volumes: bool = True
-    #: Pods on nodes that nobody knows.
-    ghosts: bool = True
-    images: bool = True
+
+@cache
+def tie_kind(number: int, wild: Wild) -> dict[str, Any]:
+    """What pods of a kind are to other pods: labels, namespace, affinity."""
+    if not number:
+        return {}
+    dice = Random(number)  # noqa: S311  the same kinds in every run
+    found: dict[str, Any] = {
+        "namespace": often(dice, "default", rare=("other",)),
+        "labels": dice.choice(LABELS),
+    }
+    if dice.random() < 0.5:
+        found["affinity"] = [pod_term(dice, wild) for _ in range(dice.choice([0, 0, 1, 2]))]
+        found["anti"] = [pod_term(dice, wild) for _ in range(dice.choice([0, 1, 2]))]
+        found["prefers"] = [(5, pod_term(dice, wild)) for _ in range(dice.choice([0, 1]))]
+        found["avoids"] = [(100, pod_term(dice, wild)) for _ in range(dice.choice([0, 1]))]
+    return found
+
+
+@cache
+def wish_kind(number: int) -> dict[str, Any]:
+    """What pods of a kind want of their node: selectors, tolerations."""
+    if not number:
+        return {}
+    dice = Random(number)  # noqa: S311  the same kinds in every run
+    picky = dice.random() < 0.3
+    return {
+        "tolerations": some(dice, TOLERATIONS),
+        "node_selector": often(dice, None, rare=({}, {"zone": "1"}, {"zone": "-bad"})),
+        "node_affinity": [labels_or_name(dice) for _ in range(dice.choice([0, 1, 2]))]
+        if picky
+        else None,
+        "prefers_nodes": [
+            (dice.choice([0, 1, 7]), labels_or_name(dice)) for _ in range(dice.choice([0, 1, 2]))
+        ],
+    }
+
+
+NUMBERS = st.integers(0, 250)
+RARELY = st.integers(0, 9).map(lambda number: number == 9)
 
 
 @st.composite
-def pod_like(
-    draw: st.DrawFn,
-    name: str,
-    *,
-    where: str = "",
-    wild: Wild = Wild(),  # noqa: B008  a frozen value
-    affine: bool = True,
-    **fixed: Any,
-) -> Pod:
+def node_like(draw: st.DrawFn, name: str, wild: Wild = WILD) -> Node:
+    """A node of this name."""
+    return node(name, **node_kind(draw(NUMBERS), wild))
+
+
+@st.composite
+def pod_like(draw: st.DrawFn, name: str, wild: Wild = WILD, **fixed: Any) -> Pod:
     """A pod of this name."""
-    requests = draw(often(*REQUESTS, rare=HUGE_REQUESTS if wild.huge else ()))
-    terms = pod_terms(broken=wild.broken)
-    weighted = st.tuples(st.sampled_from([1, 5, 100]), terms)
-    volumes = often(*VOLUMES, rare=ODD_VOLUMES if wild.odd_volumes else ())
-    several = draw(st.integers(0, 5))
-    chosen: dict[str, Any] = {
-        "namespace": draw(often("default", rare=("other",))),
-        "labels": draw(st.sampled_from(LABELS)),
-        "priority": draw(st.sampled_from([None, 0, 5, 10])),
-        "containers": [
-            container(
-                requests,
-                limits=draw(st.sampled_from([None, {"cpu": "1"}, {"memory": 500}])),
-                image=draw(st.sampled_from(["", "i:1", "i:2", "big"])),
-                ports=draw(some(PORTS)),
-            )
-        ]
-        * (2 if several == 5 else 1),
-        "init": [container(draw(st.sampled_from(REQUESTS)))] if several == 4 else [],
-        "volumes": draw(st.lists(volumes, max_size=2)),
-        "owner": draw(often(None, ("ReplicaSet", "r"), rare=(("StatefulSet", "r"),))),
-        **fixed,
-    }
-    if affine and draw(st.booleans()):
-        chosen["affinity"] = draw(st.lists(terms, max_size=2))
-        chosen["anti"] = draw(st.lists(terms, max_size=2))
-        chosen["prefers"] = draw(st.lists(weighted, max_size=1))
-        chosen["avoids"] = draw(st.lists(weighted, max_size=1))
-    if where:
-        chosen["terminating"] = draw(often(False, rare=(True,)))
+    made = body_kind(draw(NUMBERS), wild) | tie_kind(draw(NUMBERS), wild)
+    if fixed.get("node"):
+        made["terminating"] = draw(RARELY)
     else:
-        chosen["tolerations"] = draw(some(TOLERATIONS))
-        chosen["node_selector"] = draw(
-            often(None, rare=({}, {"zone": "1"}, {"zone": "-bad"}, {"disk": "ssd"}))
-        )
-        if draw(often(False, rare=(True,))):
-            chosen["node_affinity"] = draw(st.lists(node_terms(), max_size=2))
-            chosen["prefers_nodes"] = draw(
-                st.lists(st.tuples(st.sampled_from([0, 1, 7]), node_terms()), max_size=2)
-            )
-    return pod(name, node=where, **chosen)
+        made |= wish_kind(draw(NUMBERS))
+    return pod(name, **(made | fixed))
 
 
 OTHERS: tuple[Object, ...] = (
@@ -423,37 +459,33 @@ class Cluster:
     others: tuple[Object, ...]
     wanted: Pod
 
-    def objects(self) -> tuple[Object, ...]:
-        return (*self.nodes, *self.others, *self.pods)
+    def objects(self, nodes: Sequence[Node] | None = None) -> tuple[Object, ...]:
+        """All objects, with other nodes if some are given."""
+        own = self.nodes if nodes is None else nodes
+        return (*own, *STORAGE, *self.others, *self.pods)
 
 
 @st.composite
 def clusters(
-    draw: st.DrawFn,
-    *,
-    wild: Wild = Wild(),  # noqa: B008  a frozen value
-    least_nodes: int = 0,
-    nominated: bool = False,
+    draw: st.DrawFn, *, wild: Wild = WILD, least_nodes: int = 0, nominated: bool = False
 ) -> Cluster:
     """A cluster of up to five nodes and eight pods, and one pod to place."""
     names = NODE_NAMES[: draw(st.integers(least_nodes, len(NODE_NAMES)))]
-    homes = [*names * 4, *(["ghost"] if wild.ghosts else [])]
-    if not names:
-        homes = ["ghost"] * wild.ghosts
-    many = draw(st.integers(0, 8)) if homes else 0
+    homes = [*names * 5, *(["ghost"] if wild.ghosts else [])]
+    count = draw(st.integers(0, 8)) if homes else 0
     pods = [
-        draw(pod_like(f"p{number}", where=draw(st.sampled_from(homes)), wild=wild))
-        for number in range(many)
+        draw(pod_like(f"p{number}", wild, node=draw(st.sampled_from(homes))))
+        for number in range(count)
     ]
-    if nominated and names and draw(st.booleans()):
+    if nominated and names:
         promised = draw(st.lists(st.sampled_from(names), max_size=2))
         pods += [
-            draw(pod_like(f"q{number}", wild=wild, nominated=name))
+            draw(pod_like(f"q{number}", wild, nominated=name))
             for number, name in enumerate(promised)
         ]
     return Cluster(
-        nodes=tuple(draw(node_like(n, huge=wild.huge, images=wild.images)) for n in names),
+        nodes=tuple(draw(node_like(name, wild)) for name in names),
         pods=tuple(pods),
-        others=(*STORAGE, *draw(some(OTHERS, 4))),
-        wanted=draw(pod_like("wanted", wild=wild)),
+        others=tuple(draw(st.lists(st.sampled_from(OTHERS), max_size=4, unique_by=repr))),
+        wanted=draw(pod_like("wanted", wild)),
     )

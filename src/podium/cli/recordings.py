@@ -93,6 +93,14 @@ def scenarios_in(path: str) -> Iterator[tuple[str, Scenario]]:
             raise InputError(f"is not readable JSON: {_words(error)}", where=where) from None
 
 
+def scenario_of(value: JsonObject) -> Scenario:
+    """A scenario that somebody has read already."""
+    try:
+        return msgspec.convert(value, Scenario)
+    except msgspec.ValidationError as error:
+        raise InputError(f"is not a recorded scenario: {_words(error)}") from None
+
+
 def _words(error: Exception) -> str:
     text = str(error).replace("`", "").replace("$.", "")
     return text[:1].lower() + text[1:]

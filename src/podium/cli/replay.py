@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.cli.generations import not_served
-from podium.cli.recordings import objects_of, pending_of
+from podium.cli.recordings import Scenario, objects_of, pending_of, scenario_of
 from podium.cluster.simulation import Simulation
 from podium.errors import ConfigError, InputError
 from podium.profiles.build import Options, from_policy, from_provider
@@ -15,7 +15,7 @@ from podium.render import recording
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from podium.cli.recordings import Expected, Scenario
+    from podium.cli.recordings import Expected
     from podium.engine.profile import Profile
     from podium.objects.meta import JsonObject
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 TELLING: Final = frozenset({"error", "host", "message", "preempt"})
 #: With fewer feasible nodes nothing is scored, and no scores are recorded.
 SCORED_NODES: Final = 2
-_ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,11 @@ class Difference:
     field: str
     expected: Any
     got: Any
+
+    @property
+    def where(self) -> str:
+        """Step and field."""
+        return f"{self.step}: {self.field}" if self.step else self.field
 
 
 @dataclass(slots=True)
@@ -58,8 +62,9 @@ class Replay:
     differences: list[Difference]
 
 
-def replay(scenario: Scenario) -> Replay:
+def replay(recorded: Scenario | JsonObject) -> Replay:
     """Run a scenario and compare every step whole."""
+    scenario = recorded if isinstance(recorded, Scenario) else scenario_of(recorded)
     run = REPLAYERS.get(scenario.generation)
     if run is None:
         what = f"{scenario.name}: a recording of {scenario.generation}"
@@ -70,8 +75,8 @@ def replay(scenario: Scenario) -> Replay:
         raise InputError(f"{scenario.name}: {error}") from None
     except ValueError as error:
         raise InputError(f"{scenario.name}: {error}") from None
-    recorded = scenario.expected.steps
-    steps = len(outcome.steps) if recorded is None else len(recorded)
+    expected = scenario.expected.steps
+    steps = len(outcome.steps) if expected is None else len(expected)
     return Replay(scenario.name, steps, list(compare(scenario.name, scenario.expected, outcome)))
 
 
@@ -153,7 +158,7 @@ def _compare_step(
         if field in came
     }
     for key in sorted(wanted.keys() | (came.keys() & telling)):
-        rest = _narrowed(wanted.get(key, _ABSENT), came.get(key, _ABSENT), top=key)
+        rest = _narrowed(wanted.get(key), came.get(key), top=key)
         if rest is not None:
             yield Difference(name, label, key, *rest)
 
@@ -179,7 +184,7 @@ def _narrowed(wanted: Any, came: Any, *, top: str = "") -> tuple[Any, Any] | Non
         parts = {
             key: rest
             for key in sorted(keys)
-            if (rest := _narrowed(wanted.get(key, _ABSENT), came.get(key, _ABSENT))) is not None
+            if (rest := _narrowed(wanted.get(key), came.get(key))) is not None
         }
         if not parts:
             return None
@@ -187,13 +192,13 @@ def _narrowed(wanted: Any, came: Any, *, top: str = "") -> tuple[Any, Any] | Non
             {key: rest[0] for key, rest in parts.items() if key in wanted},
             {key: rest[1] for key, rest in parts.items() if key in came},
         )
-    if _same(wanted, came):
-        return None
-    return (None if wanted is _ABSENT else wanted), (None if came is _ABSENT else came)
+    return None if _same(wanted, came) else (wanted, came)
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON is: 1 is neither true nor 1.0."""
+    """Equal as JSON is: 1 is neither true nor 1.0. Null, `[]`, `{}` and absent are all nothing."""
+    if _is_nothing(one) or _is_nothing(other):
+        return _is_nothing(one) and _is_nothing(other)
     if type(one) is not type(other):
         return False
     if isinstance(one, list):
@@ -201,3 +206,7 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     return bool(one == other)
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, dict | list) and not value)

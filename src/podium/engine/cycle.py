@@ -197,7 +197,10 @@ def _choose(attempt: Attempt, decision: Decision, rows: np.ndarray, best: Any) -
 def _place(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
     decision.node = view.names[row]
     if attempt.pod.cls.volumes:
-        decision.volumes = attempt.profile.plan_volumes(attempt.pod, OneRow(view, row))
+        # Nothing is promised unless a predicate looked at the claims.
+        planners = (getattr(predicate, "plan", None) for predicate in attempt.profile.predicates)
+        plan = next(filter(None, planners), None)
+        decision.volumes = plan(attempt.pod, OneRow(view, row)) if plan is not None else None
 
 
 def _feasible(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from podium.engine.plugins.base import Refused
     from podium.engine.predicates.volumes import VolumePlan
@@ -51,7 +51,7 @@ class Preemption:
 
     eligible: bool
     potential: tuple[str, ...] = ()
-    candidates: dict[str, Victims] = field(default_factory=dict)
+    candidates: Mapping[str, Victims] = field(default_factory=dict)
     node: str | None = None
     #: All nodes as good as the chosen one, itself included, when there are several.
     tie: tuple[str, ...] = ()

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from podium.engine.decision import Preemption, Victims
 from podium.engine.fit import judge_with_nominated
+from podium.engine.mass_trial import MassTrial, MassVictims, applies
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS
 from podium.objects.selectors import SelectorError, from_label_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
-
-    import numpy as np
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from podium.engine.pod_class import Incoming, Resident
     from podium.engine.profile import Profile
@@ -35,11 +36,7 @@ def preempt(
     names = tuple(view.names[row] for row in potential.tolist())
     if not names:
         return Preemption(eligible=True, nomination="", cleared=((pod.uid, pod.key),))
-    candidates = {
-        view.names[row]: victims
-        for row in potential.tolist()
-        if (victims := victims_on(pod, view, profile, row)) is not None
-    }
+    candidates = find_candidates(pod, view, profile, potential)
     node, tie, criterion = choose(candidates)
     cleared = lower_nominations(pod, view, node) if node is not None else ()
     return Preemption(
@@ -53,6 +50,30 @@ def preempt(
         nomination=node,
     )
     yield  # where extenders are asked
+
+
+def find_candidates(
+    pod: Incoming, view: View, profile: Profile, potential: np.ndarray
+) -> Mapping[str, Victims]:
+    """The victims on every row where evicting pods makes the pod fit."""
+    if applies(pod, view, profile.predicates, potential):
+        trial = MassTrial(
+            pod, view, profile.predicates, potential, victims_of, by_importance=False
+        )
+        trial.sort(None, _protected)
+        return trial.run()[0]
+    found = ((view.names[row], victims_on(pod, view, profile, row)) for row in potential.tolist())
+    return {name: victims for name, victims in found if victims is not None}
+
+
+def _protected(trial: MassTrial) -> np.ndarray:
+    """Which pods some exhausted budget covers; asked once per set of labels."""
+    budgets = list(exhausted_budgets(trial.view.catalog.budgets))
+    if not budgets:
+        return np.zeros(len(trial.number), np.bool_)
+    pods = trial.pods
+    known = {r.labels: any(covers(r) for covers in budgets) for r in pods}
+    return np.fromiter((known[r.labels] for r in pods), np.bool_, len(pods))
 
 
 def eligible(pod: Incoming, view: View) -> bool:
@@ -128,31 +149,37 @@ CRITERIA: tuple[Criterion, ...] = (
 )
 
 
-def choose(candidates: dict[str, Victims]) -> tuple[str | None, tuple[str, ...], str]:
+def choose(candidates: Mapping[str, Victims]) -> tuple[str | None, tuple[str, ...], str]:
     """The cheapest node by the usual criteria."""
     return choose_by(candidates, CRITERIA)
 
 
 def choose_by(
-    candidates: dict[str, Victims], criteria: Sequence[Criterion]
+    candidates: Mapping[str, Victims], criteria: Sequence[Criterion]
 ) -> tuple[str | None, tuple[str, ...], str]:
     """The cheapest node, those as cheap as it, and what decided."""
     if not candidates:
         return None, (), ""
-    left = [name for name, victims in candidates.items() if not victims.pods]
-    if left:
-        return left[0], tuple(left) if len(left) > 1 else (), "no victims"
-    left = list(candidates)
+    names = list(candidates)
+    columns = candidates.costs() if isinstance(candidates, MassVictims) else {}
+    left = np.arange(len(names))
+    told = [] if columns else list(candidates.values())
+    victims = columns["fewest victims"] if columns else np.array([len(v.pods) for v in told])
+    if not victims.all():
+        free = [names[i] for i in np.flatnonzero(victims == 0).tolist()]
+        return free[0], tuple(free) if len(free) > 1 else (), "no victims"
     decided = "only candidate"
     for criterion, cost in criteria:
         if len(left) == 1:
             break
-        costs = {name: cost(candidates[name]) for name in left}
-        lowest = min(costs.values())
-        left, decided = [name for name in left if costs[name] == lowest], criterion
+        if criterion in columns:
+            costs = columns[criterion][left]
+        else:
+            costs = np.array([cost(candidates[names[i]]) for i in left.tolist()])
+        left, decided = left[costs == costs.min()], criterion
     if len(left) > 1:
-        return left[0], tuple(left), "first in node order"
-    return left[0], (), decided
+        return names[left[0]], tuple(names[i] for i in left.tolist()), "first in node order"
+    return names[left[0]], (), decided
 
 
 def lower_nominations(pod: Incoming, view: View, node: str) -> tuple[tuple[str, str], ...]:

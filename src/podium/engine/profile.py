@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from podium.engine.predicates.volumes import volume_plan
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from podium.engine.plugins.base import FilterPlugin, Refused
     from podium.engine.pod_class import Incoming
     from podium.engine.post_filter import PostFilter
-    from podium.engine.predicates.volumes import VolumePlan
-    from podium.engine.rows import OneRow
     from podium.engine.view import View
 
 
@@ -93,8 +89,6 @@ class Profile:
     percentage_of_nodes_to_score: int = 100
     #: Whether 0 percent means a share that shrinks as the cluster grows.
     adaptive_sampling: bool = False
-    #: What is promised for waiting claims on the chosen node.
-    plan_volumes: Callable[[Incoming, OneRow], VolumePlan | None] = volume_plan
     #: Whether waiting pods go by priority; otherwise in the order of arrival.
     by_priority: bool = True
     #: `round-robin`, `first` or `random:SEED`.

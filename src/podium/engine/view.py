@@ -112,6 +112,8 @@ class View:
         self.nominated: dict[int, list[Resident]] = {}
 
         self.classes: dict[bytes, PodClass] = {}
+        #: The same by number.
+        self.class_list: list[PodClass] = []
         self._last: tuple[Any, Any] = (None, None)
         self._once: tuple[Any, bool] = (None, True)
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
@@ -159,6 +161,7 @@ class View:
         found = self.classes.get(key)
         if found is None:
             found = self.classes[key] = self._compile(pod, host)
+            self.class_list.append(found)
         self._last = (pod, found)
         return found
 
@@ -199,7 +202,7 @@ class View:
     def _compile(self, pod: Pod, host: str) -> PodClass:
         cls = PodClass()
         cls.host = host
-        cls.id = len(self.classes)
+        cls.id = len(self.class_list)
         cls.namespace = pod.namespace
         cls.priority = pod.priority
         cls.owner = pod.metadata.controller()

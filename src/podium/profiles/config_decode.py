@@ -59,6 +59,7 @@ class Special:
 class Field:
     """A member of a struct."""
 
+    #: Empty: it is read and not kept.
     attribute: str
     type: GoType
     #: The embedded struct it really belongs to; it shows in messages.
@@ -196,7 +197,7 @@ class _Reader:
             value = self.read(each, member.type)
             self.struct, depth, self.path = outside
             del self.stack[depth:]
-            if value is not _ABSENT:
+            if member.attribute and value is not _ABSENT:
                 found[member.attribute] = value
         return kind.make(**found)
 

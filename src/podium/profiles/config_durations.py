@@ -41,7 +41,8 @@ def parse(text: str) -> int:
         unit = _UNITS[part["unit"]]
         # Digits beyond what 63 bits hold do not count.
         rest = part["rest"][:18]
-        total += int(part["whole"] or 0) * unit + int(rest or 0) * unit // 10 ** len(rest)
+        total += int(part["whole"] or 0) * unit
+        total += int(rest or 0) * unit // int("1" + "0" * len(rest))
         if total > _LONGEST - (sign != "-"):
             raise invalid
         left = left[part.end() :]

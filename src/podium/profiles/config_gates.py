@@ -25,7 +25,7 @@ class ConfigGate:
     default: bool
     #: Whether the real program refuses any other value.
     locked: bool = False
-    #: Whether Podium refuses any other value: what it does is not there.
+    #: Whether Podium decides for this value only.
     fixed: bool = False
     #: Gates that must be on when this one is.
     needs: tuple[str, ...] = ()
@@ -209,7 +209,6 @@ class ConfigGates:
         refusals = refusals or list(self._unmet())
         if refusals:
             raise ConfigError(refusals[0] if len(refusals) == 1 else f"[{', '.join(refusals)}]")
-        self._check_support()
 
     def __getitem__(self, name: str) -> bool:
         """Whether a gate is on."""
@@ -218,6 +217,15 @@ class ConfigGates:
     def as_dict(self) -> dict[str, bool]:
         """Every gate that the scheduler reads and its value, by name."""
         return dict(self._on)
+
+    def check_supported(self) -> None:
+        """Refuse what the real program takes and Podium cannot do."""
+        for gate in CONFIG_GATES:
+            if gate.fixed and self._on[gate.name] != gate.default:
+                raise ConfigError(
+                    f"feature gate {gate.name}={_word(self._on[gate.name])} is not supported",
+                    hint=f"leave it out or write {gate.name}={_word(gate.default)}",
+                )
 
     def _set(self, name: str, *, value: bool) -> Iterator[str]:
         gate = _BY_NAME.get(name)
@@ -237,14 +245,6 @@ class ConfigGates:
                 yield (
                     f"{gate.name} is enabled, but depends on features that are disabled: "
                     f"[{' '.join(off)}]"
-                )
-
-    def _check_support(self) -> None:
-        for gate in CONFIG_GATES:
-            if gate.fixed and self._on[gate.name] != gate.default:
-                raise ConfigError(
-                    f"feature gate {gate.name}={_word(self._on[gate.name])} is not supported",
-                    hint=f"leave it out or write {gate.name}={_word(gate.default)}",
                 )
 
 

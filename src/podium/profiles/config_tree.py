@@ -26,6 +26,8 @@ class Fields(tuple[tuple[str, Any], ...]):
         return next((value for name, value in reversed(self) if name == key), None)
 
 
+_LONGEST = 40
+
 #: None, a bool, a Number, text, a list or Fields.
 Tree = Any
 
@@ -43,9 +45,15 @@ def plain(tree: Tree) -> Any:
         return {key: plain(value) for key, value in tree}
     if isinstance(tree, list):
         return [plain(value) for value in tree]
-    if isinstance(tree, Number):
-        return float(tree) if set(tree) & set(".eE") else int(tree)
-    return tree
+    return _number(tree) if isinstance(tree, Number) else tree
+
+
+def _number(text: Number) -> float | str:
+    whole = text.lstrip("-").isdecimal() and len(text) <= _LONGEST
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        return str(text)
 
 
 def tree_of(value: Any) -> Tree:

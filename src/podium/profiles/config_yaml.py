@@ -131,7 +131,7 @@ class _Builder:
             merges = event.value == _MERGE and event.implicit[0]
             self.put(_Part(_scalar(event), line, merges), event.anchor, 1)
         elif isinstance(event, yaml.AliasEvent):
-            self.alias(event.anchor, line)
+            self.alias(event.anchor or "", line)
         elif isinstance(event, yaml.CollectionStartEvent):
             if len(self.open) >= _DEPTH:
                 raise YamlError("yaml: exceeded max depth")
@@ -243,8 +243,8 @@ def _resolved(text: str) -> Any:
         if -(1 << 63) <= number < 1 << 63 or (number < 1 << 64 and not whole["sign"]):
             return number
     if _FLOAT.fullmatch(bare):
-        number = float(bare)
-        return text if math.isinf(number) else number
+        real = float(bare)
+        return text if math.isinf(real) else real
     return text
 
 

@@ -138,7 +138,8 @@ class _Picture:
         values.append([int(decision.totals[at]) for at in order])
         names = [self.short(decision.feasible[at]) for at in order]
         needed = max(map(len, names)) + 3
-        needed += sum(max(map(len, head)) + 3 for head in [*heads, [_TOTAL]])
+        for head, column in zip([*heads, [_TOTAL]], values, strict=True):
+            needed += max(map(len, [*head, *map(str, column)])) + 3
         if needed <= self.width:
             return self.nodes_down(names, heads, values)
         return self.nodes_across(names, heads, values)

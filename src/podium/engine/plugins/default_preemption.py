@@ -11,8 +11,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from podium.engine.decision import Preemption, Victims, fit_message
 from podium.engine.fit import judge_with_nominated
+from podium.engine.mass_trial import MassTrial, applies
 from podium.engine.post_filter import Outcome, Scene
 from podium.engine.preemption import CRITERIA, choose_by, lower_nominations, victims_of
 from podium.engine.trial import TrialRow
@@ -20,11 +23,12 @@ from podium.engine.verdicts import FITS
 from podium.objects.selectors import SelectorError, from_label_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Iterator, Mapping
 
     from podium.engine.pod_class import Resident
     from podium.engine.view import View
     from podium.objects.selectors import Selector
+    from podium.objects.workloads import PodDisruptionBudget
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 LEAVING = "not eligible due to a terminating pod on the nominated node."
@@ -102,9 +106,11 @@ class DefaultPreemption:
         leaving = (r.evicted and r.priority < pod.priority for r in view.residents[row])
         return LEAVING if any(leaving) else ""
 
-    def _candidates(self, scene: Scene) -> tuple[dict[str, Victims], _Reasons]:
+    def _candidates(self, scene: Scene) -> tuple[Mapping[str, Victims], _Reasons]:
         wanted = len(scene.potential) * self.percentage // 100
         wanted = min(max(wanted, self.absolute), len(scene.potential))
+        if applies(scene.pod, scene.view, scene.active, scene.potential):
+            return self._all_candidates(scene, wanted)
         candidates: dict[str, Victims] = {}
         reasons = _Reasons()
         for row in scene.potential.tolist():
@@ -114,6 +120,27 @@ class DefaultPreemption:
             enough = len(candidates) >= wanted
             if enough and any(not each.violations for each in candidates.values()):
                 break
+        return candidates, reasons
+
+    def _all_candidates(self, scene: Scene, wanted: int) -> tuple[Mapping[str, Victims], _Reasons]:
+        """The same for all rows at once."""
+        trial = MassTrial(
+            scene.pod, scene.view, scene.active, scene.potential, _told, by_importance=True
+        )
+        trial.sort(lambda pod: started_at(pod.started), _overdrawing)
+        candidates, codes = trial.run()
+        inhabited = np.bincount(trial.place, minlength=len(scene.potential)) > 0
+        candidates = candidates.among(inhabited)
+        last = candidates.up_to(wanted)
+        if last is not None:
+            # Beyond enough candidates nobody would have looked.
+            return candidates.first(last + 1), _Reasons()
+        reasons = _Reasons()
+        reasons.add([NO_VICTIMS], int((~inhabited).sum()))
+        rejected, counts = np.unique(codes[inhabited], return_counts=True)
+        for code, number in zip(rejected.tolist(), counts.tolist(), strict=True):
+            if code != FITS:
+                reasons.add(scene.view.verdicts[code].reasons, number)
         return candidates, reasons
 
     def _victims_on(self, scene: Scene, row: int, reasons: _Reasons) -> Victims | None:
@@ -139,8 +166,30 @@ class DefaultPreemption:
                 trial.remove(resident)
                 victims.append(resident)
                 violations += resident in protected
-        victims.sort(key=importance)
-        return victims_of(victims, violations, earliest=_earliest(victims))
+        return _told(victims, violations)
+
+
+def _told(victims: list[Resident], violations: int) -> Victims:
+    """Victims, most important first."""
+    victims.sort(key=importance)
+    return victims_of(victims, violations, earliest=_earliest(victims))
+
+
+def _overdrawing(trial: MassTrial) -> np.ndarray:
+    """As `overdrawing`, for the pods of many rows; each row is charged for itself."""
+    overdrawn = np.zeros(len(trial.number), np.bool_)
+    budgets = list(_budgets(trial.view))
+    pods = trial.pods if budgets else []
+    for budget, selector, allowed in budgets:
+        known = {r.labels: _covers(budget.namespace, selector, r) for r in pods}
+        disrupted = budget.status.disrupted_pods or {}
+        charged = np.fromiter(
+            (known[r.labels] and r.key.partition("/")[2] not in disrupted for r in pods),
+            np.int64,
+            len(pods),
+        )
+        overdrawn |= (charged > 0) & (trial.running_count(charged) > allowed)
+    return overdrawn
 
 
 class _Reasons:
@@ -150,10 +199,11 @@ class _Reasons:
         self.counts: Counter[str] = Counter()
         self.total_nodes = 0
 
-    def add(self, texts: Iterable[str]) -> None:
-        """One more node."""
-        self.counts.update(text for text in texts if text)
-        self.total_nodes += 1
+    def add(self, texts: Iterable[str], nodes: int = 1) -> None:
+        """So many more nodes."""
+        if nodes:
+            self.counts.update(dict.fromkeys(filter(None, texts), nodes))
+            self.total_nodes += nodes
 
 
 def overdrawing(pods: list[Resident], view: View) -> list[Resident]:
@@ -161,15 +211,19 @@ def overdrawing(pods: list[Resident], view: View) -> list[Resident]:
 
     Every budget that covers a pod is charged, also after one of them is exhausted.
     """
-    budgets = []
+    budgets = [list(entry) for entry in _budgets(view)]
+    return [pod for pod in pods if _charge(pod, budgets)]
+
+
+def _budgets(view: View) -> Iterator[tuple[PodDisruptionBudget, Selector, int]]:
+    """Every budget that means some pods, with the disruptions it allows."""
     for budget in view.catalog.budgets:
         try:
             selector = from_label_selector(budget.spec.selector)
         except SelectorError:
             continue
         if not selector.empty and not selector.nothing:
-            budgets.append([budget, selector, budget.status.disruptions_allowed])
-    return [pod for pod in pods if _charge(pod, budgets)]
+            yield budget, selector, budget.status.disruptions_allowed
 
 
 def _charge(pod: Resident, budgets: list[list[Any]]) -> bool:

@@ -46,6 +46,10 @@ class NodeResourcesFit(FilterPlugin):
         """Never."""
         return False
 
+    def about_room(self, cls: PodClass) -> bool:  # noqa: ARG002 - of any class
+        """Of the pods on a row it reads only their number and what they request."""
+        return True
+
     def _checked(self, cls: PodClass, view: View) -> tuple[tuple[str, int, int], ...]:
         """Name, column and amount of each requested resource, extended ones by name."""
         return cls.once(

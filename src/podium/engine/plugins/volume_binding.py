@@ -91,6 +91,11 @@ class VolumeBinding(FilterPlugin):
         bits = self._bound(claims.bound, at)
         return bits | Finding(claims.delayed, at).bits() if claims.delayed else bits
 
+    def plan(self, pod: Incoming, at: Rows) -> VolumePlan | None:
+        """What to promise for the pod's waiting claims on the one row; None when all are bound."""
+        delayed = classify(pod, at.view.catalog).delayed
+        return Finding(delayed, at).plan() if delayed else None
+
     def _bound(self, claims: list[PersistentVolumeClaim], at: Rows) -> Ints:
         bits = at.full(0)
         for claim in claims:
@@ -249,11 +254,3 @@ def _in_question(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool
         == (volume.spec.volume_attributes_class_name or "")
     )
 
-
-def volume_plan(pod: Incoming, at: Rows) -> VolumePlan | None:
-    """What to promise for the pod's waiting claims on the one row; None when all are bound."""
-    try:
-        claims = classify(pod, at.view.catalog)
-    except VolumeError:
-        return None
-    return Finding(claims.delayed, at).plan() if claims.delayed else None

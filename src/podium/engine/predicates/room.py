@@ -39,6 +39,10 @@ class PodFitsResources(BitPredicate):
         """Whether ignored resources are ignored depends on facts about the whole cluster."""
         return Scope.CLUSTER if self.ignored and cls.scalars else Scope.PODS
 
+    def about_room(self, cls: PodClass) -> bool:  # noqa: ARG002 - of any class
+        """Of the pods on a row it reads only their number and what they request."""
+        return True
+
     def _checked(self, cls: PodClass, view: View) -> tuple[list[tuple[int, int]], list[str]]:
         """Column and amount of each resource to check, and the names, in the order reported."""
         if not any(cls.wanted) and not cls.scalars:
@@ -109,6 +113,10 @@ class GeneralPredicates(BitPredicate):
     def scope(self, cls: PodClass) -> Scope:
         """As wide as that of the resources; the others need less."""
         return self.parts[0].scope(cls)
+
+    def about_room(self, cls: PodClass) -> bool:
+        """True as long as host ports do not come into it."""
+        return not cls.ports
 
     def _active(self, cls: PodClass) -> list[BitPredicate]:
         """The parts that have anything to say about pods of this class."""

@@ -105,6 +105,13 @@ class CheckVolumeBinding(BitPredicate):
             bits = bits | Matching(claims.delayed, at).bits() << 1
         return bits
 
+    def plan(self, pod: Incoming, at: Rows) -> VolumePlan | None:
+        """What to promise for the pod's waiting claims on the one row; None when all are bound."""
+        if not pod.cls.claims:
+            return None
+        claims = classify(pod, at.view.catalog)
+        return Matching(claims.delayed, at).plan() if claims.delayed else None
+
     def _bound(self, claims: list[PersistentVolumeClaim], at: Rows) -> Flags:
         reachable = at.full(True)  # noqa: FBT003 - a column of True
         for claim in claims:
@@ -294,17 +301,6 @@ def suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
         and set(claim.spec.access_modes or ()) <= set(volume.spec.access_modes or ())
         and storage(volume) >= storage(claim)
     )
-
-
-def volume_plan(pod: Incoming, at: Rows) -> VolumePlan | None:
-    """What to promise for the pod's waiting claims on the one row; None when all are bound."""
-    if not pod.cls.claims:
-        return None
-    try:
-        claims = classify(pod, at.view.catalog)
-    except VolumeError:
-        return None
-    return Matching(claims.delayed, at).plan() if claims.delayed else None
 
 
 class NoVolumeZoneConflict(BitPredicate):

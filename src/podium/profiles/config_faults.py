@@ -1,0 +1,80 @@
+"""The sentences in which a configuration is refused: field by field, all of them together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.errors import ConfigError
+from podium.objects.names import label_key_reasons, label_value_reasons, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def child(path: str, name: str) -> str:
+    """The path of a field below *path*; without one, the field itself."""
+    return f"{path}.{name}" if path else name
+
+
+def invalid(path: str, shown: str, detail: str) -> str:
+    """A value that cannot be used; *shown* is how it is written."""
+    return f"{path}: Invalid value: {shown}: {detail}"
+
+
+def required(path: str, detail: str = "") -> str:
+    """A value that is missing."""
+    return f"{path}: Required value: {detail}" if detail else f"{path}: Required value"
+
+
+def duplicate(path: str, shown: str) -> str:
+    """A value that is there already."""
+    return f"{path}: Duplicate value: {shown}"
+
+
+def forbidden(path: str, detail: str) -> str:
+    """A value that must not be there."""
+    return f"{path}: Forbidden: {detail}"
+
+
+def unsupported(path: str, shown: str, supported: Iterable[str]) -> str:
+    """A value that is none of a few."""
+    known = ", ".join(map(quoted, supported))
+    return f"{path}: Unsupported value: {shown}: supported values: {known}"
+
+
+def together(texts: Iterable[str]) -> str:
+    """Several refusals as one: equal ones once, a list if there are several."""
+    distinct = list(dict.fromkeys(texts))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+
+
+def refuse(texts: Iterable[str], hint: str = "") -> None:
+    """Refuse the configuration if there is anything against it."""
+    found = list(texts)
+    if found:
+        raise ConfigError(together(found), hint=hint)
+
+
+#: What this generation says differently about names.
+_WORDS = {
+    "a qualified name must": "a valid label key must",
+    "a DNS-1123 subdomain must": "a lowercase RFC 1123 subdomain must",
+    "must be no more than 63 characters": "must be no more than 63 bytes",
+    "must be no more than 253 characters": "must be no more than 253 bytes",
+}
+
+
+def _reworded(reason: str) -> str:
+    for old, new in _WORDS.items():
+        reason = reason.replace(old, new)
+    return reason
+
+
+def key_faults(key: str) -> list[str]:
+    """Why *key* is no label key."""
+    return list(map(_reworded, label_key_reasons(key)))
+
+
+def value_faults(value: str) -> list[str]:
+    """Why *value* is no label value."""
+    return list(map(_reworded, label_value_reasons(value)))

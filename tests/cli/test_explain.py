@@ -1,0 +1,285 @@
+"""`podium explain`: the whole picture at 5 nodes and at 500, for waiting and running pods."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+from cli.conftest import Files, Podium
+from cli.manifests import FIVE, deployment, many, node, pod
+
+
+
+def test_the_picture_at_five_nodes(podium: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("low", "300m", nodeName="n1"), pod("a")])
+
+    result = podium("explain", "a", file)
+
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out == (
+        "v1.13 DefaultProvider: 5 nodes, 2 pods\n"
+        "\n"
+        "default/a goes to n3\n"
+        "  3 nodes fit, and its total 100038 is 3 more than that of n2 "
+        "(BalancedResourceAllocation +2, LeastRequested +1)\n"
+        "\n"
+        "Turned down: 2 of 5 nodes\n"
+        "PREDICATE                REASON                                            NODES   WHICH\n"
+        "CheckNodeUnschedulable   node(s) were unschedulable                            1   n4\n"
+        "PodToleratesNodeTaints   node(s) had taints that the pod didn't tolerate       1   n5\n"
+        "\n"
+        "Scores: 3 nodes that fit\n"
+        "         Balanced\n"
+        "         Resource       Least\n"
+        "       Allocation   Requested\n"
+        "NODE           ×1          ×1    TOTAL\n"  # noqa: RUF001  as it is printed
+        "n3              9           9   100038\n"
+        "n2              7           8   100035\n"
+        "n1              6           7   100033\n"
+        "the same for all: ImageLocality 0 ×1, InterPodAffinity 0 ×1, NodeAffinity 0 ×1, "  # noqa: RUF001
+        "NodePreferAvoidPods 10 ×10000, SelectorSpread 10 ×1, TaintToleration 10 ×1\n"  # noqa: RUF001
+        "\n"
+        "What puts n3 ahead of n2: 3 points\n"
+        "PRIORITY                     WEIGHT   n3   n2   POINTS\n"
+        "BalancedResourceAllocation        1    9    7       +2\n"
+        "LeastRequestedPriority            1    9    8       +1\n"
+    )
+
+
+def test_the_picture_at_five_hundred_nodes(podium: Podium, write: Files) -> None:
+    result = podium("explain", "a", write([*many(500), pod("a")]))
+
+    assert len(result.lines) < 40
+    assert max(map(len, result.lines)) <= 160
+    assert "500 nodes, 1 pod (tables leave out .eu-west-1.compute.internal)" in result.lines[0]
+    counts = re.findall(r"^(\w+) .*?  (\d+)   ip-", result.out, re.MULTILINE)
+    assert counts == [("GeneralPredicates", "100"), ("PodToleratesNodeTaints", "50")]
+    assert "Turned down: 150 of 500 nodes" in result.out
+    assert "ip-10-0-0-15 and 96 more" in result.out
+    assert "Scores: 350 nodes that fit, the best 10" in result.out
+    assert len(re.findall(r"^ip-10-0-\d+-\d+ +\d+", result.out, re.MULTILINE)) == 10
+
+
+def test_where_priorities_across_are_too_wide_they_go_down(
+    podium: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
+    long = [node(f"{'long-' * 8}{i}", cpu=str(4 * i + 1)) for i in range(5)]
+
+    out = podium("explain", "a", write([*long, pod("a")])).out
+
+    assert re.search(r"^PRIORITY +\S*-4 +\S*-3$", out, re.MULTILINE)
+    assert re.search(r"^TOTAL +\d+ +\d+$", out, re.MULTILINE)
+
+
+def test_a_tie_says_how_it_was_broken(podium: Podium, write: Files) -> None:
+    file = write([*(node(f"n{i}") for i in range(3)), pod("a")])
+
+    out = podium("explain", "a", file).out
+    assert "3 of the 3 nodes that fit share the best total, " in out
+    assert "round robin takes the 1st of them (the counter is at 0)" in out
+    assert "the first of them in node order" in podium("explain", "a", file, "--ties=first").out
+    assert "drawn with seed 5" in podium("explain", "a", file, "--ties", "random:5").out
+
+
+def test_a_pod_that_fits_nowhere_exits_1_and_says_why(podium: Podium, write: Files) -> None:
+    result = podium("explain", "big", write([*FIVE, pod("big", "32")]))
+
+    assert result.code == 1
+    assert result.lines[2:4] == [
+        "default/big fits nowhere",
+        "  0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient cpu.",
+    ]
+    assert "GeneralPredicates        Insufficient cpu                 4   n1, n2, n3, n5" in result.out
+    assert "evicting pods of lower priority was tried on 4 nodes and helps on none" in result.out
+
+
+def test_the_only_node_that_fits_needs_no_scores(podium: Podium, write: Files) -> None:
+    result = podium("explain", "a", write([*FIVE, pod("a", "7")]))
+
+    assert "of 5 nodes, only this one fits" in result.out
+    assert "Scores" not in result.out
+
+
+CROWDED = [
+    node("n1", cpu="1"),
+    node("n2", cpu="1"),
+    node("n3", cpu="1", unschedulable=True),
+    pod("dear", "800m", nodeName="n1", priority=5),
+    pod("cheap-1", "400m", nodeName="n2", priority=1),
+    pod("cheap-2", "400m", nodeName="n2", priority=1),
+    pod("vip", "900m", priority=100),
+]
+
+
+def test_preemption_shows_candidates_their_victims_and_the_winner(
+    podium: Podium, write: Files
+) -> None:
+    result = podium("explain", "vip", write(CROWDED))
+
+    assert result.code == 1
+    assert "default/vip fits nowhere now, but evicting pods from n2 helps" in result.out
+    assert "Preemption: tried on 2 nodes, would help on 2" in result.out
+    assert "n2 is chosen: its most important victim matters least" in result.out
+    rows = [line.split() for line in result.lines[-2:]]
+    assert rows[0][:5] == ["n2", "0", "1", "2", "2"]
+    assert rows[0][5:] == ["default/cheap-1", "(1),", "default/cheap-2", "(1)"]
+    assert rows[1] == ["n1", "0", "5", "5", "1", "default/dear", "(5)"]
+
+
+def test_no_preemption_says_so(podium: Podium, write: Files) -> None:
+    assert "preemption is off" in podium("explain", "vip", write(CROWDED), "--no-preemption").out
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences"),
+    [
+        ("n3", ["CheckNodeUnschedulable turned it down", "evicting pods there would not help"]),
+        (
+            "n1",
+            [
+                "GeneralPredicates turned it down: Insufficient cpu",
+                "evicting default/dear there would help, but n2 is chosen: its most important",
+            ],
+        ),
+        ("n2", ["evicting default/cheap-1, default/cheap-2 there would help, and that is what"]),
+    ],
+)
+def test_why_not_this_node(
+    podium: Podium, write: Files, name: str, sentences: list[str]
+) -> None:
+    out = podium("explain", "vip", write(CROWDED), "--node", name).out
+
+    assert f"Why not {name}?" in out
+    assert all(sentence in out for sentence in sentences)
+    assert re.search(r"^cpu +900m +\d+m? +\d+m? +1$", out, re.MULTILINE)
+
+
+def test_why_not_a_node_that_fits(podium: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("a")])
+
+    out = podium("explain", "a", file, "--node", "n1").out
+
+    assert "it fits, but its total" in out
+    assert "less than the best (2nd of 3)" in out
+    assert "Why n3?\n  it is the node that was chosen" in podium(
+        "explain", "a", file, "--node", "n3"
+    ).out
+
+
+def test_a_running_pod_is_taken_off_its_node_first(podium: Podium, write: Files) -> None:
+    file = write([node("n1", cpu="1"), node("n2", cpu="1"), pod("a", "800m", nodeName="n2")])
+
+    result = podium("explain", "a", file, "--node", "n2", "-o", "json")
+    assert result.json["actual"] == "n2"
+    assert result.json["nodes"]["feasible"] == 2
+    assert result.json["asked"]["room"][0]["used"] == 0
+
+    assert "it runs on n2, but would go to n1 now" in podium("explain", "a", file).out
+    stays = write([node("n1"), pod("a", nodeName="n1")], "stays.json")
+    assert "it runs on n1, and would go there again" in podium("explain", "a", stays).out
+
+
+def test_other_pending_pods_are_not_scheduled_before_it(podium: Podium, write: Files) -> None:
+    file = write([node("n", cpu="1"), pod("first", "1", priority=9), pod("second", "1")])
+
+    assert podium("explain", "second", file).code == 0
+
+
+def test_odd_pods_are_noted(podium: Podium, write: Files) -> None:
+    file = write(
+        [
+            *FIVE,
+            pod("done", nodeName="n1", status={"phase": "Failed"}),
+            pod("goes", deletionTimestamp="2024-01-01T00:00:00Z"),
+            pod("other", schedulerName="mine"),
+        ]
+    )
+
+    assert "default/done has finished (Failed)" in podium("explain", "done", file).err
+    assert "default/goes is being deleted" in podium("explain", "goes", file).err
+    assert "default/other belongs to the scheduler mine" in podium("explain", "other", file).err
+
+
+def test_verbose_times_the_steps(podium: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("a")])
+
+    out = podium("explain", "a", file, "-v").out
+
+    assert re.search(r"^read and check the input +\d+\.\d$", out, re.MULTILINE)
+    assert re.search(r"^decide +\d+\.\d$", out, re.MULTILINE)
+    steps = podium("explain", "a", file, "--verbose=true", "-o", "json").json["timings"]
+    assert [step["step"] for step in steps][-1] == "decide"
+
+
+def test_json_and_yaml_are_the_decision(podium: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("a")])
+
+    decision = podium("explain", "a", file, "-o", "json").json
+
+    assert (decision["kind"], decision["node"]) == ("Decision", "n3")
+    assert decision == yaml.safe_load(podium("explain", "a", file, "-o", "yaml").out)
+
+
+def test_html_is_one_self_contained_page(podium: Podium, write: Files) -> None:
+    out = podium("explain", "a", write([*FIVE, pod("a")]), "-o", "html").out
+
+    assert out.startswith("<!doctype html>")
+    assert "<h1 class=\"placed\">default/a goes to n3</h1>" in out
+    assert not re.search(r"(src|href)=|@import|url\(", out)
+
+
+def test_a_namespace_can_be_named(podium: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("a", namespace="one"), pod("a", "32", namespace="two")])
+
+    assert podium("explain", "one/a", file).code == 0
+    assert podium("explain", "two/a", file).code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("a",), "a is in 2 namespaces; name one: one/a, two/a"),
+        (("default/aa",), "there is no pod default/aa; did you mean default/ab?"),
+        (("zzz",), "there is no pod zzz; there are a, a, ab, …"),
+        (("one/a", "--node", "n33"), "there is no node n33; did you mean n3?"),
+        (("web",), "web is a Deployment, not a pod; name one of its pods: default/web-"),
+        (("idle",), "idle is a Deployment, not a pod; it has no pods"),
+    ],
+)
+def test_wrong_names_exit_2_with_help(
+    podium: Podium, write: Files, arguments: tuple[str, ...], sentence: str
+) -> None:
+    pods = [pod("a", namespace="one"), pod("a", namespace="two"), pod("ab")]
+    file = write([*FIVE, *pods, deployment("web"), deployment("idle", replicas=0)])
+
+    result = podium("explain", arguments[0], file, *arguments[1:])
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"podium: {sentence}")
+
+
+def test_a_pod_of_a_workload_can_be_named(podium: Podium, write: Files) -> None:
+    file = write([*FIVE, deployment("web", replicas=1)])
+    hint = podium("explain", "web", file).err
+    name = re.search(r"default/(\S+)$", hint)
+
+    assert name is not None
+    assert podium("explain", name[1], file).code == 0
+
+
+def test_no_nodes_is_an_error_of_the_attempt(podium: Podium, write: Files) -> None:
+    result = podium("explain", "a", write([pod("a")]))
+
+    assert result.code == 1
+    assert "default/a cannot be decided: no nodes available to schedule pods" in result.out
+
+
+def test_a_file_that_is_not_there(podium: Podium) -> None:
+    result = podium("explain", "a", "missing.yaml")
+
+    assert result.code == 2
+    assert result.err == "podium: missing.yaml: cannot be read: no such file or directory\n"

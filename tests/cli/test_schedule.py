@@ -1,0 +1,313 @@
+"""`podium schedule`: placements, the reasons of those without one, and every way of printing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from cli.conftest import Files, Podium
+from cli.manifests import FIVE, deployment, many, node, pod, service
+
+
+
+def test_the_first_line_names_the_profile_and_every_pod_has_a_row(
+    podium: Podium, write: Files
+) -> None:
+    file = write([*FIVE, pod("big", cpu="32"), pod("a"), pod("b")])
+
+    result = podium("schedule", file)
+
+    assert result.code == 1
+    assert result.lines[0] == "v1.13 DefaultProvider: 5 nodes, 3 pods, 3 pending"
+    assert result.lines[2].split() == ["POD", "NODE", "REASON"]
+    assert [line.split()[:2] for line in result.lines[3:6]] == [
+        ["default/big", "<none>"],
+        ["default/a", "n3"],
+        ["default/b", "n3"],
+    ]
+    assert result.lines[3].endswith(
+        "0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient cpu."
+    )
+    assert result.lines[-1] == "2 of 3 pods placed, 1 not"
+    assert result.err == ""
+
+
+def test_all_placed_is_exit_code_0(podium: Podium, write: Files) -> None:
+    assert podium("schedule", write([*FIVE, pod("a")])).code == 0
+
+
+def test_nothing_pending_is_exit_code_0(podium: Podium, write: Files) -> None:
+    result = podium("schedule", write(FIVE))
+
+    assert result.code == 0
+    assert result.lines[-1] == "no pod waits for default-scheduler"
+
+
+def test_only_waiting_pods_of_this_scheduler_are_pending(podium: Podium, write: Files) -> None:
+    file = write(
+        [
+            *FIVE,
+            pod("waits"),
+            pod("runs", nodeName="n1"),
+            pod("goes", deletionTimestamp="2024-01-01T00:00:00Z"),
+            pod("done", status={"phase": "Succeeded"}),
+            pod("other", schedulerName="mine"),
+        ]
+    )
+
+    assert podium("schedule", file, "-o", "name").out == "default/waits n3\n"
+    mine = podium("schedule", file, "-o", "name", "--scheduler-name", "mine")
+    assert mine.out == "default/other n3\n"
+
+
+def test_pods_go_in_queue_order(podium: Podium, write: Files) -> None:
+    file = write(
+        [
+            node("n"),
+            pod("late", creationTimestamp="2024-01-02T00:00:00Z"),
+            pod("early", creationTimestamp="2024-01-01T00:00:00Z"),
+            pod("important", priority=10, creationTimestamp="2024-01-03T00:00:00Z"),
+        ]
+    )
+
+    names = [line.split()[0] for line in podium("schedule", file, "-o", "name").lines]
+    assert names == ["default/important", "default/early", "default/late"]
+    by_arrival = podium("schedule", file, "-o", "name", "--feature-gates", "PodPriority=false")
+    assert [line.split()[0] for line in by_arrival.lines] == [
+        "default/late",
+        "default/early",
+        "default/important",
+    ]
+
+
+def test_a_workload_stands_for_its_pods(podium: Podium, write: Files) -> None:
+    result = podium("schedule", write([*FIVE, deployment("web", replicas=3)]), "-o", "name")
+
+    assert len(result.lines) == 3
+    assert all(line.startswith("default/web-") for line in result.lines)
+
+
+def test_preemption_names_victims_and_the_reason(podium: Podium, write: Files) -> None:
+    cluster = [
+        node("n1", cpu="1"),
+        node("n2", cpu="1"),
+        pod("cheap", cpu="800m", nodeName="n1", priority=1),
+        pod("dear", cpu="800m", nodeName="n2", priority=5),
+        pod("vip", cpu="500m", priority=100),
+    ]
+    file = write(cluster)
+
+    result = podium("schedule", file)
+
+    assert result.code == 0
+    assert "default/vip   n1     preempted 1 pod on n1" in result.out
+    assert result.lines[5].split() == ["EVICTED", "FROM", "FOR", "BECAUSE"]
+    assert result.lines[6].split()[:3] == ["default/cheap", "n1", "default/vip"]
+    assert result.lines[6].endswith("its most important victim matters least")
+    assert result.lines[-1] == "1 of 1 pod placed, 1 pod evicted"
+
+
+@pytest.mark.parametrize(
+    ("flag", "placed"),
+    [
+        ("--no-preemption", False),
+        ("--no-preemption=true", False),
+        ("--no-preemption=false", True),
+    ],
+)
+def test_preemption_can_be_turned_off(
+    podium: Podium, write: Files, flag: str, placed: bool
+) -> None:
+    file = write([node("n", cpu="1"), pod("low", "1", nodeName="n"), pod("vip", "1", priority=9)])
+
+    result = podium("schedule", flag, file, "-o", "name")
+
+    assert result.out == f"default/vip {'n' if placed else '<none>'}\n"
+    assert result.code == (0 if placed else 1)
+
+
+def test_wide_adds_columns(podium: Podium, write: Files) -> None:
+    result = podium("schedule", write([*FIVE, pod("a", priority=7)]), "-o", "wide")
+
+    header, row = result.lines[2].split(), result.lines[3].split()
+    assert header == ["POD", "NODE", "PRIORITY", "FIT", "TIED", "ATTEMPTS", "REASON"]
+    assert row == ["default/a", "n3", "7", "3/5", "1", "1"]
+
+
+def test_json_is_a_list_of_decisions_one_per_attempt(podium: Podium, write: Files) -> None:
+    file = write([node("n", cpu="1"), pod("low", "1", nodeName="n"), pod("vip", "1", priority=9)])
+
+    first, second = podium("schedule", file, "-o", "json").json
+
+    assert (first["kind"], first["apiVersion"]) == ("Decision", "podium/v1")
+    assert (first["outcome"], first["attempt"], first["preemption"]["node"]) == ("nominated", 1, "n")
+    assert (second["outcome"], second["attempt"], second["node"]) == ("placed", 2, "n")
+
+
+def test_json_of_nothing_is_an_empty_list(podium: Podium, write: Files) -> None:
+    assert podium("schedule", write(FIVE), "-o", "json").json == []
+
+
+def test_yaml_is_the_whole_pod_with_its_node(podium: Podium, write: Files) -> None:
+    written = pod("a", labels={"version": "1e3", "on": "yes"}, hostAliases=[{"ip": "10.0.0.1"}])
+    file = write([*FIVE, written, pod("big", cpu="32")])
+
+    result = podium("schedule", file, "-o", "yaml")
+
+    placed, waiting = yaml.safe_load_all(result.out)
+    assert placed["spec"] == written["spec"] | {"nodeName": "n3"}
+    assert placed["metadata"]["labels"] == {"version": "1e3", "on": "yes"}
+    assert 'version: "1e3"' in result.out
+    assert "nodeName" not in waiting["spec"]
+    assert result.err.startswith("podium: note: default/big is not placed: 0/5 nodes")
+
+
+def test_what_yaml_writes_can_be_scheduled_again(podium: Podium, write: Files) -> None:
+    nodes = write(FIVE, "nodes.json")
+    pods = write([deployment("web", 3), service("web")], "pods.json")
+    placed = podium("schedule", nodes, pods, "-o", "yaml").out
+
+    again = podium("schedule", nodes, write(placed, "placed.yaml"))
+
+    assert again.code == 0
+    assert again.lines[0] == "v1.13 DefaultProvider: 5 nodes, 3 pods, 0 pending"
+
+
+def recording_of(podium: Podium, *arguments: str) -> str:
+    result = podium("schedule", *arguments, "-o", "recording")
+    assert len(result.lines) == 1
+    return result.out
+
+
+def test_a_recording_replays_without_differences(podium: Podium, write: Files) -> None:
+    zones = ("b", "a", "b", "a", "c")
+    labels = [{"failure-domain.beta.kubernetes.io/zone": zone} for zone in zones]
+    nodes = [node(f"n{i}", labels=each) for i, each in enumerate(labels)]
+    cluster = write(
+        [
+            *nodes,
+            *(pod(f"low{i}", "3", nodeName=f"n{i}", priority=i) for i in range(5)),
+            pod("lost", nodeName="nowhere"),
+            deployment("web", 6, cpu="500m"),
+            service("web"),
+            pod("vip", "2", priority=100),
+            pod("promised", "2", priority=50, status={"nominatedNodeName": "n2"}),
+            pod("big", "64"),
+        ]
+    )
+    text = recording_of(podium, cluster)
+    scenario = json.loads(text)
+
+    order = [o["metadata"]["name"] for o in scenario["objects"] if o["kind"] == "Node"]
+    assert order == ["n0", "n1", "n4", "n2", "n3"]  # zones in turn
+    result = podium("verify", write(text, "mine.jsonl"), "-o", "json")
+    assert result.code == 0
+    assert result.json["steps"] == 10
+    assert result.json["differences"] == 0
+
+
+def test_a_recording_holds_its_configuration(podium: Podium, write: Files) -> None:
+    policy = write(
+        '{"kind":"Policy","apiVersion":"v1","priorities":[{"name":"EqualPriority","weight":2}]}',
+        "policy.json",
+    )
+    flags = ("--no-preemption", "--feature-gates", "TaintNodesByCondition=false")
+    text = recording_of(podium, write([*FIVE, pod("a")]), "--policy", policy, *flags)
+    scenario = json.loads(text)
+
+    assert scenario["policy"]["priorities"] == [{"name": "EqualPriority", "weight": 2}]
+    assert scenario["options"] == {
+        "percentageOfNodesToScore": 100,
+        "hardPodAffinitySymmetricWeight": 1,
+        "disablePreemption": True,
+        "featureGates": {"TaintNodesByCondition": False},
+    }
+    assert podium("verify", write(text, "mine.jsonl")).code == 0
+
+
+def test_a_recording_cannot_hold_other_ties(podium: Podium, write: Files) -> None:
+    result = podium("schedule", write(FIVE), "-o", "recording", "--ties", "first")
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "podium: a recording cannot say --ties first; leave it out, or choose another output\n"
+    )
+
+
+def test_ties_are_broken_as_told(podium: Podium, write: Files) -> None:
+    cluster = write([*(node(f"n{i}") for i in range(3)), *(pod(f"p{i}", "0") for i in range(3))])
+
+    def hosts(*flags: str) -> list[str]:
+        lines = podium("schedule", cluster, "-o", "name", "--ties", *flags).lines
+        return [line.split()[1] for line in lines]
+
+    assert hosts("random:7") == hosts("random:7")
+    assert hosts("first")[0] == "n0"
+    assert sorted(hosts("round-robin")) == ["n0", "n1", "n2"]
+
+
+def test_sampling_stops_early(podium: Podium, write: Files) -> None:
+    cluster = write([*many(400), pod("a")])
+
+    [decision] = podium(
+        "schedule", cluster, "-o", "json", "--percentage-of-nodes-to-score", "30"
+    ).json
+
+    assert decision["nodes"]["feasible"] == 120
+    assert decision["nodes"]["examined"] < 400
+
+
+def test_notes_go_to_stderr(podium: Podium, write: Files) -> None:
+    odd = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    result = podium("schedule", write([*FIVE, odd, pod("lost", nodeName="gone"), pod("a")]))
+
+    assert result.code == 0
+    notes = result.err.splitlines()
+    assert all(line.startswith("podium: note: ") for line in notes)
+    assert any("ConfigMap 1" in line for line in notes)
+    assert any("default/lost on gone" in line for line in notes)
+
+
+def test_the_limit_of_volumes_comes_from_the_environment(
+    podium: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBE_MAX_PD_VOLS", "1")
+    disks = [{"name": d, "gcePersistentDisk": {"pdName": d}} for d in ("one", "two")]
+    cluster = write([node("n"), pod("a", volumes=disks)])
+
+    assert "1 node(s) exceed max volume count" in podium("schedule", cluster).out
+
+
+def test_standard_input_is_a_file(podium: Podium) -> None:
+    data = "\n---\n".join(map(json.dumps, [node("n"), pod("a")])).encode()
+
+    assert podium("schedule", "-", "-o", "name", stdin=data).out == "default/a n\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        pytest.param("kind: [", "is not readable YAML", id="truncated YAML"),
+        pytest.param(b"\x00\x01\x02", "is binary", id="binary"),
+        pytest.param('{"kind":"Node","metadata":{"name":7}}', "metadata.name", id="wrong type"),
+        pytest.param("kind: Pod\nmetadata: {name: a, creationTimestamp: soon}\n", "a time", id="time"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    podium: Podium, write: Files, content: str | bytes, sentence: str
+) -> None:
+    result = podium("schedule", write(content, "bad.yaml"))
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("podium: ")
+    assert sentence in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_an_extender_is_not_asked_about_files(podium: Podium, write: Files) -> None:
+    policy = {"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "http://x/"}]}
+    result = podium("schedule", write(FIVE), "--policy", write(json.dumps(policy), "p.json"))
+
+    assert result.code == 2
+    assert "asks extenders (http://x/), which cannot be asked about files" in result.err
