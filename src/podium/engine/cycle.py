@@ -17,7 +17,7 @@ from podium.engine.decision import Decision
 from podium.engine.extending import ask_filters, ask_priorities
 from podium.engine.fit import Fit, judge, judge_with_nominated, merged_errors, respect_nominations
 from podium.engine.post_filter import Scene, run_post_filters
-from podium.engine.pre_filter import FirstLook, first_look
+from podium.engine.pre_filter import FirstLook
 from podium.engine.preemption import preempt
 from podium.engine.rows import OneRow
 from podium.engine.scoring import score
@@ -73,7 +73,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
         return decision
     try:
         _check(view, attempt)
-        look = first_look(pod, view, profile)
+        look = FirstLook(pod, view, profile)
         decision.refused = look.refused
         feasible = np.zeros(0, np.int64)
         if look.refused is None:
@@ -122,7 +122,7 @@ def _promised(view: View, attempt: Attempt, look: FirstLook) -> np.ndarray | Non
     if not profile.nominated_first or row is None or not view.known[row]:
         return None
     code = judge_with_nominated(
-        pod, TrialRow(view, row), look.active(profile), fully=profile.nominated_fully
+        pod, TrialRow(view, row), look.active(), fully=profile.nominated_fully
     )
     return np.array([row]) if code == FITS else None
 
@@ -144,7 +144,7 @@ def _after_filter(
     potential = _potential(view, attempt, decision)
     if profile.post_filters:
         scene = Scene(
-            pod, view, profile, look.active(profile), potential, frozenset(look.prepared)
+            pod, view, profile, look.active(), potential, frozenset(look.prepared)
         )
         yield from run_post_filters(scene, decision)
     elif profile.preemption:
@@ -207,7 +207,7 @@ def _feasible(
     view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | None
 ) -> Fit:
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
-    active = look.active(profile) if look.skipped else profile.predicates
+    active = look.active() if ranking is None or view.nominated else profile.predicates
     if ranking is not None:
         fit = ranking.fit(pod, order)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import AttemptError
@@ -10,50 +9,72 @@ from podium.engine.plugins.base import OnlyNodes, Refused
 
 if TYPE_CHECKING:
     from podium.engine.contracts import Predicate
+    from podium.engine.plugins.base import FilterPlugin
     from podium.engine.pod_class import Incoming
     from podium.engine.profile import Profile
     from podium.engine.view import View
 
 
-@dataclass(slots=True)
 class FirstLook:
-    """What came of it."""
+    """What came of it. Where nobody can object, who steps aside is found out only when needed."""
 
-    refused: Refused | None = None
-    #: The only nodes in question; None when all are.
-    only: frozenset[str] | None = None
-    #: Plugins that named nodes.
-    naming: list[str] = field(default_factory=list)
-    #: Plugins that were asked, and those that stepped aside.
-    prepared: set[str] = field(default_factory=set)
-    skipped: set[str] = field(default_factory=set)
+    def __init__(self, pod: Incoming, view: View, profile: Profile) -> None:
+        self._pod, self._view, self._profile = pod, view, profile
+        self._looked = False
+        self.refused: Refused | None = None
+        #: The only nodes in question; None when all are.
+        self.only: frozenset[str] | None = None
+        #: Plugins that named nodes.
+        self.naming: list[str] = []
+        self._prepared: set[str] = set()
+        self._skipped: set[str] = set()
+        if not _is_quiet(pod, profile):
+            self._look()
 
-    def active(self, profile: Profile) -> tuple[Predicate, ...]:
+    @property
+    def prepared(self) -> set[str]:
+        """Plugins that were asked."""
+        self._look()
+        return self._prepared
+
+    def active(self) -> tuple[Predicate, ...]:
         """The predicates that take part in this attempt, trials included."""
-        return tuple(p for p in profile.predicates if p.name not in self.skipped)
+        self._look()
+        if not self._skipped:
+            return self._profile.predicates
+        return tuple(p for p in self._profile.predicates if p.name not in self._skipped)
 
+    def _look(self) -> None:
+        """Ask each plugin in order, until one refuses the pod for good."""
+        if self._looked:
+            return
+        self._looked = True
+        for plugin in self._profile.pre_filters:
+            answer = self._ask(plugin)
+            if isinstance(answer, Refused):
+                self.refused = answer
+                return
+            self._prepared.add(plugin.name)
+            if isinstance(answer, OnlyNodes):
+                self.naming.append(plugin.name)
+                self.only = answer.names if self.only is None else self.only & answer.names
+                if not self.only:
+                    self.refused = _nobody(self.naming)
+                    return
+            elif plugin.skips(self._pod, self._view):
+                self._skipped.add(plugin.name)
 
-def first_look(pod: Incoming, view: View, profile: Profile) -> FirstLook:
-    """Ask each plugin in order, until one refuses the pod for good."""
-    look = FirstLook()
-    for plugin in profile.pre_filters:
+    def _ask(self, plugin: FilterPlugin) -> Refused | OnlyNodes | None:
         try:
-            answer = plugin.prepare(pod, view)
+            return plugin.prepare(self._pod, self._view)
         except AttemptError as error:
             raise AttemptError(f'running PreFilter plugin "{plugin.name}": {error}') from error
-        if isinstance(answer, Refused):
-            look.refused = answer
-            return look
-        look.prepared.add(plugin.name)
-        if isinstance(answer, OnlyNodes):
-            look.naming.append(plugin.name)
-            look.only = answer.names if look.only is None else look.only & answer.names
-            if not look.only:
-                look.refused = _nobody(look.naming)
-                return look
-        elif plugin.skips(pod, view):
-            look.skipped.add(plugin.name)
-    return look
+
+
+def _is_quiet(pod: Incoming, profile: Profile) -> bool:
+    return not profile.pre_filters or pod.cls.once(
+        ("quiet", id(profile)), lambda: all(p.quiet(pod.cls) for p in profile.pre_filters)
+    )
 
 
 def _nobody(names: list[str]) -> Refused:

@@ -25,6 +25,8 @@ from podium.engine.rows import ManyRows, OneRow
 from podium.engine.verdicts import FITS
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from podium.engine.contracts import Predicate
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.profile import Profile, Weighted
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 #: Up to this many changed rows are asked one by one, more of them as arrays.
 ONE_BY_ONE = 24
+#: So many decisions long the answers of a cluster-wide predicate must have stayed the same before
+#: they are kept like those about nodes; twice as long each time that turned out wrong.
+PATIENCE = 8
 #: Fits: later than any predicate.
 NEVER = 1 << 14
 BYTES_PER_ROW = 36
@@ -95,13 +100,14 @@ class Ranking:
         self.profile = profile
         scopes = [predicate.scope(pod.cls) for predicate in profile.predicates]
         numbered = list(enumerate(profile.predicates))
-        self.of_node = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.NODE]
+        self._by_node = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.NODE]
         self._on_row = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.PODS]
         self._anywhere = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.CLUSTER]
         local = [w for w in profile.priorities if w.priority.scope(pod.cls) is not Scope.CLUSTER]
         self.flat = [w for w in local if not w.priority.reduces]
         self.reducing = [w for w in profile.priorities if w not in self.flat]
         self.index: ScoreIndex | None = None
+        self._steady = {place: _Steady() for place, p in self._anywhere if hasattr(p, "state")}
         self._allocate()
         self.rebuild(pod)
 
@@ -127,8 +133,10 @@ class Ranking:
         rows = view.order
         self._near = self._nearby(pod)
         close = [p for p, near in zip(self._anywhere, self._near, strict=True) if near]
+        kept = [p for p in self._anywhere if p not in close and self._is_kept(p[0])]
+        self.of_node = sorted([*self._by_node, *kept], key=lambda numbered: numbered[0])
         self.of_pods = sorted([*self._on_row, *close], key=lambda numbered: numbered[0])
-        self.afar = [p for p in self._anywhere if p not in close]
+        self.afar = [p for p in self._anywhere if p not in close and p not in kept]
         self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
         self._memo: dict[int, np.ndarray] = {}
         self._plan(pod)
@@ -148,11 +156,26 @@ class Ranking:
         asked = (getattr(predicate, "nearby", None) for _, predicate in self._anywhere)
         return [ask is not None and ask(pod, self.view) for ask in asked]
 
+    def _is_kept(self, place: int) -> bool:
+        return place in self._steady and self._steady[place].kept
+
+    def _is_unsteady(self, pod: Incoming) -> bool:
+        """Whether the answers of some cluster-wide predicate must be kept from now on, or no more."""
+        changed = False
+        for place, predicate in self._anywhere:
+            steady = self._steady.get(place)
+            if steady is not None and (steady.kept or not idle(predicate, pod, self.view)):
+                state = predicate.state(pod, self.view)  # type: ignore[attr-defined]
+                changed = steady.watch(state) or changed
+        return changed
+
     def refresh(self, pod: Incoming) -> None:
         """Ask again about the rows that changed since the last pod of this class."""
         view = self.view
         behind = self.seen - view.journal_start
-        if self.epoch != view.epoch or behind < 0 or self._near != self._nearby(pod):
+        unsteady = bool(self._steady) and self._is_unsteady(pod)
+        stale = self.epoch != view.epoch or behind < 0
+        if stale or unsteady or self._near != self._nearby(pod):
             self.rebuild(pod)
             return
         news = view.journal[behind:]
@@ -318,6 +341,31 @@ class Ranking:
         except AttemptError as error:
             errors += error.args
             return 0
+
+
+class _Steady:
+    """Whether the answers of a predicate are the same from decision to decision."""
+
+    __slots__ = ("kept", "patience", "state", "streak")
+
+    def __init__(self) -> None:
+        self.kept = False
+        self.patience = PATIENCE
+        self.streak = 0
+        self.state: Hashable = None
+
+    def watch(self, state: Hashable) -> bool:
+        """Note the state of one more decision; whether to keep the answers changed."""
+        same = state is not None and state == self.state
+        self.state = state
+        if self.kept and not same:
+            self.kept, self.streak, self.patience = False, 0, self.patience * 2
+            return True
+        self.streak = self.streak + 1 if same else 0
+        if not self.kept and self.streak >= self.patience:
+            self.kept = True
+            return True
+        return False
 
 
 class Rankings:

@@ -8,7 +8,7 @@ anywhere.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from podium.engine.tallies import ABSENT, Flags, Ints, LabelColumn, Tally
 from podium.engine.verdicts import FITS, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 
     from podium.engine.pod_class import Resident
     from podium.engine.view import FactColumn, ImageState, View
     from podium.objects.selectors import FieldSelector, Requirement
 
+T = TypeVar("T")
 NAME_FIELD = "metadata.name"
 #: Integers below this are exact as doubles.
 EXACT = 1 << 53
@@ -44,7 +45,7 @@ class ManyRows:
     on_trial = False
 
     def __init__(
-        self, view: View, index: np.ndarray, memo: dict[int, np.ndarray] | None = None
+        self, view: View, index: np.ndarray, memo: dict[Hashable, Any] | None = None
     ) -> None:
         self.view = view
         self.index = index
@@ -130,10 +131,7 @@ class ManyRows:
         """The ids of an interned column; remembered for as long as the rows stay the same."""
         if self.memo is None:
             return column.ids[self.index]
-        found = self.memo.get(id(column))
-        if found is None:
-            found = self.memo[id(column)] = column.ids[self.index]
-        return found
+        return self.remembered(id(column), lambda: column.ids[self.index])
 
     def named(self, fields: FieldSelector) -> Flags:
         """Whether the row's fields (its name) meet a field selector."""
@@ -148,6 +146,14 @@ class ManyRows:
     def is_node(self, name: str) -> Flags:
         """Whether the row is this node."""
         return self.index == self.view.row_of.get(name, -1)
+
+    def remembered(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """A fact of these rows that holds while they and their nodes stay the same."""
+        if self.memo is None:
+            return compute()
+        if key not in self.memo:
+            self.memo[key] = compute()
+        return self.memo[key]  # type: ignore[no-any-return]
 
     def port_conflict(self, wanted: Iterable[Port]) -> Flags:
         """Whether a pod of the row uses a host port that one of these conflicts with."""

@@ -15,7 +15,7 @@ from podium.engine.predicates.base import BitPredicate
 from podium.engine.priorities.base import NodePriority
 
 if TYPE_CHECKING:
-    from podium.engine.pod_class import Incoming
+    from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
     from podium.engine.tallies import Ints
     from podium.engine.view import View
@@ -47,6 +47,10 @@ class FilterPlugin(BitPredicate):
     def prepare(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
         """Nothing against the pod as such."""
         return None
+
+    def quiet(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Whether `prepare` can have nothing against any pod of this class, nor name nodes."""
+        return type(self).prepare is FilterPlugin.prepare
 
     def skips(self, pod: Incoming, view: View) -> bool:  # noqa: ARG002
         """Whether it has nothing to do in this attempt."""

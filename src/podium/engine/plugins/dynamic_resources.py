@@ -30,6 +30,10 @@ class DynamicResources(FilterPlugin):
         """Never looks at a node."""
         return Scope.NONE
 
+    def quiet(self, cls: PodClass) -> bool:
+        """Only resource claims are in the way."""
+        return not cls.spec.resource_claims
+
     def prepare(self, pod: Incoming, view: View) -> None:  # noqa: ARG002
         """Say so when a pod has claims."""
         if pod.pod.spec.resource_claims:

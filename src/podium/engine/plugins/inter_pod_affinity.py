@@ -14,7 +14,7 @@ import numpy as np
 from podium.engine.contracts import Scope
 from podium.engine.plugins.base import MAX_SCORE, FilterPlugin, Refused, ScorePlugin
 from podium.engine.predicates import reasons as why
-from podium.engine.predicates.pod_affinity import covers_all, term_tally
+from podium.engine.predicates.pod_affinity import covers_all, domain_state, term_tally
 from podium.engine.tallies import PodTerm
 from podium.engine.terms import (
     PREFERRED_AFFINITY,
@@ -26,7 +26,7 @@ from podium.engine.terms import (
 from podium.engine.verdicts import FITS, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
@@ -81,6 +81,10 @@ class InterPodAffinity(FilterPlugin):
         """Pods anywhere matter."""
         return Scope.CLUSTER
 
+    def quiet(self, cls: PodClass) -> bool:
+        """Only terms of its own can be in the way."""
+        return not cls.has_pod_affinity
+
     def prepare(self, pod: Incoming, view: View) -> Refused | None:
         """A term that cannot be compiled refuses the pod."""
         own = own_terms(pod.cls, view)
@@ -113,6 +117,16 @@ class InterPodAffinity(FilterPlugin):
             near = not own.affinity and all(view.label_column(k).one_row_each for k in keys)
             known = pod.cls.memo["affinity nearby"] = (now, near)
         return bool(known[1])
+
+    def state(self, pod: Incoming, view: View) -> Hashable:
+        """As long as this and the nodes stay the same, so do the answers."""
+        own = own_terms(pod.cls, view)
+        return domain_state(
+            view,
+            [(term_tally(view, own.affinity), term.topology_key) for term in own.affinity]
+            + [(term_tally(view, (term,)), term.topology_key) for term in own.anti_affinity]
+            + [(c.tally, c.term.topology_key) for c in _minding(pod.cls, view)],
+        )
 
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """The first that applies: own affinity, own anti-affinity, that of others."""

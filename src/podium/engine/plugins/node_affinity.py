@@ -55,6 +55,13 @@ class NodeAffinity(FilterPlugin):
         selector = pod.cls.spec.node_selector
         return self.enforced is None and required is None and selector is None
 
+    def quiet(self, cls: PodClass) -> bool:
+        """Only required terms that name nodes have anything to tell beforehand."""
+        affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
+        required = affinity.required if affinity else None
+        terms = (required.node_selector_terms if required is not None else None) or ()
+        return not any(term.match_fields for term in terms)
+
     def prepare(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
         """The only nodes in question, when every term names some."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity

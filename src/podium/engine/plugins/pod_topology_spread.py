@@ -26,6 +26,8 @@ from podium.objects.selectors import SelectorError
 from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import OneRow, Rows
     from podium.engine.tallies import Flags, Ints, Tally
@@ -143,6 +145,8 @@ class _Ground:
     domains: np.ndarray
     #: Whether these are all the rows that have the key: then sums per domain are at hand.
     complete: bool
+    #: Whether every row has the key.
+    everywhere: bool
 
 
 class PodTopologySpread(FilterPlugin):
@@ -162,11 +166,24 @@ class PodTopologySpread(FilterPlugin):
 
     def skips(self, pod: Incoming, view: View) -> bool:
         """Nothing is demanded."""
-        return self.idle(pod, view)
+        return not constraints_of(pod, view, HARD, self.defaults)
 
     def idle(self, pod: Incoming, view: View) -> bool:
-        """The same at any time."""
-        return not constraints_of(pod, view, HARD, self.defaults)
+        """Nothing is demanded, or all demands are met everywhere just now."""
+        constraints = constraints_of(pod, view, HARD, self.defaults)
+        return not constraints or all(
+            ground.everywhere and not self._skewed_domains(pod, each, ground, view).any()
+            for each, ground in self._grounds(pod.cls, constraints, view)
+        )
+
+    def state(self, pod: Incoming, view: View) -> Hashable:
+        """As long as this and the nodes stay the same, so do the answers."""
+        constraints = constraints_of(pod, view, HARD, self.defaults)
+        grounds = self._grounds(pod.cls, constraints, view)
+        return (
+            constraints,
+            *(self._skewed_domains(pod, each, ground, view).tobytes() for each, ground in grounds),
+        )
 
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """The first constraint that is not met, in order."""
@@ -189,17 +206,30 @@ class PodTopologySpread(FilterPlugin):
         at: Rows,
         constraints: tuple[Constraint, ...],
     ) -> Flags:
-        view = at.view
-        counts = self._counts(pod.cls, constraint, ground, view)
+        change = None
         if at.on_trial:
+            change = (at.label_ids(constraint.key), self._change(pod.cls, constraint, constraints, at))
+        domains = self._skewed_domains(pod, constraint, ground, at.view, change)
+        return at.look_up(domains, constraint.key)
+
+    def _skewed_domains(
+        self,
+        pod: Incoming,
+        constraint: Constraint,
+        ground: _Ground,
+        view: View,
+        change: tuple[int, int] | None = None,
+    ) -> np.ndarray:
+        """Which domains would get too far ahead; `change` is what a trial adds to one of them."""
+        counts = self._counts(pod.cls, constraint, ground, view)
+        if change is not None:
             counts = counts.copy()
-            own = at.label_ids(constraint.key)
-            counts[own] += self._change(pod.cls, constraint, constraints, at)
+            counts[change[0]] += change[1]
         lowest = 0
         if len(ground.domains) and len(ground.domains) >= constraint.min_domains:
             lowest = int(counts[ground.domains].min())
         itself = int(constraint.selector.matches(pod.cls.labels.labels))
-        return at.look_up(counts + (itself - lowest) > constraint.max_skew, constraint.key)
+        return counts > constraint.max_skew + lowest - itself
 
     def _counts(
         self, cls: PodClass, constraint: Constraint, ground: _Ground, view: View
@@ -249,8 +279,9 @@ class PodTopologySpread(FilterPlugin):
             counted = counted & at.has_label(each.key)
         rows = view.order[counted]
         ids = view.label_column(constraint.key).ids[rows]
-        complete = len(rows) == int(at.has_label(constraint.key).sum())
-        return _Ground(rows, ids, np.unique(ids), complete)
+        holders = int(at.has_label(constraint.key).sum())
+        everywhere = holders == len(view.order)
+        return _Ground(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
 
 
 class PodTopologySpreadScore(ScorePlugin):
@@ -279,55 +310,81 @@ class PodTopologySpreadScore(ScorePlugin):
         view, cls = at.view, pod.cls
         constraints = constraints_of(pod, view, SOFT, self.defaults)
         ignored = self._ignored(cls, constraints, at)
-        everywhere = ManyRows(view, view.order)
-        outside = self._ignored(cls, constraints, everywhere)
         total = np.zeros(len(at))
         for each in constraints:
             ids = at.label_ids(each.key)
             tally = each.tally(cls, view)
+            extra = float(each.max_skew - 1)
             if each.key == HOST:
-                weight = math.log(len(at) - int(ignored.sum()) + 2)
-                counts = at.on_row(tally)
+                kept = len(at) - (0 if ignored is None else int(ignored.sum()))
+                part = at.on_row(tally) * math.log(kept + 2) + extra
             else:
-                domains = np.unique(ids[~ignored])
-                weight = math.log(_distinct(domains, view.label_column(each.key).index) + 2)
-                counted = counted_rows(cls, each, everywhere) & ~outside
-                counts = _domain_counts(each.key, tally, counted, view)[ids]
-            part = counts * weight + float(each.max_skew - 1)
-            total += np.where(ids != ABSENT, part, 0.0)
+                weight = math.log(self._domains(each.key, ignored, at) + 2)
+                part = (self._counts(cls, each, constraints, view) * weight + extra)[ids]
+            absent = at.remembered(("absent", each.key), lambda ids=ids: _some(ids == ABSENT))
+            total += part if absent is None else np.where(absent, 0.0, part)
         rounded = np.floor(total + 0.5).astype(np.int64)
-        return np.where(ignored, 0, rounded)
+        return rounded if ignored is None else np.where(ignored, 0, rounded)
+
+    def _domains(self, key: str, ignored: np.ndarray | None, at: ManyRows) -> int:
+        """How many domains the feasible rows have; no value and an empty one are the same."""
+
+        def distinct() -> int:
+            ids = at.label_ids(key)
+            present = np.bincount(ids if ignored is None else ids[~ignored], minlength=1) > 0
+            empty = at.view.label_column(key).index.get("", ABSENT)
+            both = empty != ABSENT and empty < len(present) and present[ABSENT] and present[empty]
+            return int(present.sum()) - int(both)
+
+        return at.remembered(("domains", key), distinct)
+
+    def _counts(
+        self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View
+    ) -> np.ndarray:
+        """Matching pods per domain id, on the rows that count."""
+        now = (view.epoch, view.node_changes, constraints)
+        known = cls.memo.get(("soft ground", each))
+        if known is None or known[0] != now:
+            everywhere = ManyRows(view, view.order)
+            counted = counted_rows(cls, each, everywhere)
+            outside = self._ignored(cls, constraints, everywhere)
+            counted = counted if outside is None else counted & ~outside
+            rows = None if counted.all() else view.order[counted]
+            known = cls.memo["soft ground", each] = (now, rows)
+        tally, rows = each.tally(cls, view), known[1]
+        if rows is None:
+            return tally.by_domain(each.key)
+        column = view.label_column(each.key)
+        size = len(column.values)
+        return np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=size)
 
     def _ignored(
         self, cls: PodClass, constraints: tuple[Constraint, ...], at: ManyRows
-    ) -> np.ndarray:
-        ignored = np.zeros(len(at), np.bool_)
-        if self._needs_all(cls):
+    ) -> np.ndarray | None:
+        """Rows that lack a key they would need; None when there are none."""
+        if not self._needs_all(cls):
+            return None
+
+        def lacking() -> np.ndarray | None:
+            found = np.zeros(len(at), np.bool_)
             for each in constraints:
-                ignored |= ~at.has_label(each.key)
-        return ignored
+                found |= ~at.has_label(each.key)
+            return _some(found)
+
+        return at.remembered(("ignored", *(each.key for each in constraints)), lacking)
 
     def reduce(self, pod: Incoming, at: ManyRows, raw: Ints) -> Ints:
         """The node with the fewest gets 100; ignored ones get 0."""
         constraints = constraints_of(pod, at.view, SOFT, self.defaults)
         ignored = self._ignored(pod.cls, constraints, at)
-        counted = raw[~ignored]
+        counted = raw if ignored is None else raw[~ignored]
         most, least = int(counted.max(initial=0)), int(counted.min()) if len(counted) else 0
         if most == 0:
-            return np.where(ignored, 0, MAX_SCORE)
-        return np.where(ignored, 0, MAX_SCORE * (most + least - raw) // most)
+            scores = at.full(MAX_SCORE)
+        else:
+            scores = at.divide(MAX_SCORE * (most + least - raw), most)
+        return scores if ignored is None else np.where(ignored, 0, scores)
 
 
-def _distinct(domains: np.ndarray, index: dict[str | None, int]) -> int:
-    """How many domains there are; an absent value and an empty one are the same."""
-    both = ABSENT in domains and index.get("", -1) in domains
-    return len(domains) - int(both)
-
-
-def _domain_counts(key: str, tally: Tally, counted: np.ndarray, view: View) -> np.ndarray:
-    """Matching pods per domain id, on the rows that count."""
-    if counted.all():
-        return tally.by_domain(key)
-    rows = view.order[counted]
-    column = view.label_column(key)
-    return np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=len(column.values))
+def _some(flags: np.ndarray) -> np.ndarray | None:
+    return flags if flags.any() else None

@@ -68,6 +68,10 @@ class VolumeBinding(FilterPlugin):
         claims = cls.claims or any(volume.ephemeral is not None for volume in cls.volumes)
         return Scope.CLUSTER if claims else Scope.NONE
 
+    def quiet(self, cls: PodClass) -> bool:
+        """Only claims can be in the way."""
+        return self.scope(cls) is Scope.NONE
+
     def prepare(self, pod: Incoming, view: View) -> Refused | None:
         """Claims must exist, be alive, belong to the pod, and not be late."""
         try:

@@ -38,6 +38,10 @@ class VolumeRestrictions(FilterPlugin):
         """Only pods with disks or claims."""
         return Scope.CLUSTER if own_disks(cls) or cls.claims else Scope.NONE
 
+    def quiet(self, cls: PodClass) -> bool:
+        """Only claims can be in the way."""
+        return self.scope(cls) is Scope.NONE
+
     def prepare(self, pod: Incoming, view: View) -> Refused | None:
         """Every claim must exist."""
         for name in pod.cls.claims:

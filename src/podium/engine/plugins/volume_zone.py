@@ -36,6 +36,10 @@ class VolumeZone(FilterPlugin):
         """Only pods with claims."""
         return Scope.CLUSTER if cls.claims else Scope.NONE
 
+    def quiet(self, cls: PodClass) -> bool:
+        """Only claims can be in the way."""
+        return self.scope(cls) is Scope.NONE
+
     def prepare(self, pod: Incoming, view: View) -> Refused | None:
         """Every claim must lead to a volume, or to a class that waits."""
         try:

@@ -15,7 +15,7 @@ from podium.engine.terms import REQUIRED_ANTI_AFFINITY, required
 from podium.engine.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.pod_class import Incoming, PodClass, Resident
     from podium.engine.rows import OneRow, Rows
@@ -43,6 +43,13 @@ def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
 def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
     """Whether pods with these labels are meant by every one of the terms."""
     return bool(terms) and all(term.covers(labels.namespace, labels.labels) for term in terms)
+
+
+def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
+    """Which domains hold any of the counted pods; None where that changes with every pod."""
+    if any(view.label_column(key).one_row_each for _, key in tallies):
+        return None
+    return tuple((tally.by_domain(key) > 0).tobytes() for tally, key in tallies)
 
 
 class MatchInterPodAffinity:
@@ -82,6 +89,23 @@ class MatchInterPodAffinity:
         }
         unique = all(view.label_column(key).one_row_each for key in keys)
         return unique and not any(term.error for term in anti)
+
+    def state(self, pod: Incoming, view: View) -> Hashable:
+        """As long as this and the nodes stay the same, so do the answers."""
+        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        minding = [
+            carried
+            for carried in pod.cls.labels.terms_meaning(view)
+            if carried.kind == REQUIRED_ANTI_AFFINITY
+        ]
+        if facts_unavailable(pod.cls, view):
+            return None
+        return domain_state(
+            view,
+            [(term_tally(view, own), term.topology_key) for term in own]
+            + [(term_tally(view, (term,)), term.topology_key) for term in anti]
+            + [(carried.tally, carried.term.topology_key) for carried in minding],
+        )
 
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """The generic reason and the one that applies."""
