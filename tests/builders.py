@@ -370,7 +370,7 @@ def volume(
     csi: tuple[str, str] | None = None,
     modes: Sequence[str] = ("ReadWriteOnce",),
 ) -> PersistentVolume:
-    """A persistent volume; `source` is an inline volume whose disk it is, `csi` driver and handle."""
+    """A persistent volume; `source` names its disk as a pod would, `csi` is driver and handle."""
     kind = source or Volume()
     return PersistentVolume(
         kind="PersistentVolume",
@@ -381,9 +381,7 @@ def volume(
             storage_class_name=storage_class,
             claim_ref=ObjectReference(claimed_by, "default") if claimed_by else None,
             node_affinity=(
-                VolumeNodeAffinity(NodeSelector(list(reachable)))
-                if reachable is not None
-                else None
+                VolumeNodeAffinity(NodeSelector(list(reachable))) if reachable is not None else None
             ),
             gce_persistent_disk=kind.gce_persistent_disk,
             aws_elastic_block_store=kind.aws_elastic_block_store,

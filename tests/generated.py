@@ -14,6 +14,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from hypothesis import strategies as st
+
 from builders import (
     BROKEN,
     REGION,
@@ -41,8 +43,6 @@ from builders import (
     tolerates,
     volume,
 )
-from hypothesis import strategies as st
-
 from podium.engine.contracts import Predicate, Priority
 from podium.engine.predicates.disks import NoDiskConflict
 from podium.engine.predicates.nodes import (
@@ -90,7 +90,7 @@ from podium.engine.priorities.spreading import (
     ServiceAntiAffinity,
     ServiceSpreadingPriority,
 )
-from podium.objects.meta import Object
+from podium.objects.meta import Object, RawQuantity
 from podium.objects.node import Node
 from podium.objects.pod import NodeSelectorTerm, Pod, PodAffinityTerm
 
@@ -151,6 +151,7 @@ PRIORITIES: tuple[Priority, ...] = (
     EqualPriority(),
 )
 
+
 @dataclass(frozen=True)
 class Wild:
     """Which rare things a generated cluster may hold."""
@@ -172,7 +173,7 @@ WILD = Wild()
 # Words --------------------------------------------------------------------------------------------
 
 NODE_NAMES = ("n0", "n1", "n2", "n3", "n4")
-LABELS = (None, {}, {"app": "x"}, {"app": "y"}, {"app": "x", "tier": "t"}, {"tier": "t"})
+LABELS: tuple[dict[str, str] | None, ...] = (None, {}, {"app": "x"}, {"app": "y"}, {"app": "x", "tier": "t"}, {"tier": "t"})
 SELECTORS = (
     None,
     selector(),
@@ -216,7 +217,14 @@ TAINTS = (
     taint("soft", "", "PreferNoSchedule"),
     taint("soft2", "v", "PreferNoSchedule"),
 )
-CONDITIONS = ("Ready", "OutOfDisk", "NetworkUnavailable", "MemoryPressure", "DiskPressure", "PIDPressure")
+CONDITIONS = (
+    "Ready",
+    "OutOfDisk",
+    "NetworkUnavailable",
+    "MemoryPressure",
+    "DiskPressure",
+    "PIDPressure",
+)
 IMAGES = ("i:1", "i:2", "big:latest")
 
 
@@ -333,7 +341,7 @@ STORAGE: tuple[Object, ...] = (
     storage_class("made", provisioner="example.com/disk"),
 )
 
-REQUESTS = (
+REQUESTS: tuple[dict[str, RawQuantity] | None, ...] = (
     None,
     {},
     {"cpu": "1"},
@@ -427,7 +435,7 @@ def node_like(draw: st.DrawFn, name: str, wild: Wild = WILD) -> Node:
 
 
 @st.composite
-def pod_like(draw: st.DrawFn, name: str, wild: Wild = WILD, **fixed: Any) -> Pod:
+def pod_like(draw: st.DrawFn, /, name: str, wild: Wild = WILD, **fixed: Any) -> Pod:
     """A pod of this name."""
     made = body_kind(draw(NUMBERS), wild) | tie_kind(draw(NUMBERS), wild)
     if fixed.get("node"):

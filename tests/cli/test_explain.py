@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, deployment, many, node, pod
+from cli.manifests import FIVE, deployment, many, node, pod, service
 
 
 
@@ -65,14 +65,26 @@ def test_the_picture_at_five_hundred_nodes(podium: Podium, write: Files) -> None
 def test_where_priorities_across_are_too_wide_they_go_down(
     podium: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "60")
+    rather = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
+    preferred = [{"weight": 1, "preference": rather}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    file = write(
+        [
+            node("n1", labels={"disk": "ssd"}),
+            node("n2", taints=[{"key": "old", "effect": "PreferNoSchedule"}]),
+            node("n3", cpu="8"),
+            service("web"),
+            pod("runs", nodeName="n3", labels={"app": "web"}),
+            pod("a", labels={"app": "web"}, affinity=affinity),
+        ]
+    )
 
-    long = [node(f"{'long-' * 8}{i}", cpu=str(4 * i + 1)) for i in range(5)]
+    out = podium("explain", "a", file).out
 
-    out = podium("explain", "a", write([*long, pod("a")])).out
-
-    assert re.search(r"^PRIORITY +\S*-4 +\S*-3$", out, re.MULTILINE)
-    assert re.search(r"^TOTAL +\d+ +\d+$", out, re.MULTILINE)
+    assert re.search(r"^PRIORITY +n1 +n3 +n2$", out, re.MULTILINE)
+    assert re.search(r"^NodeAffinity .1 +10 +0 +0$", out, re.MULTILINE)
+    assert re.search(r"^TOTAL +\d+ +\d+ +\d+$", out, re.MULTILINE)
 
 
 def test_a_tie_says_how_it_was_broken(podium: Podium, write: Files) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import Said, node, pod, view
-from generated import PREDICATES, PRIORITIES, Cluster, Wild, clusters
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from builders import Said, node, pod, view
+from generated import PREDICATES, PRIORITIES, Cluster, Wild, clusters
 from podium.cluster.columns import Columns
 from podium.engine import predicates, priorities
 from podium.engine.contracts import AttemptError, Predicate, Priority, Scope
@@ -125,7 +125,9 @@ def picture(columns: Columns) -> dict[str, Any]:
         "assumed": [column[:used].tolist() for column in columns.assumed],
         "places": (columns.pod_count[:used].tolist(), columns.allowed_pods[:used].tolist()),
         "facts": [fact.ids[:used].tolist() for fact in columns.facts.columns()],
-        "pods": [[(r.key, r.uid, r.terminating, r.row) for r in pods] for pods in columns.residents],
+        "pods": [
+            [(r.key, r.uid, r.terminating, r.row) for r in pods] for pods in columns.residents
+        ],
         "ports": [sorted(ports) for ports in columns.ports],
         "port rows": {port: sorted(rows) for port, rows in columns.port_rows.items()},
         "volume rows": dict(columns.volume_rows),
@@ -301,7 +303,9 @@ def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) 
         if columns.residents[row]
         else st.just([])
     )
-    put_back = data.draw(st.lists(st.sampled_from(leaving), unique=True) if leaving else st.just([]))
+    put_back = data.draw(
+        st.lists(st.sampled_from(leaving), unique=True) if leaving else st.just([])
+    )
     for resident in leaving:
         trial.remove(resident)
         real.remove_pod(resident.uid)
@@ -324,7 +328,10 @@ def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) 
     assert picture(columns) == before
 
 
-@given(cluster=clusters(least_nodes=1, wild=Wild(huge=True, ghosts=False, broken=False)), data=st.data())
+@given(
+    cluster=clusters(least_nodes=1, wild=Wild(huge=True, ghosts=False, broken=False)),
+    data=st.data(),
+)
 @settings(max_examples=60)
 def test_a_pod_added_on_trial_is_what_would_really_be(
     cluster: Cluster, data: st.DataObject

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import decided, expression, node, node_term, nodes, pod, profile, view
 
+from builders import decided, expression, node, node_term, nodes, pod, profile, view
 from podium.engine.cycle import Attempt, decide
 from podium.engine.decision import fit_message
 from podium.engine.priorities.nodes import EqualPriority, NodeAffinityPriority, NodeLabelPriority

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from builders import container, decided, node, nodes, pod, profile, view
 
+from builders import container, decided, node, nodes, pod, profile, view
 from podium.engine.cycle import Attempt, decide
 from podium.engine.decision import Decision
 from podium.engine.extending import AskFilter, AskScores, Failure, Filtered, Scored, interested
@@ -125,7 +125,9 @@ def test_a_node_dropped_without_a_message_adds_nothing_to_the_sentence() -> None
 
 
 def test_messages_of_several_extenders_add_up() -> None:
-    world = World(one=Filtered(("b",), {"a": "first"}), two=Filtered((), {"a": "too", "b": "second"}))
+    world = World(
+        one=Filtered(("b",), {"a": "first"}), two=Filtered((), {"a": "too", "b": "second"})
+    )
 
     decision = run(world, filters("one"), filters("two"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from builders import (
     ZONE,
     Said,
@@ -17,7 +18,6 @@ from builders import (
     tolerates,
     view,
 )
-
 from podium.engine.contracts import Predicate
 from podium.engine.predicates.nodes import (
     CheckNodeCondition,
@@ -258,12 +258,19 @@ def name_is(operator: str, *names: str) -> NodeSelectorTerm:
             [node_term(fields=[expression("spec.x", "NotIn", "")])], False, id="and are not not ''"
         ),
         pytest.param(
-            [node_term(expression("disk", "In", "ssd"), fields=[name_is("In", "m").match_fields[0]])],  # type: ignore[index]
+            [
+                node_term(
+                    expression("disk", "In", "ssd"),
+                    fields=[expression("metadata.name", "In", "m")],
+                )
+            ],
             False,
             id="labels and fields must both match",
         ),
         pytest.param([node_term(expression("size", "Gt", "5"))], True, id="greater"),
-        pytest.param([node_term(expression("size", "Gt", "6"))], False, id="not greater than equal"),
+        pytest.param(
+            [node_term(expression("size", "Gt", "6"))], False, id="not greater than equal"
+        ),
         pytest.param([node_term(expression("size", "Lt", "07"))], True, id="leading zeros"),
         pytest.param([node_term(expression("disk", "Gt", "5"))], False, id="not a number"),
         pytest.param([node_term(expression("gone", "Lt", "5"))], False, id="no such label"),

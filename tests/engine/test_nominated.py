@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from builders import (
     BROKEN,
     decided,
@@ -15,7 +16,6 @@ from builders import (
     term,
     view,
 )
-
 from podium.cluster.columns import Columns
 from podium.engine.predicates.room import GeneralPredicates
 from podium.engine.predicates.service_affinity import CheckServiceAffinity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from builders import (
     BROKEN,
     budget,
@@ -19,7 +20,6 @@ from builders import (
     term,
     view,
 )
-
 from podium.cluster.columns import Columns
 from podium.engine.decision import Preemption, Victims
 from podium.engine.predicates.room import GeneralPredicates
@@ -46,7 +46,9 @@ def victims(found: Preemption, name: str) -> list[str]:
     return [key.removeprefix("default/") for key in found.candidates[name].pods]
 
 
-def low(name: str, where: str = "n", *, priority: int | None = 1, cpu: int = 1, **more: object) -> Pod:
+def low(
+    name: str, where: str = "n", *, priority: int | None = 1, cpu: int = 1, **more: object
+) -> Pod:
     return pod(name, node=where, priority=priority, requests={"cpu": cpu}, **more)  # type: ignore[arg-type]
 
 
@@ -77,9 +79,7 @@ def high(cpu: int = 1, **more: object) -> Pod:
         pytest.param(
             [low("l", terminating=True)], high(nominated="gone"), True, id="promised node is gone"
         ),
-        pytest.param(
-            [], high(preemption_policy="Never"), False, id="a pod that never preempts"
-        ),
+        pytest.param([], high(preemption_policy="Never"), False, id="a pod that never preempts"),
         pytest.param(
             [], high(preemption_policy="PreemptLowerPriority"), True, id="a pod that says it does"
         ),
@@ -342,9 +342,7 @@ def test_a_service_follows_its_next_pod_when_the_first_is_taken_away() -> None:
         pytest.param(BROKEN, 0, "default", False, id="an invalid one neither"),
     ],
 )
-def test_budgets(
-    chosen: LabelSelector | None, allowed: int, namespace: str, spared: bool
-) -> None:
+def test_budgets(chosen: LabelSelector | None, allowed: int, namespace: str, spared: bool) -> None:
     columns = view(
         node("n", cpu=2),
         budget("b", chosen, allowed=allowed, namespace=namespace),
@@ -373,9 +371,7 @@ def test_violations_are_counted_and_not_used_up() -> None:
 
 def test_pods_without_labels_are_never_protected() -> None:
     everybody = selector(None, expression("none", "DoesNotExist"))
-    columns = view(
-        node("n", cpu=2), budget("b", everybody), low("bare"), low("labelled", labels=X)
-    )
+    columns = view(node("n", cpu=2), budget("b", everybody), low("bare"), low("labelled", labels=X))
 
     assert preempted(columns, high(cpu=2)).candidates["n"].violations == 1
 
@@ -500,7 +496,9 @@ def test_victims_go_and_the_pod_is_tried_again_at_once() -> None:
 def test_deferred_pods_are_tried_again_after_all_others() -> None:
     made = simulation(node("n", cpu=1), low("l"), after_preemption="defer")
 
-    steps = list(made.run([high(), pod("small", priority=1), pod("late", priority=1, requests=CPU)]))
+    steps = list(
+        made.run([high(), pod("small", priority=1), pod("late", priority=1, requests=CPU)])
+    )
 
     assert [(s.pod.name, s.attempt, s.decision.node) for s in steps] == [
         ("high", 1, None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from builders import (
     BROKEN,
     REGION,
@@ -27,7 +28,6 @@ from builders import (
     tolerates,
     view,
 )
-
 from podium.engine.priorities.nodes import (
     EqualPriority,
     ImageLocalityPriority,
@@ -51,7 +51,7 @@ from podium.engine.priorities.spreading import (
     ServiceSpreadingPriority,
 )
 from podium.objects.meta import Object
-from podium.objects.node import Taint
+from podium.objects.node import Node, Taint
 from podium.objects.pod import Pod, Toleration
 
 MEBIBYTE = 1 << 20
@@ -64,26 +64,27 @@ X = {"app": "x"}
 
 
 @pytest.mark.parametrize(
-    ("cpu", "memory", "least", "most", "balanced", "ratio"),
+    ("cpu", "memory", "expected"),
     [
-        pytest.param("3", 5000, 3, 6, 7, 4, id="the worked value"),
-        pytest.param("0", 0, 10, 0, 10, 10, id="an explicit zero stays zero"),
-        pytest.param("4", 10000, 0, 10, 0, 0, id="full"),
-        pytest.param("5", 0, 5, 0, 0, 5, id="more than there is of one"),
-        pytest.param("2", 10000, 2, 7, 0, 2, id="half of one, all of the other"),
-        pytest.param("200m", 500, 9, 0, 10, 10, id="five percent"),
+        pytest.param("3", 5000, (3, 6, 7, 4), id="the worked value"),
+        pytest.param("0", 0, (10, 0, 10, 10), id="an explicit zero stays zero"),
+        pytest.param("4", 10000, (0, 10, 0, 0), id="full"),
+        pytest.param("5", 0, (5, 0, 0, 5), id="more than there is of one"),
+        pytest.param("2", 10000, (2, 7, 0, 2), id="half of one, all of the other"),
+        pytest.param("200m", 500, (9, 0, 10, 10), id="five percent"),
     ],
 )
-def test_how_full(
-    cpu: str, memory: int, least: int, most: int, balanced: int, ratio: int
-) -> None:
+def test_how_full(cpu: str, memory: int, expected: tuple[int, ...]) -> None:
     columns = view(node("n", cpu=4, memory=10000))
     wanted = pod(requests={"cpu": cpu, "memory": memory})
+    rules = (
+        LeastRequestedPriority(),
+        MostRequestedPriority(),
+        BalancedResourceAllocation(),
+        RequestedToCapacityRatioPriority(),
+    )
 
-    assert scored(LeastRequestedPriority(), wanted, columns)["n"] == least
-    assert scored(MostRequestedPriority(), wanted, columns)["n"] == most
-    assert scored(BalancedResourceAllocation(), wanted, columns)["n"] == balanced
-    assert scored(RequestedToCapacityRatioPriority(), wanted, columns)["n"] == ratio
+    assert tuple(scored(rule, wanted, columns)["n"] for rule in rules) == expected
 
 
 def test_what_is_there_counts_with_a_floor_for_what_names_nothing() -> None:
@@ -215,14 +216,18 @@ def test_spreading_without_zones_and_next_to_them() -> None:
     columns = view(A1, B1, PLAIN, service("s", X), *on("a1", 2), *on("plain", 1))
 
     # A node without a zone is judged by its own pods alone.
-    assert scored(SelectorSpreadPriority(), pod(labels=X), columns) == {"a1": 0, "b1": 10, "plain": 5}
+    assert scored(SelectorSpreadPriority(), pod(labels=X), columns) == {
+        "a1": 0,
+        "b1": 10,
+        "plain": 5,
+    }
 
 
 def test_zones_are_counted_over_feasible_nodes_only() -> None:
     columns = view(A1, A2, B1, service("s", X), *on("a2", 3), *on("b1", 1))
     wanted = pod(labels=X)
 
-    # a1: 10/3 + 2/3 * (10 * (3 - 3) / 3); b1: (10 * (3 - 1) / 3)/3 + 2/3 * (10 * (3 - 1) / 3)
+    # a1 is empty in a full zone, a third of ten; b1 holds one of at most three, twice.
     everywhere = scored(SelectorSpreadPriority(), wanted, columns)
     without = scored(SelectorSpreadPriority(), wanted, columns, among=["a1", "b1"])
 
@@ -232,7 +237,10 @@ def test_zones_are_counted_over_feasible_nodes_only() -> None:
 
 def test_a_region_without_a_zone_is_a_zone() -> None:
     columns = view(
-        node("r", labels={REGION: "r"}), node("s", labels={REGION: "s"}), service("s", X), *on("r", 1)
+        node("r", labels={REGION: "r"}),
+        node("s", labels={REGION: "s"}),
+        service("s", X),
+        *on("r", 1),
     )
 
     assert scored(SelectorSpreadPriority(), pod(labels=X), columns) == {"r": 0, "s": 10}
@@ -337,7 +345,12 @@ def test_service_anti_affinity_of_the_first_pod() -> None:
 def test_service_anti_affinity_takes_the_first_service() -> None:
     both = {**X, "tier": "t"}
     columns = view(
-        A1, A2, service("s", {"tier": "t"}), service("t", X), *on("a1", 2), *on("a2", 1, labels=both)
+        A1,
+        A2,
+        service("s", {"tier": "t"}),
+        service("t", X),
+        *on("a1", 2),
+        *on("a2", 1, labels=both),
     )
 
     assert scored(ServiceAntiAffinity("rack"), pod(labels=both), columns) == {"a1": 10, "a2": 0}
@@ -451,7 +464,10 @@ Z2 = node("z2", labels={"zone": "2"})
             on("z1", 1), pod(avoids=[(5, term(X))]), [0, 10, 10], id="one that it dislikes"
         ),
         pytest.param(
-            [*on("z1", 1), *on("z2", 2)], pod(prefers=[(5, term(X))]), [5, 10, 0], id="more is better"
+            [*on("z1", 1), *on("z2", 2)],
+            pod(prefers=[(5, term(X))]),
+            [5, 10, 0],
+            id="more is better",
         ),
         pytest.param(
             [*on("z1", 1), *on("z2", 1, labels={"app": "y"})],
@@ -551,7 +567,9 @@ def avoiding(*controllers: object) -> str:
     ("annotation", "owner", "expected"),
     [
         pytest.param("", ("ReplicaSet", "u"), 10, id="no annotation"),
-        pytest.param(avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "u"), 0, id="meant"),
+        pytest.param(
+            avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "u"), 0, id="meant"
+        ),
         pytest.param(
             avoiding({"kind": "ReplicaSet", "uid": "v"}, {"kind": "ReplicaSet", "uid": "u"}),
             ("ReplicaSet", "u"),
@@ -636,7 +654,7 @@ class TestImageHistory:
     def scores(self, made: object, **options: object) -> dict[str, int]:
         return scored(ImageLocalityPriority(), pod(image="i:1"), made, **options)  # type: ignore[arg-type]
 
-    def holding(self, name: str, size: int = 900) -> Object:
+    def holding(self, name: str, size: int = 900) -> Node:
         return node(name, images={"i:1": size * MEBIBYTE})
 
     def test_nodes_that_came_later_know_of_more(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from builders import (
     PortLike,
     Said,
@@ -23,7 +24,6 @@ from builders import (
     view,
     volume,
 )
-
 from podium.engine.predicates.disks import NoDiskConflict
 from podium.engine.predicates.room import GeneralPredicates, PodFitsHostPorts, PodFitsResources
 from podium.engine.predicates.volume_counts import (
@@ -69,7 +69,10 @@ def short_of(*names: str) -> tuple[str, ...]:
             id="the largest init container counts",
         ),
         pytest.param(
-            pod(containers=[container({"cpu": 1}), container({"cpu": 1})], init=[container({"cpu": 2})]),
+            pod(
+                containers=[container({"cpu": 1}), container({"cpu": 1})],
+                init=[container({"cpu": 2})],
+            ),
             (),
             id="as a maximum, not in addition",
         ),
@@ -100,11 +103,15 @@ def test_resources(wanted: Pod, expected: Said) -> None:
 
 
 def test_what_runs_counts_its_regular_containers_only() -> None:
-    running = pod("x", node="n", requests={"cpu": 1}, limits={"cpu": 4}, init=[container({"cpu": 4})])
+    running = pod(
+        "x", node="n", requests={"cpu": 1}, limits={"cpu": 4}, init=[container({"cpu": 4})]
+    )
     columns = view(node("n", cpu=4), running)
 
     assert judged(PodFitsResources(), pod(requests={"cpu": 3}), columns)["n"] == ()
-    assert judged(PodFitsResources(), pod(requests={"cpu": "3001m"}), columns)["n"] == short_of("cpu")
+    assert judged(PodFitsResources(), pod(requests={"cpu": "3001m"}), columns)["n"] == short_of(
+        "cpu"
+    )
 
 
 def test_an_overcommitted_node_rejects_what_wants_anything() -> None:
@@ -259,7 +266,9 @@ DISK = ("node(s) had no available disk",)
         pytest.param(gce("d", read_only=True), gce("d", read_only=True), True, id="or read by all"),
         pytest.param(gce("d", read_only=True), gce("d"), False, id="but not written by one"),
         pytest.param(gce("d"), gce("e"), True, id="another disk"),
-        pytest.param(ebs("d", read_only=True), ebs("d", read_only=True), False, id="EBS never shares"),
+        pytest.param(
+            ebs("d", read_only=True), ebs("d", read_only=True), False, id="EBS never shares"
+        ),
         pytest.param(gce("d"), ebs("d"), True, id="names of different kinds differ"),
         pytest.param(iscsi("q"), iscsi("q"), False, id="one iSCSI target, one user"),
         pytest.param(
@@ -306,8 +315,12 @@ TYPE = "beta.kubernetes.io/instance-type"
         pytest.param({TYPE: "not3"}, {}, None, 25, id="t3 anywhere in the name"),
         pytest.param({TYPE: "xm5"}, {}, None, 39, id="the first part is anchored"),
         pytest.param({TYPE: "m5"}, {}, 3, 3, id="the operator's limit is stronger"),
-        pytest.param({TYPE: "m5"}, {"attachable-volumes-aws-ebs": 2}, 3, 2, id="the node's strongest"),
-        pytest.param({}, {"attachable-volumes-gce-pd": 2}, None, 39, id="of another kind: no matter"),
+        pytest.param(
+            {TYPE: "m5"}, {"attachable-volumes-aws-ebs": 2}, 3, 2, id="the node's strongest"
+        ),
+        pytest.param(
+            {}, {"attachable-volumes-gce-pd": 2}, None, 39, id="of another kind: no matter"
+        ),
         pytest.param({}, {"attachable-volumes-aws-ebs": 0}, None, 0, id="none at all"),
         pytest.param({}, {}, 0, 39, id="an operator's limit of zero is no limit"),
     ],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import decided, node, nodes, pod, profile, simulation, view
 
+from builders import decided, node, nodes, pod, profile, simulation, view
 from podium.engine.cycle import wanted_nodes
 from podium.engine.predicates.base import BitPredicate
 from podium.engine.predicates.room import GeneralPredicates

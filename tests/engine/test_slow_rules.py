@@ -8,6 +8,7 @@ resources left to extenders is lost.
 from __future__ import annotations
 
 import pytest
+
 from builders import (
     BROKEN,
     Said,
@@ -21,7 +22,6 @@ from builders import (
     term,
     view,
 )
-
 from podium.engine.predicates.pod_affinity import MatchInterPodAffinity
 from podium.engine.predicates.room import PodFitsResources
 from podium.engine.predicates.service_affinity import CheckServiceAffinity

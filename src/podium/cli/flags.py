@@ -99,6 +99,9 @@ class ProfileFlags:
     no_preemption: bool = False
     ties: str | None = None
     scheduler_name: str = "default-scheduler"
+    rules: tuple[str, ...] = ()
+    rule_seconds: float | None = None
+    rule_overruns: int | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def choose(self) -> Chosen:
@@ -155,6 +158,24 @@ _OPTIONS: Final = (
         show_default=True,
         metavar="NAME",
         help="Only pods of this scheduler are pending.",
+    ),
+    click.option(
+        "--rules",
+        multiple=True,
+        metavar="FILE.py",
+        help="Load predicates and priorities of your own from a file, a module or an entry point.",
+    ),
+    click.option(
+        "--rule-seconds",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="S",
+        help="How long one of them may take for one pod.  [default: 1]",
+    ),
+    click.option(
+        "--rule-overruns",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="After how many overruns it is set aside; 0 is never.  [default: 10]",
     ),
 )
 

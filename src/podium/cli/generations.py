@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.cli.files import text_from
+from podium.cli.own_rules import rules_of
 from podium.errors import ConfigError, InputError
 from podium.profiles.build import Options, from_policy, from_provider, parse_policy
 from podium.profiles.gates import Gates
 from podium.profiles.priority_registry import DEFAULT, PROVIDERS
+from podium.profiles.rules import with_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -115,7 +117,8 @@ def _by_default(flags: ProfileFlags, options: Options, *, by_priority: bool) -> 
     if generation is None or generation.default is None:
         raise not_served(name)
     provider = DEFAULT if DEFAULT in generation.providers else None
-    return Chosen(generation.default(options), options, by_priority, provider=provider)
+    profile = with_rules(generation.default(options), options.rules)
+    return Chosen(profile, options, by_priority, provider=provider)
 
 
 def options_of(flags: ProfileFlags) -> Options:
@@ -132,6 +135,7 @@ def options_of(flags: ProfileFlags) -> Options:
         max_pd_volumes=flags.environment.get("KUBE_MAX_PD_VOLS"),
         ties=flags.ties,
         scheduler_name=flags.scheduler_name,
+        rules=rules_of(flags, policy_in(flags.policy) if flags.policy is not None else None),
     )
 
 

@@ -6,7 +6,6 @@ question and is sent the reply. Without extenders it never yields, and `decide` 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +21,10 @@ from podium.engine.preemption import preempt
 from podium.engine.rows import OneRow
 from podium.engine.scoring import score
 from podium.engine.trial import TrialRow
-from podium.engine.verdicts import FITS, Verdict
+from podium.engine.verdicts import FITS, Verdict, histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from podium.engine.pod_class import Incoming
     from podium.engine.profile import Profile
@@ -163,27 +162,29 @@ def _pick_ranked(view: View, attempt: Attempt, ranking: Ranking, decision: Decis
     """Take one of the best rows from what is known of the class, where that is all there is."""
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
     nodes = len(view.order)
-    if view.nominated or profile.extenders or len(order) != nodes:
+    if view.nominated or profile.extenders or len(order) != nodes or not view.names_once(order):
         return False
     if _wanted(nodes, profile) < nodes:
         return False
     if profile.nominated_first and pod.pod.status.nominated_node_name:
         return False
     index = ranking.indexed(pod, order)
-    if index is not None:
-        best, count = index.best(), len(index)
-        row = index.order
-    else:
-        feasible = ranking.feasible(pod, order)
-        if feasible is None or len(feasible) < 2:
-            return False
-        totals = ranking.totals(pod, feasible)
-        best, count = np.flatnonzero(totals == totals.max()), len(feasible)
-        row = feasible
-    if not count:
+    rows = order if index is not None else ranking.feasible(pod, order)
+    if rows is None or not (count := len(rows) if index is None else len(index)):
         return False
+    # Before anything is scored: an error there does not undo that the nodes were looked at.
     decision.consumed, decision.feasible_count = nodes, count
-    chosen = int(row[best[0]]) if count == 1 else _choose(attempt, decision, row, best)
+    if rejections := ranking.rejections():
+        decision.histogram = rejections.copy()
+    best: Sequence[int] | np.ndarray
+    if index is not None:
+        best = index.best()
+    elif count == 1:
+        best = [0]
+    else:
+        totals = ranking.totals(pod, rows)
+        best = np.flatnonzero(totals == totals.max())
+    chosen = int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
     _place(view, attempt, decision, chosen)
     return True
 
@@ -265,10 +266,7 @@ def _sample(
     told = decision.codes
     if not view.names_once(order):
         told = told[np.unique(order[:seen], return_index=True)[1]]
-    counts = np.bincount(told, minlength=1)
-    decision.histogram = Counter(
-        {code: int(counts[code]) for code in np.flatnonzero(counts).tolist() if code != FITS}
-    )
+    decision.histogram = histogram(told)
     if attempt.recording:
         decision.examined = [view.names[row] for row in order[:seen].tolist()]
     return order[fits]

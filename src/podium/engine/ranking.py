@@ -22,9 +22,10 @@ import numpy as np
 from podium.engine.contracts import AttemptError, Scope
 from podium.engine.fit import ERROR, Fit, idle
 from podium.engine.rows import ManyRows, OneRow
-from podium.engine.verdicts import FITS
+from podium.engine.verdicts import FITS, histogram
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Hashable
 
     from podium.engine.contracts import Predicate
@@ -107,6 +108,7 @@ class Ranking:
         self.flat = [w for w in local if not w.priority.reduces]
         self.reducing = [w for w in profile.priorities if w not in self.flat]
         self.index: ScoreIndex | None = None
+        self._rejections: Counter[int] | None = None
         self._steady = {place: _Steady() for place, p in self._anywhere if hasattr(p, "state")}
         self._allocate()
         self.rebuild(pod)
@@ -129,7 +131,7 @@ class Ranking:
             self._allocate()
         self.epoch = view.epoch
         self.seen = view.journal_start + len(view.journal)
-        self.index = None
+        self.index = self._rejections = None
         rows = view.order
         self._near = self._nearby(pod)
         close = [p for p, near in zip(self._anywhere, self._near, strict=True) if near]
@@ -202,7 +204,7 @@ class Ranking:
         if nodes:
             self._ask_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
         self._ask_pods(pod, np.fromiter(rows, np.int64, len(rows)))
-        self.index = None
+        self.index = self._rejections = None
         self._feasible = (None, self._codes)
 
     def _ask_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
@@ -250,12 +252,26 @@ class Ranking:
         total = self._node_scores.item(row)
         for each in self.scoring_pods:
             total += each.priority.score(pod, at) * each.weight
-        if (code == FITS) != (self._codes.item(row) == FITS):
-            self._feasible = (None, self._codes)
+        before = self._codes.item(row)
+        if code != before:
+            self._recount(row, before, code)
+            if not code or not before:
+                self._feasible = (None, self._codes)
         self._codes[row], self._at[row] = code, place
         self._scores[row] = total
         if self.index is not None:
             self.index.put(row, None if code else total)
+
+    def _recount(self, row: int, before: int, now: int) -> None:
+        counts = self._rejections
+        if counts is None or not self.view.known[row]:
+            return
+        if now:
+            counts[now] += 1
+        if before:
+            counts[before] -= 1
+            if not counts[before]:
+                del counts[before]
 
     def _first_one(
         self, pod: Incoming, at: OneRow, predicates: list[tuple[int, Predicate]]
@@ -286,6 +302,12 @@ class Ranking:
                 # Some row is named twice.
                 self.index = None
         return self.index
+
+    def rejections(self) -> Counter[int]:
+        """How many nodes single rows were turned down with which verdict; kept up to date."""
+        if self._rejections is None:
+            self._rejections = histogram(self._codes[self.view.order])
+        return self._rejections
 
     def feasible(self, pod: Incoming, order: np.ndarray) -> np.ndarray | None:
         """The rows that fit, in order, if single rows decide that; kept while none changes."""

@@ -206,20 +206,25 @@ class UserPredicate(_UserRule):
 
     def _by_node(self, pod: Incoming, at: Rows) -> np.ndarray:
         ask, given = self._ask, self._pod(pod, at)
-        codes: dict[int, int] = {}
-        for position, node in enumerate(self._nodes(at)):
+        codes: list[int] = []
+        known: dict[str, int] = {}  # words said before in this call
+        for node in self._nodes(at):
             try:
                 answer = ask(given, node)
             except FAILURES as error:
                 self._fail(pod, node.name, _raised(error))
-                codes[position] = self._failed(at)
+                codes.append(self._failed(at))
                 continue
-            if answer is not True:
-                codes[position] = self._judged(pod, at, node.name, answer)
-        column = np.zeros(len(at), np.int32)
-        if codes:
-            column[list(codes)] = list(codes.values())
-        return column
+            if answer is True:
+                codes.append(FITS)
+                continue
+            code = known.get(answer) if type(answer) is str else None
+            if code is None:
+                code = self._judged(pod, at, node.name, answer)
+                if type(answer) is str:
+                    known[answer] = code
+            codes.append(code)
+        return np.array(codes, np.int32)
 
     def _judged(self, pod: Incoming, at: Rows, node: str, answer: object) -> int:
         if isinstance(answer, bool | np.bool_):

@@ -8,8 +8,11 @@ histogram of reasons is one `bincount`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,3 +79,10 @@ class Verdicts:
             both = Verdict(one.predicate, one.reasons + two.reasons, one.curable and two.curable)
             found = self._merged[first, second] = self.code(both)
         return found
+
+
+def histogram(codes: np.ndarray) -> Counter[int]:
+    """How often each verdict was given; rows that fit are not counted."""
+    counts = np.bincount(codes, minlength=1)
+    present = np.flatnonzero(counts).tolist()
+    return Counter({code: int(counts[code]) for code in present if code != FITS})

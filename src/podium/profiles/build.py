@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.engine.accounting import ContainerSums
 from podium.engine.profile import Profile
 from podium.engine.ties import ties
+from podium.engine.user_rules import PREDICATE, PRIORITY
 from podium.errors import ConfigError
 from podium.objects.names import quoted
 from podium.profiles.checks import claims_exist
@@ -29,10 +30,15 @@ from podium.profiles.priority_choice import (
 )
 from podium.profiles.priority_registry import DEFAULT, PROVIDERS
 from podium.profiles.reading import parse_policy, read_policy
+from podium.profiles.rules import NO_RULES, Rules, take_arguments
 from podium.profiles.schema import ExtenderConfig, Policy
 from podium.profiles.settings import Settings, volume_limit
 from podium.profiles.suggestions import meant
 from podium.profiles.validation import check_policy
+
+if TYPE_CHECKING:
+    from podium.profiles.predicate_registry import Maker as PredicateMaker
+    from podium.profiles.priority_registry import Maker as PriorityMaker
 
 __all__ = ["Options", "from_policy", "from_provider", "parse_policy"]
 
@@ -56,6 +62,8 @@ class Options:
     #: `round-robin`, `first` or `random:SEED`; None is the generation's own, round robin.
     ties: str | None = None
     scheduler_name: str = "default-scheduler"
+    #: What users wrote themselves.
+    rules: Rules = NO_RULES
 
 
 @dataclass(slots=True)
@@ -81,8 +89,8 @@ def from_provider(name: str, options: Options) -> Profile:
     plan = _Plan(
         f"{GENERATION} {name}",
         gates,
-        provider_predicates(gates),
-        provider_priorities(name, gates),
+        provider_predicates(gates, _own_predicates(options.rules)),
+        provider_priorities(name, gates, _own_priorities(options.rules)),
         options.hard_pod_affinity_symmetric_weight,
     )
     return _profile(plan, options)
@@ -91,14 +99,15 @@ def from_provider(name: str, options: Options) -> Profile:
 def from_policy(policy: Mapping[str, Any], options: Options, where: str = "policy") -> Profile:
     """The profile of a Policy document; *where* is the file it came from."""
     gates = Gates(options.feature_gates)
+    policy, arguments = take_arguments(policy, options.rules)
     document, notes = read_policy(policy, where)
     check_policy(document)
     own_weight = _int32(document.hard_pod_affinity_symmetric_weight)
     plan = _Plan(
         f"{GENERATION} policy" if where == "policy" else f"{GENERATION} policy {where}",
         gates,
-        _predicates(document, gates),
-        _priorities(document, gates),
+        _predicates(document, gates, _own_predicates(options.rules, arguments)),
+        _priorities(document, gates, _own_priorities(options.rules, arguments)),
         own_weight or options.hard_pod_affinity_symmetric_weight,
         tuple(document.extenders or ()),
         document.always_check_all_predicates,
@@ -112,16 +121,40 @@ def from_policy(policy: Mapping[str, Any], options: Options, where: str = "polic
     return _profile(plan, options)
 
 
-def _predicates(document: Policy, gates: Gates) -> PredicateChoice:
+def _predicates(
+    document: Policy, gates: Gates, own: Mapping[str, PredicateMaker]
+) -> PredicateChoice:
     if document.predicates is None:
-        return provider_predicates(gates)
-    return policy_predicates(document.predicates, gates)
+        return provider_predicates(gates, own)
+    return policy_predicates(document.predicates, gates, own)
 
 
-def _priorities(document: Policy, gates: Gates) -> PriorityChoice:
+def _priorities(
+    document: Policy, gates: Gates, own: Mapping[str, tuple[PriorityMaker, int]]
+) -> PriorityChoice:
     if document.priorities is None:
-        return provider_priorities(DEFAULT, gates)
-    return policy_priorities(document.priorities, gates)
+        return provider_priorities(DEFAULT, gates, own)
+    return policy_priorities(document.priorities, gates, own)
+
+
+def _own_predicates(
+    rules: Rules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
+) -> dict[str, PredicateMaker]:
+    given = arguments or {}
+    return {
+        name: lambda _, n=name: rules.predicate(n, given.get((PREDICATE, n)))
+        for name in rules.predicates
+    }
+
+
+def _own_priorities(
+    rules: Rules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
+) -> dict[str, tuple[PriorityMaker, int]]:
+    given = arguments or {}
+    return {
+        name: (lambda _, n=name: rules.priority(n, given.get((PRIORITY, n))), spec.weight)
+        for name, spec in rules.priorities.items()
+    }
 
 
 def _int32(number: int) -> int:

@@ -1,70 +1,250 @@
-"""Every plugin there is: where it takes part, and what it does there.
+"""Every plugin there is: where it takes part, how its rules are made, what it needs beforehand.
 
 The one list that checking, showing and building read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.engine.plugins.balanced_allocation import NodeResourcesBalancedAllocation
+from podium.engine.plugins.default_preemption import DefaultPreemption
+from podium.engine.plugins.dynamic_resources import (
+    DynamicResources,
+    DynamicResourcesPostFilter,
+    DynamicResourcesScore,
+)
+from podium.engine.plugins.image_locality import ImageLocality
+from podium.engine.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityScore
+from podium.engine.plugins.node_affinity import NodeAffinity, NodeAffinityScore
+from podium.engine.plugins.node_declared_features import NodeDeclaredFeatures
+from podium.engine.plugins.node_name import NodeName
+from podium.engine.plugins.node_ports import NodePorts
+from podium.engine.plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitScore
+from podium.engine.plugins.node_unschedulable import NodeUnschedulable
+from podium.engine.plugins.node_volume_limits import NodeVolumeLimits
+from podium.engine.plugins.pod_topology_spread import (
+    SYSTEM_DEFAULTS,
+    PodTopologySpread,
+    PodTopologySpreadScore,
+    SpreadDefaults,
+)
+from podium.engine.plugins.scheduling_gates import SchedulingGates
+from podium.engine.plugins.taint_toleration import TaintToleration, TaintTolerationScore
+from podium.engine.plugins.volume_binding import VolumeBinding, VolumeBindingScore
+from podium.engine.plugins.volume_restrictions import VolumeRestrictions
+from podium.engine.plugins.volume_zone import VolumeZone
+
+if TYPE_CHECKING:
+    from podium.engine.plugins.base import FilterPlugin, ScorePlugin
+    from podium.engine.post_filter import PostFilter
+    from podium.engine.profile import Gate
+    from podium.profiles import config_args as args
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A plugin by name."""
+    """A plugin: `filter` and the others make its rules from its arguments, or from None."""
 
     name: str
+    #: Where it can take part, separated by blanks.
+    at: str
     description: str
-    #: Where it can take part.
-    points: frozenset[str]
+    filter: Callable[[Any], FilterPlugin] | None = None
+    score: Callable[[Any], ScorePlugin] | None = None
+    gate: Callable[[], Gate] | None = None
+    post_filter: Callable[[Any], PostFilter] | None = None
+    #: The error of its filter when it is not at preFilter; empty if it can do without.
+    unprepared: str = ""
+    #: The error of its score when it is not at preScore; empty if it can do without.
+    unscored: str = ""
+
+    @property
+    def points(self) -> frozenset[str]:
+        """Where it can take part."""
+        return frozenset(self.at.split())
 
 
-def _plugin(name: str, points: str, description: str) -> Plugin:
-    return Plugin(name, description, frozenset(points.split()))
+def _plain(rule: Callable[[], Any]) -> Callable[[Any], Any]:
+    return lambda _: rule()
 
 
-_FILTERS = "preFilter filter"
-_FILTERS_AND_SCORES = "preFilter filter preScore score"
+def _affinity(rule: Callable[[Any], Any]) -> Callable[[args.NodeAffinityArgs], Any]:
+    return lambda found: rule(found.added_affinity)
 
-PLUGINS: Final = {
-    plugin.name: plugin
-    for plugin in (
-        _plugin("SchedulingGates", "preEnqueue", "a pod with gates is not tried"),
-        _plugin("PrioritySort", "queueSort", "pods of higher priority go first"),
-        _plugin(
-            "NodeUnschedulable", "filter", "the node is not cordoned, or the pod tolerates that"
-        ),
-        _plugin("NodeName", "filter", "the node is the one that the pod names, if it names one"),
-        _plugin("TaintToleration", "filter preScore score", "taints that the pod tolerates"),
-        _plugin("NodeAffinity", _FILTERS_AND_SCORES, "node selectors and node affinity"),
-        _plugin("NodePorts", _FILTERS, "free host ports"),
-        _plugin(
-            "NodeResourcesFit",
-            f"{_FILTERS_AND_SCORES} placementScore",
-            "room for what the pod requests",
-        ),
-        _plugin("VolumeRestrictions", _FILTERS, "disks and claims that exclude each other"),
-        _plugin("NodeVolumeLimits", _FILTERS, "how many volumes a node can attach"),
-        _plugin(
-            "VolumeBinding",
-            f"{_FILTERS_AND_SCORES} reserve preBind",
-            "claims have volumes that the node can reach, or can get some",
-        ),
-        _plugin("VolumeZone", _FILTERS, "volumes are in the zone of the node"),
-        _plugin("PodTopologySpread", _FILTERS_AND_SCORES, "pods spread over zones and nodes"),
-        _plugin("InterPodAffinity", _FILTERS_AND_SCORES, "pods near to or far from other pods"),
-        _plugin(
-            "DynamicResources",
-            "preEnqueue preFilter filter postFilter score reserve preBind",
-            "devices that the pod claims",
-        ),
-        _plugin("DefaultPreemption", "preEnqueue postFilter", "evict pods of lower priority"),
-        _plugin("NodeResourcesBalancedAllocation", "preScore score", "resources used up evenly"),
-        _plugin("ImageLocality", "score", "images that the node has already"),
-        _plugin("DefaultBinder", "bind", "bind the pod to the node"),
-        _plugin("NodeDeclaredFeatures", _FILTERS, "features that the node declares"),
-        _plugin("GangScheduling", "preEnqueue permit", "pods of a group start together"),
-        _plugin("TopologyPlacementGenerator", "placementGenerate", "places for a pod group"),
-        _plugin("PodGroupPodsCount", "placementScore", "how much of a pod group fits"),
+
+def _spread(rule: Callable[[SpreadDefaults], Any]) -> Callable[[args.PodTopologySpreadArgs], Any]:
+    def made(found: args.PodTopologySpreadArgs) -> Any:
+        system = found.defaulting_type == "System"
+        listed = SYSTEM_DEFAULTS if system else found.default_constraints
+        return rule(SpreadDefaults(found.defaulting_type, listed))
+
+    return made
+
+
+def _fit(found: args.NodeResourcesFitArgs) -> NodeResourcesFit:
+    return NodeResourcesFit(
+        frozenset(found.ignored_resources), frozenset(found.ignored_resource_groups)
     )
-}
+
+
+def _fit_score(found: args.NodeResourcesFitArgs) -> NodeResourcesFitScore:
+    strategy = found.scoring_strategy
+    assert strategy is not None  # the defaults bring one
+    ratio = strategy.requested_to_capacity_ratio
+    return NodeResourcesFitScore(
+        strategy.type,
+        tuple((resource.name, resource.weight) for resource in strategy.resources),
+        tuple((point.utilization, point.score) for point in ratio.shape) if ratio else (),
+    )
+
+
+def _pod_affinity_score(found: args.InterPodAffinityArgs) -> InterPodAffinityScore:
+    return InterPodAffinityScore(
+        found.hard_pod_affinity_weight,
+        ignore_preferred_of_existing=found.ignore_preferred_terms_of_existing_pods,
+    )
+
+
+def _balanced(
+    found: args.NodeResourcesBalancedAllocationArgs,
+) -> NodeResourcesBalancedAllocation:
+    return NodeResourcesBalancedAllocation(tuple(resource.name for resource in found.resources))
+
+
+def _preemption(found: args.DefaultPreemptionArgs) -> DefaultPreemption:
+    return DefaultPreemption(
+        found.min_candidate_nodes_percentage, found.min_candidate_nodes_absolute
+    )
+
+
+_LIST: Final = (
+    Plugin("SchedulingGates", "preEnqueue", "a pod with gates is not tried", gate=SchedulingGates),
+    Plugin("PrioritySort", "queueSort", "pods of higher priority go first"),
+    Plugin(
+        "NodeUnschedulable",
+        "filter",
+        "the node is not cordoned, or the pod tolerates that",
+        filter=_plain(NodeUnschedulable),
+    ),
+    Plugin(
+        "NodeName",
+        "filter",
+        "the node is the one that the pod names, if it names one",
+        filter=_plain(NodeName),
+    ),
+    Plugin(
+        "TaintToleration",
+        "filter preScore score",
+        "taints that the pod tolerates",
+        filter=_plain(TaintToleration),
+        score=_plain(TaintTolerationScore),
+        unscored='failed to read "PreScoreTaintToleration" from cycleState: not found',
+    ),
+    Plugin(
+        "NodeAffinity",
+        "preFilter filter preScore score",
+        "node selectors and node affinity",
+        filter=_affinity(NodeAffinity),
+        score=_affinity(NodeAffinityScore),
+    ),
+    Plugin(
+        "NodePorts",
+        "preFilter filter",
+        "free host ports",
+        filter=_plain(NodePorts),
+        unprepared='reading "PreFilterNodePorts" from cycleState: not found',
+    ),
+    Plugin(
+        "NodeResourcesFit",
+        "preFilter filter preScore score placementScore",
+        "room for what the pod requests",
+        filter=_fit,
+        score=_fit_score,
+        unprepared='error reading "PreFilterNodeResourcesFit" from cycleState: not found',
+    ),
+    Plugin(
+        "VolumeRestrictions",
+        "preFilter filter",
+        "disks and claims that exclude each other",
+        filter=_plain(VolumeRestrictions),
+        unprepared='cannot read "PreFilterVolumeRestrictions" from cycleState',
+    ),
+    Plugin(
+        "NodeVolumeLimits",
+        "preFilter filter",
+        "how many volumes a node can attach",
+        filter=_plain(NodeVolumeLimits),
+    ),
+    Plugin(
+        "VolumeBinding",
+        "preFilter filter reserve preBind preScore score",
+        "claims have volumes that the node can reach, or can get some",
+        filter=_plain(VolumeBinding),
+        score=_plain(VolumeBindingScore),
+        unprepared="not found",
+    ),
+    Plugin(
+        "VolumeZone",
+        "preFilter filter",
+        "volumes are in the zone of the node",
+        filter=_plain(VolumeZone),
+    ),
+    Plugin(
+        "PodTopologySpread",
+        "preFilter filter preScore score",
+        "pods spread over zones and nodes",
+        filter=_spread(PodTopologySpread),
+        score=_spread(PodTopologySpreadScore),
+        unprepared='reading "PreFilterPodTopologySpread" from cycleState: not found',
+        unscored='error reading "PreScorePodTopologySpread" from cycleState: not found',
+    ),
+    Plugin(
+        "InterPodAffinity",
+        "preFilter filter preScore score",
+        "pods near to or far from other pods",
+        filter=_plain(InterPodAffinity),
+        score=_pod_affinity_score,
+        unprepared='error reading "PreFilterInterPodAffinity" from cycleState: not found',
+        unscored='failed to read "PreScoreInterPodAffinity" from cycleState: not found',
+    ),
+    Plugin(
+        "DynamicResources",
+        "preEnqueue preFilter filter postFilter score reserve preBind",
+        "devices that the pod claims",
+        filter=_plain(DynamicResources),
+        score=_plain(DynamicResourcesScore),
+        post_filter=_plain(DynamicResourcesPostFilter),
+        unprepared="not found",
+    ),
+    Plugin(
+        "DefaultPreemption",
+        "preEnqueue postFilter",
+        "evict pods of lower priority",
+        post_filter=_preemption,
+    ),
+    Plugin(
+        "NodeResourcesBalancedAllocation",
+        "preScore score",
+        "resources used up evenly",
+        score=_balanced,
+    ),
+    Plugin(
+        "ImageLocality", "score", "images that the node has already", score=_plain(ImageLocality)
+    ),
+    Plugin("DefaultBinder", "bind", "bind the pod to the node"),
+    Plugin(
+        "NodeDeclaredFeatures",
+        "preFilter filter",
+        "features that the node declares",
+        filter=_plain(NodeDeclaredFeatures),
+        unprepared='error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
+    ),
+    Plugin("GangScheduling", "preEnqueue permit", "pods of a group start together"),
+    Plugin("TopologyPlacementGenerator", "placementGenerate", "places for a pod group"),
+    Plugin("PodGroupPodsCount", "placementScore", "how much of a pod group fits"),
+)
+#: Name -> plugin, in the order in which the defaults run them.
+PLUGINS: Final = {plugin.name: plugin for plugin in _LIST}

@@ -78,6 +78,11 @@ class PluginConfig:
     raw: Tree = None
     args: PluginArgs | None = None
 
+    @property
+    def given(self) -> Any:
+        """What the plugin is told."""
+        return self.raw if self.args is None else self.args
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileDocument:

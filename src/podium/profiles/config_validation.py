@@ -69,10 +69,11 @@ def _faults(document: Document, gates: ConfigGates) -> Iterator[str]:
     for index, profile in enumerate(document.profiles):
         path = f"profiles[{index}]"
         yield from _profile(profile, path, gates)
-        if profile.scheduler_name in seen:
+        name = profile.scheduler_name or ""
+        if name in seen:
             # The real program shows where the other one is, and that shows as nothing.
             yield duplicate(f"{path}.schedulerName", "{}")
-        seen.add(profile.scheduler_name)
+        seen.add(name)
     yield from _queue_sort(document.profiles)
     yield from _percentage("", document.percentage_of_nodes_to_score)
     yield from _backoff(document.pod_initial_backoff_seconds, document.pod_max_backoff_seconds)
@@ -154,14 +155,15 @@ def _queue_sort(profiles: tuple[ProfileDocument, ...]) -> Iterator[str]:
             "only one queue sort plugin can be enabled",
         )
     name = first.enabled[0].name if first.enabled else ""
-    wanted = next((c for c in reversed(profiles[0].plugin_config) if name and c.name == name), None)
+    given = [config.given for config in profiles[0].plugin_config if name and config.name == name]
+    wanted = given[-1] if given else None
     for index, profile in enumerate(profiles[1:], 1):
         other = profile.plugin_set("queueSort")
         if other != first:
             where = f"profiles[{index}].plugins.queueSort"
             yield invalid(where, go_json(_shown(other)), "must be the same for all profiles")
         for config in profile.plugin_config:
-            if config.name == name and config.raw != (wanted.raw if wanted else None):
+            if config.name == name and config.given != wanted:
                 where = f"profiles[{index}].pluginConfig.args"
                 detail = "queueSort must be the same for all profiles"
                 yield invalid(where, compact(config.raw), detail)

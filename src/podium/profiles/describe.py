@@ -14,6 +14,7 @@ from podium.engine.priorities.nodes import NodeLabelPriority
 from podium.engine.priorities.pod_affinity import InterPodAffinityPriority
 from podium.engine.priorities.resources import RequestedToCapacityRatioPriority
 from podium.engine.priorities.spreading import ServiceAntiAffinity
+from podium.engine.user_rules import UserPriority
 from podium.profiles import (
     predicate_choice,
     predicate_registry,
@@ -71,10 +72,11 @@ def catalogue(options: Options) -> Data:
 
 
 def _predicate(rule: Predicate, gates: Gates) -> Data:
+    entry = BY_NAME.get(rule.name)
     found: Data = {
         "name": rule.name,
-        "position": POSITIONS[rule.name],
-        "description": BY_NAME[rule.name].description,
+        "position": POSITIONS.get(rule.name),
+        "description": entry.description if entry is not None else _own_words(rule),
         "mandatory": rule.name in predicate_registry.mandatory(gates),
     }
     # An argument makes the same rule under any name of the order.
@@ -119,7 +121,14 @@ def _priority(weighted: Weighted) -> Data:
         found["argument"] = {"requestedToCapacityRatioArguments": {"shape": points}}
     elif entry is not None:
         found["description"] = entry.description
+    elif isinstance(rule, UserPriority):
+        found["description"] = _own_words(rule)
     return found
+
+
+def _own_words(rule: object) -> str:
+    """What the author of a rule says about it."""
+    return getattr(rule, "description", "") or "a rule of yours"
 
 
 def _extender(extender: Extender) -> Data:

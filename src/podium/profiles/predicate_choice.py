@@ -23,6 +23,8 @@ from podium.profiles.predicate_registry import (
 from podium.profiles.schema import LabelsPresence
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from podium.engine.contracts import Predicate
     from podium.profiles.gates import Gates
     from podium.profiles.predicate_registry import Maker
@@ -41,6 +43,8 @@ class PredicateChoice:
     custom: dict[str, Maker] = field(default_factory=dict)
     orders: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    #: The user's own rules, in the order they run after all others.
+    own: Mapping[str, Maker] = field(default_factory=dict)
 
     def configured(self) -> tuple[str, ...]:
         """All names, mandatory ones included, sorted."""
@@ -49,14 +53,19 @@ class PredicateChoice:
     def running(self) -> list[str]:
         """The names that are asked, in order; what does nothing under the gates is left out."""
         idle = self.idle()
+        places = {**{name: len(POSITIONS) + 1 for name in self.own}, **POSITIONS}
         return sorted(
-            (name for name in self.configured() if name in POSITIONS and name not in idle),
-            key=lambda name: (self.orders.get(name, POSITIONS[name]), POSITIONS[name]),
+            (name for name in self.configured() if name in places and name not in idle),
+            key=lambda name: (self.orders.get(name, places[name]), places[name], self._rank(name)),
         )
+
+    def _rank(self, name: str) -> int:
+        return list(self.own).index(name) if name in self.own else -1
 
     def idle(self) -> list[str]:
         """The names that would be asked, but pass every node under the gates."""
-        built_in = (name for name in self.configured() if name not in self.custom)
+        others = {*self.custom, *self.own}
+        built_in = (name for name in self.configured() if name not in others)
         return [name for name in built_in if not self.gates.hold(BY_NAME[name].effective)]
 
     def make(self, settings: Settings) -> tuple[Predicate, ...]:
@@ -64,19 +73,21 @@ class PredicateChoice:
         return tuple(self._maker(name)(settings) for name in self.running())
 
     def _maker(self, name: str) -> Maker:
-        maker = self.custom.get(name) or BY_NAME[name].make
+        maker = self.own.get(name) or self.custom.get(name) or BY_NAME[name].make
         assert maker is not None, name  # only what is registered is ever chosen
         return maker
 
 
-def provider_predicates(gates: Gates) -> PredicateChoice:
-    """Those of the providers; also of a Policy that says nothing about predicates."""
-    return PredicateChoice(gates, set(provided(gates)))
+def provider_predicates(gates: Gates, own: Mapping[str, Maker] | None = None) -> PredicateChoice:
+    """Those of the providers and all of the user's; also of a Policy that does not list any."""
+    return PredicateChoice(gates, {*provided(gates), *(own or {})}, own=own or {})
 
 
-def policy_predicates(entries: list[PredicatePolicy], gates: Gates) -> PredicateChoice:
+def policy_predicates(
+    entries: list[PredicatePolicy], gates: Gates, own: Mapping[str, Maker] | None = None
+) -> PredicateChoice:
     """Those that a Policy lists."""
-    choice = PredicateChoice(gates)
+    choice = PredicateChoice(gates, own=own or {})
     for entry in entries:
         name = _register(entry, choice)
         if name in choice.names:
@@ -91,6 +102,8 @@ def policy_predicates(entries: list[PredicatePolicy], gates: Gates) -> Predicate
 def _register(entry: PredicatePolicy, choice: PredicateChoice) -> str:
     """Note how the predicate is made, and say under which name it counts."""
     name, known = entry.name, registered(choice.gates)
+    if name in choice.own:
+        return name
     if entry.argument is not None:
         choice.custom[name] = _custom(name, entry.argument)
         if name in known:
@@ -101,7 +114,7 @@ def _register(entry: PredicatePolicy, choice: PredicateChoice) -> str:
     if name in ALIASES:
         choice.notes.append(f"{name} is read as {ALIASES[name]}; kube-scheduler refuses that name")
         return ALIASES[name]
-    raise unknown("Predicate", name, known)
+    raise unknown("Predicate", name, {*known, *choice.own})
 
 
 def _custom(name: str, argument: PredicateArgument) -> Maker:
@@ -117,7 +130,7 @@ def _custom(name: str, argument: PredicateArgument) -> Maker:
 
 
 def _note_names(choice: PredicateChoice) -> None:
-    for name in sorted(choice.names - set(POSITIONS)):
+    for name in sorted(choice.names - set(POSITIONS) - set(choice.own)):
         if name in choice.custom:
             choice.notes.append(
                 f"predicate {name} never runs, as in kube-scheduler, which asks only for the names "
@@ -125,6 +138,8 @@ def _note_names(choice: PredicateChoice) -> None:
             )
         else:
             choice.notes.append(f"{name} has no effect; PodFitsHostPorts checks host ports")
+    for name in sorted(set(choice.own) - choice.names):
+        choice.notes.append(f"predicate {name} was loaded, but the Policy does not list it")
     if choice.orders:
         choice.notes.append("`order` is Podium's own; kube-scheduler has a fixed order")
     for name in mandatory(choice.gates):

@@ -20,6 +20,8 @@ from podium.profiles.shapes import shape
 from podium.profiles.validation import MAX_INT, MAX_SCORE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from podium.profiles.gates import Gates
     from podium.profiles.priority_registry import Maker
     from podium.profiles.schema import PriorityArgument, PriorityPolicy
@@ -47,20 +49,30 @@ class PriorityChoice:
         return made
 
 
-def provider_priorities(provider: str, gates: Gates) -> PriorityChoice:
-    """Those of a provider; DefaultProvider's also of a Policy that says nothing about them."""
+def provider_priorities(
+    provider: str, gates: Gates, own: Mapping[str, tuple[Maker, int]] | None = None
+) -> PriorityChoice:
+    """Those of a provider and all of the user's; also of a Policy that does not list any."""
     entries = provided(provider, gates)
-    return PriorityChoice({name: (entry.make, entry.weight) for name, entry in entries.items()})
+    chosen = {name: (entry.make, entry.weight) for name, entry in entries.items()}
+    return PriorityChoice({**chosen, **(own or {})})
 
 
-def policy_priorities(entries: list[PriorityPolicy], gates: Gates) -> PriorityChoice:
+def policy_priorities(
+    entries: list[PriorityPolicy],
+    gates: Gates,
+    own: Mapping[str, tuple[Maker, int]] | None = None,
+) -> PriorityChoice:
     """Those that a Policy lists."""
     choice = PriorityChoice()
     known = {name: entry.make for name, entry in registered(gates).items()}
+    known |= {name: maker for name, (maker, _) in (own or {}).items()}
     for entry in entries:
         known[entry.name] = _maker(entry, known)
         _note(entry, choice, gates)
         choice.chosen[entry.name] = (known[entry.name], entry.weight)
+    for name in sorted(set(own or {}) - set(choice.chosen)):
+        choice.notes.append(f"priority {name} was loaded, but the Policy does not list it")
     if not entries:
         choice.notes.append("no priorities: every node that fits is as good as any other")
     return choice

@@ -1,0 +1,1 @@
+"""Scheduling workloads, run in memory and measured."""

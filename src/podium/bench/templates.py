@@ -1,0 +1,147 @@
+"""Manifests with places to fill in, one object after the other.
+
+The places are those of scheduler workloads everywhere: `{{.Index}}` and `{{.Count}}`, and the
+arithmetic that goes with them, such as `{{Mod .Index 3}}`. A manifest is read once per distinct
+filling, so ten thousand equal pods cost one reading.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from podium.errors import InputError
+from podium.objects.collection import KINDS, Objects
+from podium.objects.decode import decode
+from podium.objects.defaults import with_defaults
+from podium.objects.validate import validate
+from podium.objects.yaml_text import documents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from podium.objects.meta import JsonObject, Object
+
+_PLACE = re.compile(r"\{\{-?(.*?)-?\}\}", re.DOTALL)
+_WORD = re.compile(r"[()]|[^\s()]+")
+#: Fillings that are remembered; templates that differ with every index would fill the memory.
+_REMEMBERED = 64
+#: Stands for a name that is given later.
+UNNAMED = "unnamed"
+
+Number = int | float
+_FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "AddFloat": lambda *numbers: float(sum(numbers)),
+    "AddInt": lambda *numbers: int(sum(numbers)),
+    "DivideFloat": lambda one, two: one / two,
+    "DivideInt": lambda one, two: int(one / two),
+    "Mod": lambda one, two: int(one) % int(two),
+    "MultiplyFloat": lambda *numbers: float(_product(numbers)),
+    "MultiplyInt": lambda *numbers: int(_product(numbers)),
+    "SubtractFloat": lambda one, two: float(one - two),
+    "SubtractInt": lambda one, two: int(one - two),
+}
+
+
+def _product(numbers: tuple[Number, ...]) -> Number:
+    product: Number = 1
+    for number in numbers:
+        product *= number
+    return product
+
+
+def evaluate(expression: str, names: dict[str, int]) -> Number:
+    """The value of what stands between the braces."""
+    words = iter([*_WORD.findall(expression), ")"])
+    try:
+        value = _value(words, names)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, StopIteration):
+        known = ", ".join([*names, *_FUNCTIONS])
+        what = f"cannot fill in {{{{{expression.strip()}}}}}"
+        raise InputError(what, hint=f"known: {known}") from None
+    return value
+
+
+def _value(words: Iterator[str], names: dict[str, int]) -> Number:
+    """Everything up to the closing parenthesis: a value, or a function and its arguments."""
+    parts: list[Any] = []
+    while (word := next(words)) != ")":
+        if word == "(":
+            parts.append(_value(words, names))
+        elif word in names:
+            parts.append(names[word])
+        elif word in _FUNCTIONS and not parts:
+            parts.append(_FUNCTIONS[word])
+        else:
+            parts.append(float(word) if "." in word else int(word))
+    first, *arguments = parts
+    result: Number = first(*arguments) if callable(first) else first
+    if arguments and not callable(first):
+        raise ValueError(first)
+    return result
+
+
+class Template:
+    """A file with one manifest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "is not text"
+            raise InputError(f"cannot be read: {reason.lower()}", where=str(path)) from None
+        self._places = _PLACE.findall(self._text)
+        self._made: dict[tuple[Number, ...], Object] = {}
+
+    def make(self, index: int, count: int) -> Object:
+        """The object, completed as an API server would; without a name it is called UNNAMED."""
+        values = self._values(index, count)
+        found = self._made.get(values)
+        if found is None:
+            found = built(self._read(values), str(self.path))
+            if len(self._made) < _REMEMBERED:
+                self._made[values] = found
+        return found
+
+    def _values(self, index: int, count: int) -> tuple[Number, ...]:
+        names = {".Index": index, ".Count": count}
+        try:
+            return tuple(evaluate(place, names) for place in self._places)
+        except InputError as error:
+            raise error.located(where=str(self.path)) from None
+
+    def _read(self, values: tuple[Number, ...]) -> JsonObject:
+        left = iter(values)
+        text = _PLACE.sub(lambda _: str(next(left)), self._text)
+        try:
+            found = [document.value for document in documents(text)]
+        except InputError as error:
+            raise error.located(where=str(self.path)) from None
+        if len(found) != 1 or not isinstance(found[0], dict):
+            raise InputError("must hold exactly one object", where=str(self.path))
+        manifest: JsonObject = found[0]
+        return manifest
+
+
+def built(manifest: JsonObject, where: str) -> Object:
+    """The one object of a manifest, checked and completed."""
+    metadata = manifest.get("metadata") or {}
+    if isinstance(metadata, dict) and not metadata.get("name"):
+        manifest = manifest | {"metadata": metadata | {"name": UNNAMED}}
+    objects = decode(msgspec.json.encode(manifest), where)
+    validate(objects)
+    return only(with_defaults(objects), where)
+
+
+def only(objects: Objects, where: str) -> Object:
+    """The one object of a collection."""
+    for kind in KINDS:
+        for item in objects.of(kind):
+            found: Object = item
+            return found
+    kinds = ", ".join(objects.unknown_kinds) or "nothing"
+    raise InputError(f"holds {kinds}, which scheduling does not read", where=where)

@@ -1,0 +1,406 @@
+"""`podium verify`: recordings of the real program, whole, changed, and broken."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from cli.conftest import Files, Podium
+
+from podium.cli.recordings import Expected, scenario_of
+from podium.cli.replay import REPLAYERS, Outcome, compare
+from podium.errors import InputError
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "v1.13"
+FILES = sorted(GOLDEN.glob("*.jsonl"))
+
+
+def recorded(file: str, index: int = 0) -> Any:
+    return json.loads((GOLDEN / f"{file}.jsonl").read_text().splitlines()[index])
+
+
+def text(*scenarios: Any) -> str:
+    return "".join(json.dumps(scenario) + "\n" for scenario in scenarios)
+
+
+def differences(scenario: Any) -> list[tuple[str, Any, Any]]:
+    """What a scenario gives, compared with what it says."""
+    typed = scenario_of(scenario)
+    outcome = REPLAYERS["v1.13"](typed)
+    return [(d.where, d.expected, d.got) for d in compare("s", typed.expected, outcome)]
+
+
+def test_a_folder_of_recordings_is_replayed_file_by_file(podium: Podium, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(text(recorded("ports", 0), recorded("ports", 1)))
+    with gzip.open(tmp_path / "b.jsonl.gz", "wt") as packed:
+        packed.write(text(recorded("taints")))
+    (tmp_path / "notes.txt").write_text("not a recording")
+
+    result = podium("verify", str(tmp_path))
+
+    assert result.code == 0
+    assert result.lines[0] == "recordings of v1.13, replayed"
+    rows = [line.split() for line in result.lines[2:6]]
+    assert rows[0] == ["FILE", "SCENARIOS", "STEPS", "DIFFERENCES"]
+    assert rows[1][1] == "2"
+    assert rows[2][0].endswith("b.jsonl.gz")
+    assert rows[3][0] == "total"
+    assert result.lines[-1] == "no differences"
+
+
+def test_a_difference_is_shown_in_full(podium: Podium, write: Files) -> None:
+    scenario = recorded("mixed")
+    step = next(s for s in scenario["expected"]["steps"] if len(s.get("feasible", ())) > 1)
+    step["host"] = "elsewhere"
+    index = scenario["expected"]["steps"].index(step) + 1
+    file = write(text(scenario), "changed.jsonl")
+
+    result = podium("verify", file)
+
+    assert result.code == 1
+    assert result.lines[3].split()[1:] == ["1", str(len(scenario["expected"]["steps"])), "1"]
+    assert "1 difference" in result.lines
+    place = f"{scenario['name']}: step {index}, {step['pod']}, attempt {step['attempt']}: host"
+    assert place in result.lines
+    assert f"  in        {file}:1" in result.lines
+    assert '  expected  "elsewhere"' in result.lines
+
+
+def test_only_the_first_differences_are_shown(podium: Podium, write: Files) -> None:
+    scenario = recorded("mixed")
+    for step in scenario["expected"]["steps"]:
+        step["pod"] += "x"
+    count = len(scenario["expected"]["steps"])
+    file = write(text(scenario), "changed.jsonl")
+
+    assert f"{count} differences, the first 10 in full" in podium("verify", file).out
+    assert f"{count} differences, the first 3 in full" in podium("verify", "-n", "3", file).out
+    report = podium("verify", file, "-n", "2", "-o", "json").json
+    assert (report["differences"], len(report["first"])) == (count, 2)
+
+
+def test_json_and_yaml_say_the_same(podium: Podium, write: Files) -> None:
+    scenario = recorded("policy_variants")
+    scenario["expected"]["predicates"] = ["None"]
+    file = write(text(scenario), "changed.jsonl")
+
+    result = podium("verify", file, "-o", "json")
+
+    assert result.code == 1
+    assert result.json["kind"] == "ParityReport"
+    assert result.json["first"][0]["field"] == "predicates"
+    assert result.json["first"][0]["where"] == f"{file}:1"
+    assert yaml.safe_load(podium("verify", file, "-o", "yaml").out) == result.json
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict | list) and value:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, each in items:
+            yield from leaves(each, (*path, key))
+    else:
+        yield path, value
+
+
+def changed(value: Any) -> Any:
+    """The value with one character, digit or sign of it changed."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str):
+        return value[:-1] + ("1" if value[-1:] != "1" else "2")
+    return ["n1"] if isinstance(value, list) else "n1"
+
+
+@contextmanager
+def change_at(value: Any, path: tuple[Any, ...]) -> Iterator[None]:
+    """Change one place for a while."""
+    for key in path[:-1]:
+        value = value[key]
+    before = value[path[-1]]
+    value[path[-1]] = changed(before)
+    yield
+    value[path[-1]] = before
+
+
+def unnoticed(scenario: Any) -> list[tuple[Any, ...]]:
+    """The places where a change of what is expected would not be found."""
+    expected = scenario["expected"]
+    outcome = REPLAYERS["v1.13"](scenario_of(scenario))
+    steps = expected.pop("steps")
+    missed = [path for path in places(expected) if not found_at(path, expected, outcome)]
+    for wanted, came in zip(steps, outcome.steps, strict=True):
+        alone, only = {"steps": [wanted]}, Outcome(steps=[came])
+        missed += [path for path in places(alone) if not found_at(path, alone, only)]
+    return missed
+
+
+def places(value: Any) -> list[tuple[Any, ...]]:
+    return [path for path, _ in leaves(value)]
+
+
+def found_at(path: tuple[Any, ...], expected: Any, outcome: Outcome) -> bool:
+    with change_at(expected, path):
+        return any(compare("s", msgspec.convert(expected, Expected), outcome))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_change_of_what_is_expected_goes_unnoticed(file: Path) -> None:
+    """Every number, text and truth in some scenarios of each file, changed one at a time."""
+    lines = sorted(file.read_text().splitlines(), key=len)
+
+    assert [unnoticed(json.loads(line)) for line in lines[:3]] == [[], [], []]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_change_anywhere_goes_unnoticed(file: Path) -> None:
+    for line in file.read_text().splitlines():
+        assert unnoticed(json.loads(line)) == []
+
+
+def test_a_name_that_is_changed_is_noticed_as_well() -> None:
+    scenario = recorded("preemption")
+    steps = scenario["expected"]["steps"]
+    failed = steps[0]["failed"]
+    failed["n99"] = failed.pop("n01")
+    steps[1]["preempt"]["candidates"]["n99"] = steps[1]["preempt"]["candidates"].pop("n03")
+
+    found = differences(scenario)
+
+    assert found[0][1:] == ({"n99": ["Insufficient cpu"]}, {"n01": ["Insufficient cpu"]})
+    assert set(found[1][1]["candidates"]) == {"n99"}
+    assert set(found[1][2]["candidates"]) == {"n03"}
+
+
+def test_what_was_not_recorded_is_not_compared() -> None:
+    scenario = recorded("preemption")
+    for step in scenario["expected"]["steps"]:
+        for key in ("failed", "feasible", "scores", "total", "attempt"):
+            step.pop(key, None)
+        step.get("preempt", {}).pop("victims", None)
+    del scenario["expected"]["predicates"]
+
+    assert differences(scenario) == []
+
+
+def test_nothing_but_the_configuration_may_be_recorded() -> None:
+    scenario = recorded("preemption")
+    del scenario["expected"]["steps"]
+
+    assert differences(scenario) == []
+
+
+@pytest.mark.parametrize("key", ["host", "message", "preempt", "error"])
+def test_absence_is_an_answer(key: str) -> None:
+    for file in FILES:
+        scenario = json.loads(file.read_text().splitlines()[0])
+        steps = scenario["expected"]["steps"]
+        if any(key in step for step in steps):
+            break
+    else:  # errors are rarer
+        scenario = next(
+            s
+            for s in map(json.loads, (GOLDEN / "volumes.jsonl").read_text().splitlines())
+            if any(key in step for step in s["expected"]["steps"])
+        )
+        steps = scenario["expected"]["steps"]
+    step = next(step for step in steps if key in step)
+    del step[key]
+
+    [(where, expected, _)] = differences(scenario)
+
+    assert where.endswith(f": {key}")
+    assert expected is None
+
+
+def test_scores_without_two_feasible_nodes_would_be_a_difference() -> None:
+    scenario = recorded("mixed")
+    step = next(step for step in scenario["expected"]["steps"] if "scores" in step)
+    for key in ("scores", "total"):
+        del step[key]
+    step["feasible"] = step["feasible"][:1]
+
+    assert [where.rpartition(": ")[2] for where, _, _ in differences(scenario)] == [
+        "feasible",
+        "scores",
+        "total",
+    ]
+
+
+def test_a_star_may_be_written_out() -> None:
+    scenario = recorded("mixed")
+    step = next(s for s in scenario["expected"]["steps"] if "scores" in s)
+    for name, column in step["scores"].items():
+        if "*" in column:
+            step["scores"][name] = dict.fromkeys(step["feasible"], column["*"])
+
+    assert differences(scenario) == []
+
+
+def test_nothing_can_be_written_in_several_ways() -> None:
+    scenario = recorded("preemption")
+    for step in scenario["expected"]["steps"]:
+        for key, empty in (("error", None), ("host", None), ("feasible", []), ("failed", {})):
+            step.setdefault(key, empty)
+
+    assert differences(scenario) == []
+
+
+def test_true_is_not_1() -> None:
+    scenario = recorded("preemption")
+    scenario["expected"]["steps"][0]["attempt"] = True
+
+    assert [d[1:] for d in differences(scenario)] == [(True, 1)]
+
+
+def test_missing_and_surplus_steps_are_differences() -> None:
+    scenario = recorded("preemption")
+    last = scenario["expected"]["steps"].pop()
+    found = differences(scenario)
+    assert [(expected, got["pod"]) for _, expected, got in found] == [(None, last["pod"])]
+
+    scenario["expected"]["steps"] += [last, last]
+    assert [(expected["pod"], got) for _, expected, got in differences(scenario)] == [
+        (last["pod"], None)
+    ]
+
+
+def test_a_refused_configuration_is_compared_by_its_recorded_part() -> None:
+    scenario = next(
+        s
+        for s in map(json.loads, (GOLDEN / "policy_variants.jsonl").read_text().splitlines())
+        if "NoSuchPredicate" in s["expected"].get("configError", "")
+    )
+    assert differences(scenario) == []
+
+    del scenario["expected"]["configError"]
+    [(where, expected, got)] = differences(scenario)
+    assert (where, expected) == ("configError", None)
+    assert got == "Invalid configuration: Predicate type not found for NoSuchPredicate"
+
+
+def broken(**changes: Any) -> Any:
+    return recorded("ports") | changes
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        pytest.param('{"name": ', ":1: is not readable JSON: ", id="truncated"),
+        pytest.param("\n\nnot json\n", ":3: is not readable JSON: ", id="not JSON"),
+        pytest.param(b"\xff\xfe\x00", ":1: is not readable JSON: ", id="binary"),
+        pytest.param("[1, 2]\n", ":1: is not a recorded scenario: ", id="a list"),
+        pytest.param("{}\n", "missing required field name", id="no fields"),
+        pytest.param(
+            text(broken(pending={})), "expected array, got object - at pending", id="wrong type"
+        ),
+        pytest.param(
+            text(broken(options={"afterPreemption": "later"})), "afterPreemption", id="option"
+        ),
+        pytest.param(
+            text(broken(objects=[{"kind": "Node", "metadata": {"name": 1}}])),
+            "Node: metadata.name: expected text",
+            id="an object of the wrong shape",
+        ),
+        pytest.param(
+            text(broken(objects=[], pending=[{"spec": {"containers": [
+                {"resources": {"requests": {"cpu": "lots"}}}]}}])),
+            "lots",
+            id="a bad quantity",
+        ),
+        pytest.param('{"policy": ' * 100_000, "is not readable JSON", id="nested too deeply"),
+    ],
+)  # fmt: skip
+def test_an_unreadable_recording_exits_2_and_says_where(
+    podium: Podium, write: Files, content: str | bytes, sentence: str
+) -> None:
+    file = write(content, "bad.jsonl")
+
+    result = podium("verify", file)
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"podium: {file}:")
+    assert sentence in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_recording_with_extenders_cannot_be_replayed(podium: Podium, write: Files) -> None:
+    policy = {"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "http://x/"}]}
+    scenario = broken(policy=policy)
+
+    result = podium("verify", write(text(scenario), "extended.jsonl"))
+
+    assert result.code == 2
+    assert "asks extenders, whose answers a recording does not hold" in result.err
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "cut.jsonl.gz", "plain.jsonl.gz"])
+def test_a_file_that_cannot_be_read(podium: Podium, write: Files, name: str) -> None:
+    if name == "cut.jsonl.gz":
+        name = write(gzip.compress(text(recorded("ports")).encode())[:-20], name)
+    elif name == "plain.jsonl.gz":
+        name = write(text(recorded("ports")), name)
+
+    result = podium("verify", name)
+
+    assert result.code == 2
+    assert result.err.startswith(f"podium: {name}: ")
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_folder_without_recordings(podium: Podium, tmp_path: Path) -> None:
+    result = podium("verify", str(tmp_path))
+
+    assert result.code == 2
+    assert result.err.endswith("recordings end in .jsonl or .jsonl.gz\n")
+
+
+def plugin_scenario(**more: Any) -> Any:
+    """What a recording of the plugin generation looks like."""
+    step = {"pod": "default/p", "failed": {"n": {"plugin": "NodeName", "code": "Unschedulable"}}}
+    return {"name": "s", "objects": [], "pending": [], "expected": {"steps": [step]}} | more
+
+
+@pytest.mark.parametrize(
+    ("scenario", "generation"),
+    [
+        pytest.param(plugin_scenario(), "v1.36", id="steps without an attempt"),
+        pytest.param(plugin_scenario(config={}), "v1.36", id="a configuration"),
+        pytest.param(
+            plugin_scenario(expected={"steps": [{"pod": "p", "placed": "n", "attempt": 1}]}),
+            "v1.36",
+            id="a field of the other generation",
+        ),
+        pytest.param(plugin_scenario(provider="DefaultProvider"), "v1.13", id="a provider"),
+        pytest.param(plugin_scenario(policy={}), "v1.13", id="a policy"),
+        pytest.param(plugin_scenario(expected={"steps": []}), "v1.13", id="no steps at all"),
+    ],
+)
+def test_the_generation_is_known_by_what_it_has(scenario: Any, generation: str) -> None:
+    assert scenario_of(scenario).generation == generation
+
+
+def test_what_is_not_served_is_refused_in_one_sentence(
+    podium: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(REPLAYERS, "v1.36", raising=False)
+    file = write(text(plugin_scenario()), "later.jsonl")
+
+    result = podium("verify", file)
+
+    assert result.code == 2
+    assert result.err.startswith(f"podium: {file}:1: s: a recording of v1.36 is not served")
+
+
+def test_a_scenario_that_is_none_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="is not a recorded scenario"):
+        scenario_of({"name": "x"})
