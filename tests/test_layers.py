@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "podium"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-#: Top to bottom. `__init__` is what `import podium` offers, so it may name anything; `__main__` is
-#: `python -m podium`.
+#: Top to bottom. `__init__` and `rules` are what users import, so they may name anything;
+#: `__main__` is `python -m podium`.
 LAYERS = (
-    "__init__ __main__",
+    "__init__ __main__ rules",
     "cli",
     "daemon lab web extender bench",
     "render",

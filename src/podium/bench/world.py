@@ -7,15 +7,13 @@ passes as the clock does, and `sleep` only moves it on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from podium.bench.churn import Churning
 from podium.bench.definitions import (
-    RECREATE,
-    AllocatableStrategy,
     Barrier,
     Churn,
     CreateAny,
@@ -30,31 +28,30 @@ from podium.bench.definitions import (
     parameter,
     seconds,
 )
+from podium.bench.manufacture import (
+    bound_claim,
+    bound_volume,
+    claiming,
+    csi_node,
+    expected,
+    prepared,
+)
 from podium.bench.templates import UNNAMED, Template
 from podium.errors import InputError
 from podium.objects.collection import KINDS, Objects
-from podium.objects.meta import Object
 from podium.objects.node import Node
-from podium.objects.pod import ClaimVolume, Pod, Volume
-from podium.objects.storage import (
-    CsiNode,
-    CsiNodeDriver,
-    CsiNodeSpec,
-    ObjectReference,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    VolumeLimits,
-    VolumeStatus,
-)
+from podium.objects.pod import Pod
+from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from podium.objects.workloads import Namespace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from podium.cluster.simulation import Simulation, Step
+    from podium.objects.meta import Object
 
 SHIPPED = Path(__file__).parent / "workloads"
 DEFAULT_NODE, DEFAULT_POD = "templates/node.yaml", "templates/pod.yaml"
-HOST_LABEL = "kubernetes.io/hostname"
-MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 #: Where the catalog keeps what a churn may take away again.
 _SHELVES = {
     "Service": "services",
@@ -67,7 +64,6 @@ _SHELVES = {
     "StorageClass": "storage_classes",
     "PodDisruptionBudget": "budgets",
 }
-_Kind = TypeVar("_Kind", bound=Object)
 
 
 class World:
@@ -79,7 +75,7 @@ class World:
         simulation: Simulation,
         *,
         clock: Callable[[], float],
-        measure: Callable[[World, CreatePods, str, Sequence[Pod]], None],
+        measure: Callable[[World, str, Sequence[Pod]], None],
         watch: Callable[[Step], None] | None = None,
     ) -> None:
         self.workload = workload
@@ -92,7 +88,7 @@ class World:
         self._measure = measure
         self._watch = watch
         self._made = 0
-        self._churns: list[_Churning] = []
+        self._churns: list[Churning] = []
         self._templates: dict[Path, Template] = {}
 
     def now(self) -> float:
@@ -120,7 +116,7 @@ class World:
                 self._create_any(op)
             case Churn():
                 namespace = op.namespace or f"namespace-{place}"
-                self._churns.append(_Churning(self, op, namespace))
+                self._churns.append(Churning(self, op, namespace))
             case Barrier():
                 self._try_again(op)
             case Sleep():
@@ -131,23 +127,13 @@ class World:
 
     def _create_nodes(self, op: CreateNodes) -> None:
         template = self.template(op.node_template_path, DEFAULT_NODE)
-        count = op.number(self._params)
-        made = Objects()
+        count, made = op.number(self._params), Objects()
         for index in range(count):
-            node = _expect(template.make(index, count), Node, template.path)
+            node = expected(template, index, count, Node)
             name = self._name(node)
-            labels = {**node.labels, HOST_LABEL: name}
-            if op.label_node_prepare_strategy is not None:
-                values = op.label_node_prepare_strategy.label_values
-                key = op.label_node_prepare_strategy.label_key
-                labels[key] = values[index % len(values)]
-            if op.unique_node_label_strategy is not None:
-                labels[op.unique_node_label_strategy.label_key] = f"value-{self._made}"
-            node = replace(node, metadata=replace(node.metadata, name=name, labels=labels))
+            made.nodes.append(prepared(node, name, op, index))
             if op.node_allocatable_strategy is not None:
-                node = _with_allocatable(node, op.node_allocatable_strategy)
-                made.csi_nodes.append(_csi_node(name, op.node_allocatable_strategy))
-            made.nodes.append(node)
+                made.csi_nodes.append(csi_node(name, op.node_allocatable_strategy))
         self.simulation.load(made)
 
     def _create_namespaces(self, op: CreateNamespaces) -> None:
@@ -157,7 +143,7 @@ class World:
             namespace = Namespace(kind="Namespace")
             if op.namespace_template_path:
                 template = self.template(op.namespace_template_path)
-                namespace = _expect(template.make(index, count), Namespace, template.path)
+                namespace = expected(template, index, count, Namespace)
             metadata = replace(namespace.metadata, name=f"{op.prefix}-{index}")
             made.namespaces.append(replace(namespace, metadata=metadata))
         self.simulation.load(made)
@@ -171,38 +157,29 @@ class World:
     def _create_pods(self, op: CreatePods, namespace: str, count: int) -> None:
         default = self.workload.default_pod_template
         template = self.template(op.pod_template_path or default, DEFAULT_POD)
-        pods = [
-            self._pod(_expect(template.make(index, count), Pod, template.path), namespace)
-            for index in range(count)
-        ]
+        indices = range(count)
+        pods = [self._pod(expected(template, index, count, Pod), namespace) for index in indices]
         if op.persistent_volume_claim_template_path:
-            pods = self._with_volumes(op, namespace, pods)
+            pods = self._with_volumes(op, pods)
         if op.collect_metrics:
-            self._measure(self, op, namespace, pods)
+            self._measure(self, namespace, pods)
         else:
             for pod in pods:
                 self.churn()
                 self.schedule(pod)
 
-    def _with_volumes(self, op: CreatePods, namespace: str, pods: list[Pod]) -> list[Pod]:
+    def _with_volumes(self, op: CreatePods, pods: list[Pod]) -> list[Pod]:
         """Each pod with a claim of its own, bound to a volume of its own."""
         volumes = self.template(op.persistent_volume_template_path)
         claims = self.template(op.persistent_volume_claim_template_path)
         made, count = Objects(), len(pods)
         for index, pod in enumerate(pods):
-            name = f"{namespace}-{pod.name}"
-            volume = _expect(volumes.make(index, count), PersistentVolume, volumes.path)
-            claim = _expect(claims.make(index, count), PersistentVolumeClaim, claims.path)
-            made.persistent_volumes.append(_bound(volume, name, namespace, pod.name))
-            metadata = replace(claim.metadata, name=pod.name, namespace=namespace, uid=name)
-            spec = replace(claim.spec, volume_name=name)
-            status = VolumeStatus("Bound")
-            claim = replace(claim, metadata=metadata, spec=spec, status=status)
-            made.persistent_volume_claims.append(claim)
+            volume = expected(volumes, index, count, PersistentVolume)
+            made.persistent_volumes.append(bound_volume(volume, pod))
+            claim = expected(claims, index, count, PersistentVolumeClaim)
+            made.persistent_volume_claims.append(bound_claim(claim, pod))
         self.simulation.load(made)
-        return [
-            replace(pod, spec=replace(pod.spec, volumes=[_claimed(pod.name)])) for pod in pods
-        ]
+        return [claiming(pod) for pod in pods]
 
     def _try_again(self, op: Barrier) -> None:
         chosen = [
@@ -300,92 +277,3 @@ class World:
     def churning(self) -> bool:
         """Whether anything comes and goes."""
         return bool(self._churns)
-
-
-class _Churning:
-    """A churn under way."""
-
-    def __init__(self, world: World, op: Churn, namespace: str) -> None:
-        self._world = world
-        self._op = op
-        self._namespace = namespace
-        self._templates = [world.template(path) for path in op.template_paths]
-        self._interval = op.interval_milliseconds / 1000
-        self._due = world.now() + self._interval
-        self._pods = 0
-        self._steps = 0
-        self._slots: list[list[Object | None]] = [
-            [None] * (op.number if op.mode == RECREATE else 0) for _ in self._templates
-        ]
-
-    def tick(self) -> None:
-        """Called before every pod."""
-        if self._op.every_pods:
-            self._pods += 1
-            if self._pods % self._op.every_pods == 0:
-                self._step()
-            return
-        now = self._world.now()
-        if now >= self._due:
-            # Ticks that were missed are dropped.
-            self._due += self._interval * (1 + (now - self._due) // self._interval)
-            self._step()
-
-    def _step(self) -> None:
-        op, step = self._op, self._steps
-        if op.mode != RECREATE and op.number and step >= op.number:
-            return
-        self._steps += 1
-        for template, slots in zip(self._templates, self._slots, strict=True):
-            place = step % len(slots) if slots else 0
-            there = slots[place] if slots else None
-            if there is not None:
-                self._world.delete(there)
-                slots[place] = None
-                continue
-            made = self._world.create(template, step, max(op.number, 1), self._namespace)
-            if slots:
-                slots[place] = made
-
-
-def _expect(found: Object, kind: type[_Kind], path: Path) -> _Kind:
-    if not isinstance(found, kind):
-        what = f"holds a {found.kind}, where a {kind.__name__} is needed"
-        raise InputError(what, where=str(path))
-    return found
-
-
-def _with_allocatable(node: Node, strategy: AllocatableStrategy) -> Node:
-    allocatable = {**(node.status.allocatable or {}), **strategy.node_allocatable}
-    return replace(node, status=replace(node.status, allocatable=allocatable))
-
-
-def _csi_node(name: str, strategy: AllocatableStrategy) -> CsiNode:
-    drivers = [
-        CsiNodeDriver(name=driver, allocatable=VolumeLimits(count=limit.count))
-        for driver, limit in strategy.csi_node_allocatable.items()
-    ]
-    made = CsiNode(kind="CSINode", spec=CsiNodeSpec(drivers=drivers))
-    annotations = {MIGRATED: ",".join(strategy.migrated_plugins)}
-    return replace(made, metadata=replace(made.metadata, name=name, annotations=annotations))
-
-
-def _bound(volume: PersistentVolume, name: str, namespace: str, claim: str) -> PersistentVolume:
-    """The volume, bound to a claim, with a disk of its own."""
-    spec = replace(volume.spec, claim_ref=ObjectReference(claim, namespace, name))
-    if spec.csi is not None:
-        spec = replace(spec, csi=replace(spec.csi, volume_handle=name))
-    if spec.aws_elastic_block_store is not None:
-        spec = replace(
-            spec, aws_elastic_block_store=replace(spec.aws_elastic_block_store, volume_id=name)
-        )
-    metadata = replace(volume.metadata, name=name)
-    return replace(volume, metadata=metadata, spec=spec, status=VolumeStatus("Bound"))
-
-
-def _claimed(name: str) -> Volume:
-    return Volume(name="vol", persistent_volume_claim=ClaimVolume(name))
-
-
-def unused(_: Any) -> None:
-    """Nothing."""

@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "explain": ("podium.cli.explain", "Show the whole reasoning for one pod."),
     "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
+    "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),
     "version": ("podium.cli.version", "Print the version and the profiles it serves."),
     "completion": ("podium.cli.completion", "Print the completion script for a shell."),
 }
@@ -107,9 +108,11 @@ def run(arguments: Sequence[str], name: str = "podium") -> int:
         code = app.main(list(arguments), prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nobody reads any more; the interpreter must not notice when it closes the file.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        return _nobody_reads()
+    except SystemExit as error:  # what click makes of a closed pipe
+        if isinstance(error.__context__, BrokenPipeError):
+            return _nobody_reads()
+        raise
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
         return INTERRUPTED
@@ -126,6 +129,12 @@ def run(arguments: Sequence[str], name: str = "podium") -> int:
         _say(f"internal error ({what}); set {TRACEBACK_VARIABLE}=1 to see where, and report it")
         return BUG
     return code if isinstance(code, int) else 0
+
+
+def _nobody_reads() -> int:
+    """The interpreter must not notice the closed pipe when it closes the file itself."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return BROKEN_PIPE
 
 
 def _sentence(error: click.ClickException) -> str:

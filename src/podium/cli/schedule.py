@@ -82,7 +82,8 @@ def _code(found: list[table.Placement]) -> int:
 
 
 def _print(found: list[table.Placement], objects: Objects, chosen: Chosen, *, wide: bool) -> None:
-    coloured = console().color_system is not None
+    printer = console()
+    coloured = printer.color_system is not None and not printer.no_color
     nodes, pods = len(objects.nodes), len(objects.pods)
     for line, style in table.report(found, chosen.profile, nodes, pods, wide=wide):
         write(f"{click.style(line, **style) if coloured and style else line}\n")

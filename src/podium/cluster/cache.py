@@ -163,14 +163,14 @@ class Cache:
     def remove_pod(self, pod: Pod) -> None:
         """A placed pod was deleted, or has finished. An assumption goes with it."""
         if self.columns.pod(pod.uid) is None:
-            raise CacheError(f"pod {pod.uid} is not found in scheduler cache, so cannot be removed from it")
+            raise CacheError(
+                f"pod {pod.uid} is not found in scheduler cache, so cannot be removed from it"
+            )
         self._assumed.pop(pod.uid, None)
         self.columns.remove_pod(pod.uid)
 
     # Volumes
-    def _promise(
-        self, pod: Pod, node: str, plan: VolumePlan | None
-    ) -> tuple[list[str], list[str]]:
+    def _promise(self, pod: Pod, node: str, plan: VolumePlan | None) -> tuple[list[str], list[str]]:
         if plan is None:
             return [], []
         catalog = self.columns.catalog

@@ -112,8 +112,10 @@ class Columns(View):
         self.pod_count, self.allowed_pods = longer(self.pod_count), longer(self.allowed_pods)
         for columns in (self.allocatable, self.requested, self.assumed):
             columns[:] = map(longer, columns)
-        for column in (*self.facts.columns(), *self.label_columns.values()):
-            column.ids = longer(column.ids)
+        for fact in self.facts.columns():
+            fact.ids = longer(fact.ids)
+        for label in self.label_columns.values():
+            label.ids = longer(label.ids)
         for tally in (
             *(tally for tally, _ in self.tallies.values()),
             *(c.tally for c in self.carried),

@@ -122,7 +122,6 @@ class ContainerSums:
             total.raise_to(container.resources.limits if container.resources else None)
         return total
 
-
     def ports(self, pod: Pod) -> tuple[Port, ...]:
         """Those of the regular containers."""
         return host_ports(pod.spec.containers or ())
@@ -146,7 +145,11 @@ class WholePod:
     def assumed(self, pod: Pod) -> tuple[int, int]:
         """As taken, with a floor for containers that name no cpu or memory."""
         requests = pod_requests(pod, status=True)
-        floors = {name: floor for name, floor in FLOORS.items() if not has_pod_level(pod) or name not in requests}
+        floors = {
+            name: floor
+            for name, floor in FLOORS.items()
+            if not has_pod_level(pod) or name not in requests
+        }
         if floors:
             requests = pod_requests(pod, status=True, floors=floors)
         return rounded("cpu", requests.get("cpu", 0)), rounded("memory", requests.get("memory", 0))
@@ -190,6 +193,8 @@ def is_best_effort(pod: Pod) -> bool:
     for container in pod.spec.containers or ():
         resources = container.resources
         for part in (resources.requests, resources.limits) if resources else ():
-            if any(amount(name, raw) > 0 for name, raw in (part or {}).items() if name in NATIVE[:2]):
+            if any(
+                amount(name, raw) > 0 for name, raw in (part or {}).items() if name in NATIVE[:2]
+            ):
                 return False
     return True

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.engine.contracts import AttemptError
-from podium.engine.decision import Decision
+from podium.engine.decision import Decision, ScoreColumn
 from podium.engine.extending import ask_filters, ask_priorities
 from podium.engine.fit import Fit, judge, judge_with_nominated, merged_errors, respect_nominations
 from podium.engine.post_filter import Scene, run_post_filters
@@ -142,9 +142,7 @@ def _after_filter(
     pod, profile = attempt.pod, attempt.profile
     potential = _potential(view, attempt, decision)
     if profile.post_filters:
-        scene = Scene(
-            pod, view, profile, look.active(), potential, frozenset(look.prepared)
-        )
+        scene = Scene(pod, view, profile, look.active(), potential, frozenset(look.prepared))
         yield from run_post_filters(scene, decision)
     elif profile.preemption:
         decision.preemption = yield from preempt(pod, view, profile, potential)
@@ -204,17 +202,13 @@ def _place(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
         decision.volumes = plan(attempt.pod, OneRow(view, row)) if plan is not None else None
 
 
-def _feasible(
-    view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | None
-) -> Fit:
+def _feasible(view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | None) -> Fit:
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
     active = look.active() if ranking is None or view.nominated else profile.predicates
     if ranking is not None:
         fit = ranking.fit(pod, order)
     else:
-        fit = judge(
-            pod, view, active, order, check_all=profile.always_check_all
-        )
+        fit = judge(pod, view, active, order, check_all=profile.always_check_all)
     if view.nominated:
         respect_nominations(
             pod,
@@ -284,8 +278,9 @@ def _pick(
     if len(feasible) == 1 and not (attempt.recording and attempt.score_single):
         chosen = int(feasible[0])
     else:
+        columns: tuple[ScoreColumn, ...] = ()
         if ranking is not None and (attempt.profile.priorities or attempt.profile.extenders):
-            columns, totals = (), ranking.totals(attempt.pod, feasible)
+            totals = ranking.totals(attempt.pod, feasible)
         else:
             columns, totals = score(attempt.pod, view, attempt.profile, feasible)
         totals = yield from ask_priorities(view, attempt, feasible, totals)

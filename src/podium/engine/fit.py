@@ -125,9 +125,7 @@ def respect_nominations(
     promised = np.fromiter(view.nominated, np.int64, len(view.nominated))
     for position in np.flatnonzero(np.isin(rows, promised)).tolist():
         trial = TrialRow(view, int(rows[position]))
-        code = judge_with_nominated(
-            pod, trial, predicates, check_all=check_all, fully=fully
-        )
+        code = judge_with_nominated(pod, trial, predicates, check_all=check_all, fully=fully)
         fit.codes[position] = code
         fit.errors.pop(position, None)
         if trial.errors:

@@ -9,7 +9,8 @@ way, one `TrialRow` after the other, holds always, and a property test compares 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -35,9 +36,7 @@ OFFSET = 1 << 31
 _CLASS = attrgetter("cls.id")
 
 
-def applies(
-    pod: Incoming, view: View, predicates: Sequence[Predicate], rows: np.ndarray
-) -> bool:
+def applies(pod: Incoming, view: View, predicates: Sequence[Predicate], rows: np.ndarray) -> bool:
     """Whether taking pods away can change nothing but the room on a row."""
     if len(rows) < WORTH_IT or any(row in view.nominated for row in rows.tolist()):
         return False
@@ -79,7 +78,7 @@ class _RoomRows(ManyRows):
 
 
 class MassVictims(Mapping[str, Victims]):
-    """Candidates by node name, in node order; the victims of each are spelled out when asked for."""
+    """Candidates by node name, in node order; victims are spelled out when asked for."""
 
     def __init__(self, trial: MassTrial, alive: np.ndarray, victim: np.ndarray) -> None:
         self._trial = trial
@@ -183,7 +182,8 @@ class MassTrial:
         table = np.zeros(max(self._known, default=0) + 1, np.int64)
         for i, cls in self._known.items():
             table[i] = fact(cls)
-        return table[classes]
+        found: np.ndarray = table[classes]
+        return found
 
     @property
     def pods(self) -> list[Resident]:
@@ -234,7 +234,7 @@ class MassTrial:
         rank = self.running_count(np.ones(len(self.number), np.int64))
         by_rank = np.argsort(rank, kind="stable")
         edges = np.searchsorted(rank[by_rank], np.arange(1, (rank.max(initial=0)) + 2))
-        for begin, end in zip(edges, edges[1:], strict=False):
+        for begin, end in pairwise(edges.tolist()):
             entries = by_rank[begin:end]
             entries = entries[alive[self.place[entries]]]
             self._put_back(entries, amounts, freed, counts, victim)
@@ -278,7 +278,7 @@ class MassTrial:
         taken = {i: dict(cls.taken) for i, cls in self._known.items()}
         columns = {column for amounts in taken.values() for column in amounts}
         return {
-            column: self._per_class(self.classes, lambda cls, c=column: taken[cls.id].get(c, 0))
+            column: self._per_class(self.classes, partial(_taken, taken, column))
             for column in columns
         }
 
@@ -289,3 +289,6 @@ class MassTrial:
         violations = sum(bool(self.protected[i]) for i in chosen)
         return self._spell_out([self._flat[self.number[i]] for i in chosen], violations)
 
+
+def _taken(taken: dict[int, dict[int, int]], column: int, cls: PodClass) -> int:
+    return taken[cls.id].get(column, 0)

@@ -55,7 +55,7 @@ def class_key(pod: Pod, host: str) -> bytes:
 
 
 def _resized(pod: Pod) -> object:
-    """What the kubelet reports of the pod's resources, where it does; it may differ from the spec."""
+    """What the kubelet reports of the pod's resources; it may differ from the specification."""
     status = pod.status
     reported = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
     if status.resources is None and not any(each.resources for each in reported):

@@ -1,4 +1,4 @@
-"""The first look at a pod, before any node: who refuses it, who names the only nodes, who steps aside."""
+"""The first look at a pod, before any node: who refuses it, names nodes, or steps aside."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ others, and whoever makes the pod fit no more is a victim. Then the node that co
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from podium.engine.pod_class import Incoming, Resident
     from podium.engine.profile import Profile
     from podium.engine.view import View
+    from podium.objects.selectors import Selector
     from podium.objects.workloads import PodDisruptionBudget
 
 
@@ -57,9 +59,7 @@ def find_candidates(
 ) -> Mapping[str, Victims]:
     """The victims on every row where evicting pods makes the pod fit."""
     if applies(pod, view, profile.predicates, potential):
-        trial = MassTrial(
-            pod, view, profile.predicates, potential, victims_of, by_importance=False
-        )
+        trial = MassTrial(pod, view, profile.predicates, potential, victims_of, by_importance=False)
         trial.sort(None, _protected)
         return trial.run()[0]
     found = ((view.names[row], victims_on(pod, view, profile, row)) for row in potential.tolist())
@@ -132,9 +132,13 @@ def exhausted_budgets(
             continue
         if selector.nothing or selector.empty:
             continue
-        yield lambda pod, n=budget.namespace, s=selector: bool(
-            pod.labels.namespace == n and pod.labels.labels and s.matches(pod.labels.labels)
-        )
+        yield partial(is_covered, budget.namespace, selector)
+
+
+def is_covered(namespace: str, selector: Selector, pod: Resident) -> bool:
+    """Whether a budget with this namespace and selector means the pod."""
+    labels = pod.labels.labels
+    return bool(labels) and pod.labels.namespace == namespace and selector.matches(labels)
 
 
 Criterion = tuple[str, "Callable[[Victims], float]"]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class Ranking:
         self.of_pods = sorted([*self._on_row, *close], key=lambda numbered: numbered[0])
         self.afar = [p for p in self._anywhere if p not in close and p not in kept]
         self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
-        self._memo: dict[int, np.ndarray] = {}
+        self._memo: dict[Hashable, Any] = {}
         self._plan(pod)
         self._ask_nodes(pod, rows)
         self._ask_pods(pod, rows)
@@ -162,7 +162,7 @@ class Ranking:
         return place in self._steady and self._steady[place].kept
 
     def _is_unsteady(self, pod: Incoming) -> bool:
-        """Whether the answers of some cluster-wide predicate must be kept from now on, or no more."""
+        """Whether answers of a cluster-wide predicate are to be kept from now on, or no more."""
         changed = False
         for place, predicate in self._anywhere:
             steady = self._steady.get(place)
@@ -337,7 +337,7 @@ class Ranking:
 
     def totals(self, pod: Incoming, rows: np.ndarray) -> np.ndarray:
         """The weighted sums of these feasible rows."""
-        totals = self._scores[rows]
+        totals: np.ndarray = self._scores[rows]
         memo = self._memo if rows is self._feasible[1] else None
         errors: list[str] = []
         for each in self.reducing:

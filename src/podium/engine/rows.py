@@ -129,9 +129,8 @@ class ManyRows:
 
     def ids(self, column: FactColumn | LabelColumn) -> np.ndarray:
         """The ids of an interned column; remembered for as long as the rows stay the same."""
-        if self.memo is None:
-            return column.ids[self.index]
-        return self.remembered(id(column), lambda: column.ids[self.index])
+        ids: np.ndarray = self.remembered(id(column), lambda: column.ids[self.index])
+        return ids
 
     def named(self, fields: FieldSelector) -> Flags:
         """Whether the row's fields (its name) meet a field selector."""
@@ -189,7 +188,7 @@ class ManyRows:
         if isinstance(by, int):
             if by > 0 and least >= 0:
                 return number // by
-        elif -EXACT < least and most < EXACT and by.min() > 0:
+        elif least > -EXACT and most < EXACT and by.min() > 0:
             # Doubles hold these exactly, and their quotient truncates to the right integer.
             return (number / by).astype(np.int64)
         safe = np.where(np.equal(by, 0), 1, by)
@@ -415,7 +414,7 @@ class OneRow:
 
     def highest(self, number: Ints) -> int:
         """As in ManyRows."""
-        return max(0, number)
+        return int(max(0, number))
 
     # Verdicts
     def some(self, bits: Ints) -> bool:

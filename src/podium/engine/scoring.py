@@ -23,7 +23,8 @@ def score(
     totals = np.zeros(len(rows), np.int64)
     if not profile.priorities and not profile.extenders:
         return (), totals + 1
-    columns, errors = [], []
+    columns: list[ScoreColumn] = []
+    errors: list[str] = []
     for weighted in profile.priorities:
         try:
             column = _column(pod, view, weighted, rows)
@@ -38,9 +39,7 @@ def score(
     return tuple(columns), totals
 
 
-def _column(
-    pod: Incoming, view: View, weighted: Weighted, rows: np.ndarray
-) -> ScoreColumn | None:
+def _column(pod: Incoming, view: View, weighted: Weighted, rows: np.ndarray) -> ScoreColumn | None:
     """What one priority gives; None when it leaves itself out."""
     priority, weight = weighted.priority, weighted.weight
     skips = getattr(priority, "skips", None)

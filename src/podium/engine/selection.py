@@ -11,13 +11,14 @@ from podium.objects.selectors import (
     from_map,
     from_map_literal,
 )
+from podium.objects.workloads import ReplicaSet, StatefulSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from podium.engine.catalog import Catalog
     from podium.engine.pod_class import PodClass
-    from podium.objects.workloads import ReplicaSet, Service, StatefulSet
+    from podium.objects.workloads import Service
 
 
 def services_of(cls: PodClass, catalog: Catalog) -> list[Service]:
@@ -36,7 +37,7 @@ def selectors_of(cls: PodClass, catalog: Catalog) -> tuple[Selector, ...]:
     known = cls.memo.get("selectors")
     if known is None or known[0] != version:
         known = cls.memo["selectors"] = (version, tuple(_selectors(cls, catalog)))
-    return known[1]  # type: ignore[no-any-return]
+    return known[1]
 
 
 def _selectors(cls: PodClass, catalog: Catalog) -> Iterator[Selector]:
@@ -53,9 +54,10 @@ def _selectors(cls: PodClass, catalog: Catalog) -> Iterator[Selector]:
     yield from _matching(catalog.stateful_sets.within(cls.namespace), labels)
 
 
-def _matching(
-    owners: Iterable[ReplicaSet | StatefulSet], labels: dict[str, str]
-) -> list[Selector]:
+Owner = ReplicaSet | StatefulSet
+
+
+def _matching(owners: Iterable[Owner], labels: Mapping[str, str]) -> list[Selector]:
     """Those that select the labels; one invalid selector and none of them count."""
     try:
         selectors = [from_label_selector(owner.spec.selector) for owner in owners]

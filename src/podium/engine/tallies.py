@@ -177,7 +177,16 @@ class CarriedTerm:
 class LabelSet:
     """Pods that selectors cannot tell apart, with the rows they are on."""
 
-    __slots__ = ("_seen", "_version", "labels", "matched", "namespace", "rows", "tallies", "terminating")
+    __slots__ = (
+        "_seen",
+        "_version",
+        "labels",
+        "matched",
+        "namespace",
+        "rows",
+        "tallies",
+        "terminating",
+    )
 
     def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
         self.namespace = namespace

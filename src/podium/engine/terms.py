@@ -6,7 +6,7 @@ be compiled is kept as an error: which rule fails because of it, and how, differ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from podium.engine.tallies import PodTerm
@@ -35,7 +35,7 @@ def compiled(term: PodAffinityTerm, namespace: str) -> PodTerm:
 
 def compiled_with_namespaces(term: PodAffinityTerm, namespace: str) -> PodTerm:
     """The same, where namespaces may also be selected by their labels."""
-    named = term.namespaces or ()
+    named: Sequence[str] = term.namespaces or ()
     if not named and term.namespace_selector is None:
         named = (namespace,)
     try:
@@ -67,7 +67,10 @@ Compile = Callable[["PodAffinityTerm", str], PodTerm]
 
 def carried_terms(cls: PodClass, compile_term: Compile) -> Iterable[tuple[str, int, PodTerm]]:
     """Every term that a pod of this class brings to its node: kind, weight, term."""
-    kinds = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY), (PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY)
+    kinds = (
+        (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY),
+        (PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY),
+    )
     for kind, affinity in zip(kinds[0], cls.affinity(), strict=True):
         for term in (affinity and affinity.required) or ():
             yield kind, 1, compile_term(term, cls.namespace)

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 class TrialRow(OneRow):
     """A row of the view under `add` and `remove`."""
 
-    __slots__ = ("_assumed", "_carried", "_labels", "_pods", "_ports", "_requested", "added", "changes", "nominees")
+    __slots__ = (
+        "_assumed",
+        "_carried",
+        "_labels",
+        "_pods",
+        "_ports",
+        "_requested",
+        "added",
+        "changes",
+        "nominees",
+    )
     on_trial = True
 
     def __init__(self, view: View, row: int) -> None:

@@ -196,7 +196,9 @@ class UserPredicate(_UserRule):
     def _by_column(self, pod: Incoming, at: Rows) -> np.ndarray:
         fits = self._column(pod, at)
         if fits is not None and fits.dtype != np.bool_:
-            self._fail(pod, f"all {len(at)} nodes", f"answered {fits.dtype}, expected a mask of bool")
+            self._fail(
+                pod, f"all {len(at)} nodes", f"answered {fits.dtype}, expected a mask of bool"
+            )
             fits = None
         if fits is None:
             return np.full(len(at), self._failed(at), np.int32)
@@ -221,7 +223,7 @@ class UserPredicate(_UserRule):
             code = known.get(answer) if type(answer) is str else None
             if code is None:
                 code = self._judged(pod, at, node.name, answer)
-                if type(answer) is str:
+                if type(answer) is str and answer:
                     known[answer] = code
             codes.append(code)
         return np.array(codes, np.int32)

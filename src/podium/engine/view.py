@@ -114,7 +114,7 @@ class View:
         self.classes: dict[bytes, PodClass] = {}
         #: The same by number.
         self.class_list: list[PodClass] = []
-        self._last: tuple[Any, Any] = (None, None)
+        self._last: tuple[Pod | None, PodClass] = (None, PodClass())
         self._once: tuple[Any, bool] = (None, True)
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self.tallies: dict[object, tuple[Tally, Callable[[LabelSet], bool]]] = {}
@@ -220,7 +220,9 @@ class View:
         cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
         cls.terminating_labels = None
         cls.memo = {}
-        cls.carried = tuple(self._carry(*carried) for carried in carried_terms(cls, self.accounting.term))
+        cls.carried = tuple(
+            self._carry(*carried) for carried in carried_terms(cls, self.accounting.term)
+        )
         return cls
 
     def _carry(self, kind: str, weight: int, term: PodTerm) -> CarriedTerm:

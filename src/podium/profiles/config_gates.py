@@ -218,6 +218,10 @@ class ConfigGates:
         """Every gate that the scheduler reads and its value, by name."""
         return dict(self._on)
 
+    def changed(self) -> list[str]:
+        """The gates that are not at their defaults."""
+        return [gate.name for gate in CONFIG_GATES if self._on[gate.name] != gate.default]
+
     def check_supported(self) -> None:
         """Refuse what the real program takes and Podium cannot do."""
         for gate in CONFIG_GATES:

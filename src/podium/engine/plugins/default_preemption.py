@@ -17,7 +17,13 @@ from podium.engine.decision import Preemption, Victims, fit_message
 from podium.engine.fit import judge_with_nominated
 from podium.engine.mass_trial import MassTrial, applies
 from podium.engine.post_filter import Outcome, Scene
-from podium.engine.preemption import CRITERIA, choose_by, lower_nominations, victims_of
+from podium.engine.preemption import (
+    CRITERIA,
+    choose_by,
+    is_covered,
+    lower_nominations,
+    victims_of,
+)
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS
 from podium.objects.selectors import SelectorError, from_label_selector
@@ -181,7 +187,7 @@ def _overdrawing(trial: MassTrial) -> np.ndarray:
     budgets = list(_budgets(trial.view))
     pods = trial.pods if budgets else []
     for budget, selector, allowed in budgets:
-        known = {r.labels: _covers(budget.namespace, selector, r) for r in pods}
+        known = {r.labels: is_covered(budget.namespace, selector, r) for r in pods}
         disrupted = budget.status.disrupted_pods or {}
         charged = np.fromiter(
             (known[r.labels] and r.key.partition("/")[2] not in disrupted for r in pods),
@@ -230,17 +236,12 @@ def _charge(pod: Resident, budgets: list[list[Any]]) -> bool:
     overdrawn = False
     for entry in budgets:
         budget, selector, _ = entry
-        if _covers(budget.namespace, selector, pod):
+        if is_covered(budget.namespace, selector, pod):
             if pod.key.partition("/")[2] in (budget.status.disrupted_pods or {}):
                 continue
             entry[2] -= 1
             overdrawn = overdrawn or entry[2] < 0
     return overdrawn
-
-
-def _covers(namespace: str, selector: Selector, pod: Resident) -> bool:
-    labels = pod.labels.labels
-    return bool(labels) and pod.labels.namespace == namespace and selector.matches(labels)
 
 
 def _earliest(victims: list[Resident]) -> float:

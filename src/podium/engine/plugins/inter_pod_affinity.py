@@ -42,7 +42,10 @@ class OwnTerms:
 
     def __init__(self, cls: PodClass, view: View) -> None:
         affinity, anti = cls.affinity()
-        resolve = lambda term: _resolved(term, cls.namespace, view)  # noqa: E731 - a shorthand
+
+        def resolve(term: PodAffinityTerm) -> PodTerm:
+            return _resolved(term, cls.namespace, view)
+
         self.affinity = tuple(map(resolve, (affinity and affinity.required) or ()))
         self.anti_affinity = tuple(map(resolve, (anti and anti.required) or ()))
         self.preferences = tuple(
@@ -58,7 +61,7 @@ def own_terms(cls: PodClass, view: View) -> OwnTerms:
     known = cls.memo.get("own terms")
     if known is None or known[0] != version:
         known = cls.memo["own terms"] = (version, OwnTerms(cls, view))
-    return known[1]  # type: ignore[no-any-return]
+    return known[1]
 
 
 def _resolved(term: PodAffinityTerm, namespace: str, view: View) -> PodTerm:
@@ -102,12 +105,11 @@ class InterPodAffinity(FilterPlugin):
         if own.affinity or own.anti_affinity:
             return False
         return not any(
-            c.tally.carriers and c.tally.total(c.term.topology_key)
-            for c in _minding(pod.cls, view)
+            c.tally.carriers and c.tally.total(c.term.topology_key) for c in _minding(pod.cls, view)
         )
 
     def nearby(self, pod: Incoming, view: View) -> bool:
-        """Whether only pods on the very same row matter: anti-affinity by host name and the like."""
+        """Whether only pods on the very same row matter, as with anti-affinity by host name."""
         now = (view.epoch, len(view.carried), view.node_changes, view.catalog.namespaces.version)
         known = pod.cls.memo.get("affinity nearby")
         if known is None or known[0] != now:
@@ -173,9 +175,7 @@ class InterPodAffinityScore(ScorePlugin):
     always = Scope.CLUSTER
     reduces = True
 
-    def __init__(
-        self, hard_weight: int = 1, *, ignore_preferred_of_existing: bool = False
-    ) -> None:
+    def __init__(self, hard_weight: int = 1, *, ignore_preferred_of_existing: bool = False) -> None:
         self.hard_weight = hard_weight
         self.ignore_preferred_of_existing = ignore_preferred_of_existing
 

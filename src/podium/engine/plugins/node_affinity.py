@@ -65,7 +65,9 @@ class NodeAffinity(FilterPlugin):
     def prepare(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
         """The only nodes in question, when every term names some."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
-        terms = (affinity.required.node_selector_terms if affinity and affinity.required else None) or ()
+        terms = (
+            affinity.required.node_selector_terms if affinity and affinity.required else None
+        ) or ()
         union: set[str] = set()
         for term in terms:
             named: frozenset[str] | None = None
@@ -125,10 +127,11 @@ class NodeAffinityScore(ScorePlugin):
         return normalized(at, raw)
 
     def _own(self, cls: PodClass) -> Preferences | None:
-        affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
-        if affinity is None or affinity.preferred is None:
+        affinity = cls.spec.affinity.node_affinity if cls.spec.affinity is not None else None
+        preferred = affinity.preferred if affinity is not None else None
+        if preferred is None:
             return None
-        return cls.once("node preferences", lambda: _compiled(affinity.preferred))
+        return cls.once("node preferences", lambda: _compiled(preferred))
 
 
 Preferences = tuple[tuple[int, "NodeTerm | str"], ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.accounting import NATIVE
@@ -29,7 +30,7 @@ def _insufficient(name: str) -> Reason:
 
 
 class NodeResourcesFit(FilterPlugin):
-    """Room for one more pod and for all it requests; a resource it does not request is not checked."""
+    """Room for one more pod and for all it requests; what it does not request is not checked."""
 
     name = "NodeResourcesFit"
     always = Scope.PODS
@@ -132,7 +133,7 @@ class NodeResourcesFitScore(ScorePlugin):
 def broken_line(at: Rows, shape: tuple[tuple[int, int], ...], utilization: Ints) -> Ints:
     """The line through the points; on falling segments truncation rounds up."""
     score = at.full(shape[-1][1])
-    for (x0, y0), (x1, y1) in reversed(list(zip(shape, shape[1:], strict=False))):
+    for (x0, y0), (x1, y1) in reversed(list(pairwise(shape))):
         between = y0 + at.divide((y1 - y0) * (utilization - x0), x1 - x0)
         score = at.where(utilization <= x1, between, score)
     return at.where(utilization <= shape[0][0], shape[0][1], score)

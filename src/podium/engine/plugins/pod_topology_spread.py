@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,12 +85,10 @@ def constraints_of(
     if known is None or known[0] != version:
         made = _own(pod.cls, own, action) if own else _default(pod.cls, view, action, defaults)
         known = pod.cls.memo["spread", action, id(defaults)] = (version, made)
-    return known[1]  # type: ignore[no-any-return]
+    return known[1]
 
 
-def _own(
-    cls: PodClass, own: list[TopologySpreadConstraint], action: str
-) -> tuple[Constraint, ...]:
+def _own(cls: PodClass, own: list[TopologySpreadConstraint], action: str) -> tuple[Constraint, ...]:
     try:
         return tuple(
             _compiled(each, own_selector(each, cls.labels.labels))
@@ -160,7 +159,7 @@ class PodTopologySpread(FilterPlugin):
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with constraints, or with defaults that reject."""
         own = cls.spec.topology_spread_constraints
-        listed = own if own else self.defaults.constraints
+        listed = own or self.defaults.constraints
         hard = any(each.when_unsatisfiable == HARD for each in listed)
         return Scope.CLUSTER if hard else Scope.NONE
 
@@ -208,7 +207,10 @@ class PodTopologySpread(FilterPlugin):
     ) -> Flags:
         change = None
         if at.on_trial:
-            change = (at.label_ids(constraint.key), self._change(pod.cls, constraint, constraints, at))
+            change = (
+                at.label_ids(constraint.key),
+                self._change(pod.cls, constraint, constraints, at),
+            )
         domains = self._skewed_domains(pod, constraint, ground, at.view, change)
         return at.look_up(domains, constraint.key)
 
@@ -268,7 +270,7 @@ class PodTopologySpread(FilterPlugin):
         if known is None or known[0] != now or known[1] != constraints:
             made = [(each, self._ground(cls, each, constraints, view)) for each in constraints]
             known = cls.memo["spread ground"] = (now, constraints, made)
-        return known[2]  # type: ignore[no-any-return]
+        return known[2]
 
     def _ground(
         self, cls: PodClass, constraint: Constraint, constraints: tuple[Constraint, ...], view: View
@@ -321,7 +323,7 @@ class PodTopologySpreadScore(ScorePlugin):
             else:
                 weight = math.log(self._domains(each.key, ignored, at) + 2)
                 part = (self._counts(cls, each, constraints, view) * weight + extra)[ids]
-            absent = at.remembered(("absent", each.key), lambda ids=ids: _some(ids == ABSENT))
+            absent = at.remembered(("absent", each.key), partial(_equal, ids, ABSENT))
             total += part if absent is None else np.where(absent, 0.0, part)
         rounded = np.floor(total + 0.5).astype(np.int64)
         return rounded if ignored is None else np.where(ignored, 0, rounded)
@@ -384,6 +386,10 @@ class PodTopologySpreadScore(ScorePlugin):
         else:
             scores = at.divide(MAX_SCORE * (most + least - raw), most)
         return scores if ignored is None else np.where(ignored, 0, scores)
+
+
+def _equal(ids: np.ndarray, value: int) -> np.ndarray | None:
+    return _some(ids == value)
 
 
 def _some(flags: np.ndarray) -> np.ndarray | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from podium.engine.catalog import Catalog
     from podium.engine.pod_class import PodClass
     from podium.objects.pod import TopologySpreadConstraint
+    from podium.objects.workloads import ReplicaSet, StatefulSet
 
 
 def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
@@ -28,7 +29,9 @@ def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> S
     if each.label_selector is None:
         return NOTHING
     selector = from_label_selector(each.label_selector)
-    shared = [Requirement(k, "In", (labels[k],)) for k in each.match_label_keys or () if k in labels]
+    shared = [
+        Requirement(k, "In", (labels[k],)) for k in each.match_label_keys or () if k in labels
+    ]
     return Selector((*selector.requirements, *shared)) if shared else selector
 
 
@@ -44,9 +47,11 @@ def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
     selector = from_map_literal(pairs)
     if owner is None or owner.api_version != "apps/v1":
         return selector
-    shelves = {"ReplicaSet": catalog.replica_sets, "StatefulSet": catalog.stateful_sets}
-    shelf = shelves.get(owner.kind)
-    found = shelf.get(owner.name, cls.namespace) if shelf is not None else None
+    found: ReplicaSet | StatefulSet | None = None
+    if owner.kind == "ReplicaSet":
+        found = catalog.replica_sets.get(owner.name, cls.namespace)
+    elif owner.kind == "StatefulSet":
+        found = catalog.stateful_sets.get(owner.name, cls.namespace)
     if found is None:
         return selector
     try:

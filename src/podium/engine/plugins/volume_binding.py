@@ -1,4 +1,4 @@
-"""VolumeBinding: can the pod's claims be served from this node?
+"""VolumeBinding: whether the pod's claims can be served from this node.
 
 Bound claims need a node their volume can be reached from. Claims that wait for a consumer need a
 fitting volume, or a class that can make one here and has the room for it.
@@ -235,13 +235,17 @@ class Finding(Matching):
         best: PersistentVolume | None = None
         for volume, reached in zip(self.volumes, reachable, strict=True):
             meant = self._meant_for(volume, claim)
-            if volume.name in taken or not _in_question(claim, volume) or not (meant or self._unclaimed(volume)):
+            if (
+                volume.name in taken
+                or not _in_question(claim, volume)
+                or not (meant or self._unclaimed(volume))
+            ):
                 continue
             if meant:
                 return volume if reached else None
-            if reached and self._free(volume) and suits(claim, volume):
-                if best is None or storage(volume) < storage(best):
-                    best = volume
+            fits = reached and self._free(volume) and suits(claim, volume)
+            if fits and (best is None or storage(volume) < storage(best)):
+                best = volume
         return best
 
     def _unclaimed(self, volume: PersistentVolume) -> bool:
@@ -257,4 +261,3 @@ def _in_question(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool
         and (claim.spec.volume_attributes_class_name or "")
         == (volume.spec.volume_attributes_class_name or "")
     )
-

@@ -71,10 +71,9 @@ def disks_conflict(one: Volume, two: Volume) -> bool:
         ebs = two.aws_elastic_block_store
         if one.aws_elastic_block_store.volume_id == ebs.volume_id:
             return True
-    if one.iscsi and two.iscsi:
-        # Portal and lun are not compared: one target, one user.
-        if one.iscsi.iqn == two.iscsi.iqn and not (one.iscsi.read_only and two.iscsi.read_only):
-            return True
+    # Portal and lun are not compared: one target, one user.
+    if one.iscsi and two.iscsi and one.iscsi.iqn == two.iscsi.iqn:
+        return not (one.iscsi.read_only and two.iscsi.read_only)
     return bool(one.rbd and two.rbd and _same_image(one.rbd, two.rbd))
 
 

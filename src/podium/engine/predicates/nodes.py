@@ -36,10 +36,13 @@ class CheckNodeCondition(BitPredicate):
         """All of them are reported, in this order."""
         return (why.NOT_READY, why.OUT_OF_DISK, why.NETWORK_UNAVAILABLE, why.UNSCHEDULABLE)
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
+    def reject(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
         """The order of the reasons is the order of the conditions, so verdicts are made whole."""
         facts, verdicts = at.view.facts, at.view.verdicts
-        found = at.fact(facts.conditions, lambda conditions: verdicts.of(self.name, _bad(conditions)) if _bad(conditions) else 0)
+        found = at.fact(
+            facts.conditions,
+            lambda conditions: verdicts.of(self.name, _bad(conditions)) if _bad(conditions) else 0,
+        )
         cordoned = at.fact(facts.unschedulable, bool)
         both = at.fact(
             facts.conditions,
@@ -128,7 +131,9 @@ def _required_node(cls: PodClass) -> Required:
     required = affinity.required if affinity else None
     selector = from_map(cls.spec.node_selector) if cls.spec.node_selector else None
     terms = node_terms(required) if required is not None else None
-    return selector, (terms if terms is None or terms else (NodeTerm(Selector(nothing=True), None),))
+    return selector, (
+        terms if terms is None or terms else (NodeTerm(Selector(nothing=True), None),)
+    )
 
 
 def matches_required_node(cls: PodClass, at: Rows) -> Flags:
@@ -154,9 +159,7 @@ class PodToleratesNodeTaints(BitPredicate):
         return at.fact(at.view.facts.taints, lambda taints: self._blocked(tolerations, taints))
 
     def _blocked(self, tolerations: list[Toleration] | None, taints: tuple[Taint, ...]) -> int:
-        return int(
-            any(t.effect in self.effects and not tolerated(tolerations, t) for t in taints)
-        )
+        return int(any(t.effect in self.effects and not tolerated(tolerations, t) for t in taints))
 
 
 class PodToleratesNodeNoExecuteTaints(PodToleratesNodeTaints):
@@ -169,7 +172,9 @@ class PodToleratesNodeNoExecuteTaints(PodToleratesNodeTaints):
 class CheckNodeLabelPresence(BitPredicate):
     """All of some label keys must exist on the node, or none of them may."""
 
-    def __init__(self, labels: list[str], *, presence: bool, name: str = "CheckNodeLabelPresence") -> None:
+    def __init__(
+        self, labels: list[str], *, presence: bool, name: str = "CheckNodeLabelPresence"
+    ) -> None:
         self.name = name
         self.labels = labels
         self.presence = presence

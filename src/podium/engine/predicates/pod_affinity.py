@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from podium.engine.view import View
 
 
+EMPTY_KEY = (
+    "empty topologyKey is not allowed except for PreferredDuringScheduling pod anti-affinity"
+)
+
+
 def own_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
     """The pod's required affinity terms."""
     return cls.once("required affinity", lambda: required(cls.affinity()[0], cls.namespace))
@@ -71,7 +76,7 @@ class MatchInterPodAffinity:
         )
 
     def nearby(self, pod: Incoming, view: View) -> bool:
-        """Whether only pods on the very same row matter: anti-affinity by host name and the like."""
+        """Whether only pods on the very same row matter, as with anti-affinity by host name."""
         known = pod.cls.memo.get("nearby")
         now = (view.epoch, len(view.carried), view.node_changes, bool(view.pod_total))
         if known is None or known[0] != now:
@@ -114,7 +119,7 @@ class MatchInterPodAffinity:
         codes = at.full(FITS)
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         if anti:
-            broken = self._breaks_own(pod.cls, anti, at)
+            broken = self._breaks_own(anti, at)
             codes = at.where(broken, self._code(at.view, why.OWN_ANTI_AFFINITY), codes)
         if own:
             unmet = self._meets_own(pod, own, at) ^ True
@@ -137,13 +142,15 @@ class MatchInterPodAffinity:
         # The first pod of a group that wants to be together must be able to start somewhere.
         return met | (nobody and covers_all(terms, pod.cls.labels))
 
-    def _breaks_own(self, cls: PodClass, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
+    def _breaks_own(self, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
         broken = at.full(False)  # noqa: FBT003 - a column of False
         for term in terms:
             broken = broken | (at.domain(term_tally(at.view, (term,)), term.topology_key) > 0)
         # A pod that preemption put back counts for all terms as soon as it meets any of them.
         for resident in at.added if at.on_trial else ():
-            if any(term.covers(resident.labels.namespace, resident.labels.labels) for term in terms):
+            if any(
+                term.covers(resident.labels.namespace, resident.labels.labels) for term in terms
+            ):
                 broken = broken or any(at.has_label(term.topology_key) for term in terms)
         return broken
 
@@ -162,10 +169,13 @@ class MatchInterPodAffinity:
         if self._existing_broken(pod, row, pods):
             return why.EXISTING_ANTI_AFFINITY
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        prefix = (
+            f"Cannot schedule pod {pod.key} onto node {row.name}, because of PodAffinity, err: "
+        )
         met = meant = False
         for other in pods:
             if own and not met:
-                here, like = _near(own, other, row, f"Cannot schedule pod {pod.key} onto node {row.name}, because of PodAffinity, err: ")
+                here, like = _near(own, other, row, prefix)
                 met, meant = met or here, meant or like
             if anti and _near_or_invalid(anti, other, row):
                 return why.OWN_ANTI_AFFINITY
@@ -181,7 +191,9 @@ class MatchInterPodAffinity:
                 continue
             for term in own_anti_affinity(other.cls):
                 if term.error:
-                    raise _SlowError(f"Failed to get all terms that pod {pod.key} matches, err: {term.error}")
+                    raise _SlowError(
+                        f"Failed to get all terms that pod {pod.key} matches, err: {term.error}"
+                    )
                 value = node.labels.get(term.topology_key)
                 if value is not None and term.covers(pod.cls.namespace, pod.cls.labels.labels):
                     pairs.add((term.topology_key, value))
@@ -229,8 +241,7 @@ def _near(
         raise _SlowError(f'{prefix}node "{row.view.names[other.row]}" not found')
     for term in terms:
         if not term.topology_key:
-            empty = "empty topologyKey is not allowed except for PreferredDuringScheduling pod anti-affinity"
-            raise _SlowError(prefix + empty)
+            raise _SlowError(prefix + EMPTY_KEY)
         value = node.labels.get(term.topology_key)
         if value is None or value != row.node_labels.get(term.topology_key):
             return False, True

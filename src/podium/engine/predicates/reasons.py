@@ -32,9 +32,7 @@ NETWORK_UNAVAILABLE = Reason("node(s) had unavailable network", curable=False)
 UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
 UNKNOWN_CONDITION = Reason("node(s) had unknown conditions", curable=False)
 VOLUME_NODE_AFFINITY = Reason("node(s) had volume node affinity conflict", curable=False)
-VOLUME_BINDING = Reason(
-    "node(s) didn't find available persistent volumes to bind", curable=False
-)
+VOLUME_BINDING = Reason("node(s) didn't find available persistent volumes to bind", curable=False)
 
 
 @cache

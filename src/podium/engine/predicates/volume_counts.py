@@ -60,12 +60,13 @@ class Ebs:
 
     def inline(self, volume: Volume) -> str | None:
         """The volume id."""
-        return volume.aws_elastic_block_store and volume.aws_elastic_block_store.volume_id
+        source = volume.aws_elastic_block_store
+        return source.volume_id if source is not None else None
 
     def bound(self, volume: PersistentVolume) -> str | None:
         """The volume id."""
         source = volume.spec.aws_elastic_block_store
-        return source and source.volume_id
+        return source.volume_id if source is not None else None
 
     def default_limit(self, instance_type: str | None) -> int:
         """Fewer on newer machines."""
@@ -79,11 +80,13 @@ class GcePd:
 
     def inline(self, volume: Volume) -> str | None:
         """The disk name."""
-        return volume.gce_persistent_disk and volume.gce_persistent_disk.pd_name
+        source = volume.gce_persistent_disk
+        return source.pd_name if source is not None else None
 
     def bound(self, volume: PersistentVolume) -> str | None:
         """The disk name."""
-        return volume.spec.gce_persistent_disk and volume.spec.gce_persistent_disk.pd_name
+        source = volume.spec.gce_persistent_disk
+        return source.pd_name if source is not None else None
 
     def default_limit(self, instance_type: str | None) -> int:  # noqa: ARG002
         """The same everywhere."""
@@ -97,11 +100,13 @@ class Azure:
 
     def inline(self, volume: Volume) -> str | None:
         """The disk name."""
-        return volume.azure_disk and volume.azure_disk.disk_name
+        source = volume.azure_disk
+        return source.disk_name if source is not None else None
 
     def bound(self, volume: PersistentVolume) -> str | None:
         """The disk name."""
-        return volume.spec.azure_disk and volume.spec.azure_disk.disk_name
+        source = volume.spec.azure_disk
+        return source.disk_name if source is not None else None
 
     def default_limit(self, instance_type: str | None) -> int:  # noqa: ARG002
         """The same everywhere."""
@@ -165,8 +170,12 @@ class MaxVolumeCount(_VolumeCount):
             general = at.fact(at.view.label_column(INSTANCE_TYPE), self.disk.default_limit)
         if not self.node_limits:
             return general
-        own = at.fact(at.view.facts.attach_limits, lambda limits: dict(limits).get(self.disk.limit_name, -1))
-        said = at.fact(at.view.facts.attach_limits, lambda limits: self.disk.limit_name in dict(limits))
+        own = at.fact(
+            at.view.facts.attach_limits, lambda limits: dict(limits).get(self.disk.limit_name, -1)
+        )
+        said = at.fact(
+            at.view.facts.attach_limits, lambda limits: self.disk.limit_name in dict(limits)
+        )
         return at.where(said, own, general)
 
     def _ids(self, cls: PodClass, catalog: Catalog) -> set[Hashable]:

@@ -1,4 +1,4 @@
-"""CheckVolumeBinding and NoVolumeZoneConflict: can the pod's claims be served from this node?
+"""CheckVolumeBinding and NoVolumeZoneConflict: whether claims can be served here.
 
 A bound claim needs a node that its volume can be reached from. A claim that waits for its first
 consumer needs a volume that fits and is reachable, or a class that can make one here. Any other
@@ -227,9 +227,7 @@ class Matching:
 
     def _match(
         self, reachable: tuple[bool, ...]
-    ) -> tuple[
-        list[tuple[PersistentVolumeClaim, PersistentVolume]], list[PersistentVolumeClaim]
-    ]:
+    ) -> tuple[list[tuple[PersistentVolumeClaim, PersistentVolume]], list[PersistentVolumeClaim]]:
         chosen: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
         left = []
         for claim in self.claims:
@@ -257,9 +255,9 @@ class Matching:
                 if storage(volume) < storage(claim):
                     continue
                 return volume if reached else None
-            if reached and self._free(volume) and suits(claim, volume):
-                if best is None or storage(volume) < storage(best):
-                    best = volume
+            fits = reached and self._free(volume) and suits(claim, volume)
+            if fits and (best is None or storage(volume) < storage(best)):
+                best = volume
         return best
 
     def _meant_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -337,7 +335,11 @@ class NoVolumeZoneConflict(BitPredicate):
     def _elsewhere(self, volume: PersistentVolume, at: Rows) -> Flags:
         elsewhere = at.full(False)  # noqa: FBT003 - a column of False
         for key in ZONE_LABELS:
-            zones = {zone.strip() for zone in volume.labels[key].split("__")} if key in volume.labels else set()
+            zones = (
+                {zone.strip() for zone in volume.labels[key].split("__")}
+                if key in volume.labels
+                else set()
+            )
             if zones and "" not in zones:
                 column = at.view.label_column(key)
                 inside = at.fact(column, lambda value, zones=zones: (value or "") in zones)

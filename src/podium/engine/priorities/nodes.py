@@ -92,19 +92,23 @@ def _compile(cls: PodClass) -> Preferences:
         if term.weight == 0:
             continue
         try:
-            compiled.append((term.weight, from_node_requirements(term.preference.match_expressions)))
+            compiled.append(
+                (term.weight, from_node_requirements(term.preference.match_expressions))
+            )
         except SelectorError as error:
             compiled.append((term.weight, str(error)))
     return tuple(compiled)
 
 
-def same_everywhere(cls: PodClass, column: FactColumn, answer: Callable[[Any], int], key: str) -> bool:
+def same_everywhere(
+    cls: PodClass, column: FactColumn, answer: Callable[[Any], int], key: str
+) -> bool:
     """Whether every distinct value of a fact gets the answer 0; asked once per value."""
     seen, same = cls.memo.get(key, (0, True))
     if seen < len(column.values):
         same = same and not any(map(answer, column.values[seen:]))
         cls.memo[key] = (len(column.values), same)
-    return same
+    return bool(same)
 
 
 class TaintTolerationPriority(NodePriority):
@@ -181,7 +185,9 @@ def _avoids(cls: PodClass, annotation: str) -> bool:
     except msgspec.MsgspecError:
         return False
     controllers = [entry.pod_signature.pod_controller for entry in avoided.prefer_avoid_pods or ()]
-    return any(c is not None and (c.kind, c.uid) == (cls.owner.kind, cls.owner.uid) for c in controllers)
+    return any(
+        c is not None and (c.kind, c.uid) == (cls.owner.kind, cls.owner.uid) for c in controllers
+    )
 
 
 class ImageLocalityPriority(NodePriority):
@@ -211,9 +217,7 @@ def _spread_bytes(state: ImageState, total: int) -> int:
 
 def _images(cls: PodClass) -> tuple[str, ...]:
     """The images of the regular containers, each with a tag."""
-    return cls.once(
-        "images", lambda: tuple(tagged(c.image) for c in cls.spec.containers or ())
-    )
+    return cls.once("images", lambda: tuple(tagged(c.image) for c in cls.spec.containers or ()))
 
 
 def tagged(image: str) -> str:

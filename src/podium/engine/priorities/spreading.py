@@ -71,9 +71,7 @@ class SelectorSpreadPriority(NodePriority):
         return table[zones * (most + 1) + raw]
 
 
-def _spread(
-    counts: np.ndarray, most: int, by_zone: np.ndarray, zones: np.ndarray
-) -> np.ndarray:
+def _spread(counts: np.ndarray, most: int, by_zone: np.ndarray, zones: np.ndarray) -> np.ndarray:
     """Score of nodes with these counts in these zones; zone 0 stands for no zone."""
     spread = _fewer_is_better(counts, most)
     zoned = _fewer_is_better(by_zone, int(by_zone.max()))[zones]

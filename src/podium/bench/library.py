@@ -1,0 +1,78 @@
+"""Which workloads there are, and which of them are meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from podium.bench.definitions import Workload, read_workloads
+from podium.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHIPPED = Path(__file__).parent / "workloads" / "workloads.yaml"
+#: What is run when nothing is named: workloads with this label, if any have it.
+SHORT = "short"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Other numbers than those of the file; None leaves a number as it is."""
+
+    nodes: int | None = None
+    existing: int | None = None
+    pods: int | None = None
+
+    def params(self) -> dict[str, int]:
+        """By the names that workloads give them."""
+        known = {"initNodes": self.nodes, "initPods": self.existing, "measurePods": self.pods}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def workloads(file: str | None = None) -> list[Workload]:
+    """Those of a file, or those that come with the program."""
+    return read_workloads(Path(file) if file else SHIPPED)
+
+
+def chosen(known: Sequence[Workload], names: Sequence[str], sizes: Sizes) -> list[Workload]:
+    """The workloads that are named: by case, by `Case/Size`, or by a pattern of either.
+
+    With other numbers only one size of each case is left, since they would all be the same.
+    """
+    found = [workload for workload in known if _is_named(workload, names)]
+    for name in names:
+        if not any(_is_named(workload, [name]) for workload in known):
+            cases = ", ".join(dict.fromkeys(workload.case for workload in known))
+            raise InputError(f"there is no workload {name!r}", hint=f"known: {cases}")
+    if not names:
+        found = [workload for workload in known if SHORT in workload.labels] or list(known)
+    changes = sizes.params()
+    return _resized(found, changes) if changes else found
+
+
+def _is_named(workload: Workload, names: Sequence[str]) -> bool:
+    return any(
+        fnmatchcase(workload.name, name) or fnmatchcase(workload.case, name) for name in names
+    )
+
+
+def _resized(found: Sequence[Workload], changes: dict[str, int]) -> list[Workload]:
+    for name in changes:
+        if not any(name in workload.params for workload in found):
+            raise InputError(f"none of these workloads has a parameter {name}")
+    first = {workload.case: workload for workload in reversed(found)}
+    return [
+        replace(workload.with_params(changes), size=_size(workload.with_params(changes)))
+        for workload in found
+        if first[workload.case] is workload
+    ]
+
+
+def _size(workload: Workload) -> str:
+    nodes = workload.params.get("initNodes")
+    return f"{nodes}Nodes" if nodes is not None else workload.size

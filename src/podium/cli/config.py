@@ -1,0 +1,67 @@
+"""`podium config`: what a KubeSchedulerConfiguration makes the scheduler do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli.console import print_parts, write_data
+from podium.cli.files import text_from
+from podium.cli.flags import FlagsCommand, gates_flag, output_flag
+from podium.profiles.build import Options
+from podium.profiles.config_build import default_config, from_config, load_config
+from podium.profiles.config_describe import describe_config
+from podium.render.config_table import accepted, configured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from podium.profiles.config_build import SchedulerConfig
+
+    Gates = tuple[Mapping[str, bool], ...]
+
+
+@click.group()
+def config() -> None:
+    """Check a KubeSchedulerConfiguration, or show what it makes the scheduler do."""
+
+
+config.command_class = FlagsCommand
+
+
+@config.command()
+@click.argument("file", type=click.Path())
+@gates_flag
+@output_flag("table", "json", "yaml")
+def check(file: str, feature_gates: Gates, output: str) -> None:
+    """Check the configuration in FILE, and say what is easily overlooked.
+
+    Exit code: 0 it is fine, 2 it is refused.
+    """
+    found = describe_config(_loaded(file, feature_gates))
+    if output == "table":
+        print_parts(accepted(file, found))
+    else:
+        write_data(found, output)
+
+
+@config.command()
+@click.argument("file", type=click.Path(), required=False)
+@gates_flag
+@output_flag("table", "json", "yaml")
+def show(file: str | None, feature_gates: Gates, output: str) -> None:
+    """Show what runs, in order, with weights and arguments; without FILE, the defaults."""
+    found = describe_config(_loaded(file, feature_gates))
+    if output == "table":
+        print_parts(configured(found))
+    else:
+        write_data(found, output)
+
+
+def _loaded(file: str | None, given: Gates) -> SchedulerConfig:
+    """The configuration, sure to be one that profiles can be made of."""
+    gates = {name: on for changes in given for name, on in changes.items()}
+    found = default_config(gates) if file is None else load_config(text_from(file), gates)
+    from_config(found, Options(feature_gates=gates))
+    return found

@@ -1,0 +1,88 @@
+"""Progress bars and colours: on terminals only."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.conftest import Files
+from cli.manifests import FIVE, pod
+
+from podium.cli import console
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What a command prints, stdout and stderr being a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "podium", *arguments]
+    plain = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS"}}
+    variables = plain | {"PYTHONPATH": str(SOURCE), "TERM": "xterm-256color"} | environment
+    with subprocess.Popen(command, env=variables, stdout=theirs, stderr=theirs) as run:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            said += part
+        run.wait()
+    os.close(ours)
+    return said.decode()
+
+
+@pytest.fixture
+def cluster(write: Files) -> str:
+    return write([*FIVE, pod("a"), pod("big", "64")])
+
+
+@pytest.mark.parametrize("command", [("schedule",), ("explain", "a")])
+def test_colours_are_for_terminals(cluster: str, command: tuple[str, ...]) -> None:
+    assert "\x1b[" in on_a_terminal(*command, cluster)
+    assert "\x1b[3" not in on_a_terminal(*command, cluster, NO_COLOR="1")
+
+
+def test_progress_is_shown_when_somebody_watches_and_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[tuple[int, str]] = []
+
+    class Bar:
+        task_ids = (0,)
+        seen = 0
+
+        def update(self, task: int, completed: int) -> None:
+            assert task == 0
+            self.seen = completed
+
+        def stop(self) -> None:
+            started.append((self.seen, "stopped"))
+
+    def start(total: int, what: str) -> Bar:
+        started.append((total, what))
+        return Bar()
+
+    monkeypatch.setattr(console, "_started", start)
+    assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
+    assert started == []
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(console, "_PATIENCE_SECONDS", -1.0)
+    assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
+    assert started == [(3, "working"), (3, "stopped")]
+
+
+def test_a_real_bar_can_be_drawn() -> None:
+    bar = console._started(2, "working")
+    bar.update(bar.task_ids[0], completed=2)
+    bar.stop()
+
+    assert bar.finished

@@ -1,0 +1,178 @@
+"""The flags that all deciding commands share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cli.conftest import Files, Podium
+from cli.manifests import FIVE, node, pod
+
+from podium.cli import generations
+from podium.cli.flags import ProfileFlags, truth
+from podium.cli.generations import GENERATIONS, Generation, choose
+
+POLICY = {
+    "kind": "Policy",
+    "apiVersion": "v1",
+    "predicates": [
+        {"name": "PodFitsHostPorts", "order": 2},
+        {"name": "PodFitsResources", "order": 3},
+        {"name": "NoDiskConflict", "order": 5},
+        {"name": "PodToleratesNodeTaints", "order": 4},
+        {"name": "MatchNodeSelector", "order": 6},
+        {"name": "PodFitsHost", "order": 1},
+    ],
+    "priorities": [
+        {"name": "LeastRequestedPriority", "weight": 1},
+        {"name": "BalancedResourceAllocation", "weight": 1},
+        {"name": "ServiceSpreadingPriority", "weight": 1},
+        {"name": "EqualPriority", "weight": 1},
+    ],
+    "hardPodAffinitySymmetricWeight": 10,
+}
+
+
+@pytest.fixture
+def cluster(write: Files) -> str:
+    return write([*FIVE, pod("a")])
+
+
+@pytest.fixture
+def policy(write: Files) -> str:
+    return write(json.dumps(POLICY), "policy.json")
+
+
+@pytest.mark.parametrize("command", [("schedule",), ("explain", "a")])
+def test_a_policy_file_decides(
+    podium: Podium, cluster: str, policy: str, command: tuple[str, ...]
+) -> None:
+    result = podium(*command, cluster, "--policy", policy)
+
+    assert result.code == 0
+    assert result.lines[0].startswith(f"v1.13 policy {policy}: 5 nodes")
+
+
+def test_a_provider_decides(podium: Podium, cluster: str) -> None:
+    result = podium("schedule", cluster, "--provider", "ClusterAutoscalerProvider")
+
+    assert result.lines[0].startswith("v1.13 ClusterAutoscalerProvider: ")
+
+
+def test_a_generation_can_be_named(podium: Podium, cluster: str) -> None:
+    assert podium("schedule", cluster, "--profile", "v1.13").lines[0].startswith("v1.13 Default")
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--profile", "v9"), "there is no profile 'v9'; served: "),
+        (("--provider", "DefaultProvder"), 'plugin "DefaultProvder" has not been registered; did'),
+        (("--policy", "none.json"), "none.json: cannot be read: no such file or directory"),
+        (("--provider", "x", "--profile", "y"), "--provider and --profile exclude each other"),
+        (("--policy", "x", "--config", "y"), "--policy and --config exclude each other"),
+        (("--feature-gates", "PodPriority"), "'PodPriority' is not of the form Name=true"),
+        (("--feature-gates", "PodPriorty=true"), "unknown feature gate 'PodPriorty'; did you mean"),
+        (("--percentage-of-nodes-to-score", "101"), "invalid percentageOfNodesToScore: 101"),
+        (("--percentage-of-nodes-to-score", "few"), "'few' is not a valid integer"),
+        (("--hard-pod-affinity-symmetric-weight", "0"), "invalid hardPodAffinitySymmetricWeight"),
+        (("--ties", "coin"), "unknown tie rule 'coin'"),
+        (("--no-preemption=perhaps",), "--no-preemption: expected true or false, got 'perhaps'"),
+        (("--nopreemption",), "no such option"),
+        (("-o", "xml"), "'xml' is not one of"),
+    ],
+)
+@pytest.mark.parametrize("command", [("schedule",), ("explain", "a")])
+def test_wrong_flags_exit_2_with_a_sentence(
+    podium: Podium, cluster: str, command: tuple[str, ...], flags: tuple[str, ...], sentence: str
+) -> None:
+    result = podium(*command, cluster, *flags)
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("podium: ")
+    assert sentence.lower() in result.err.lower()
+    assert len(result.err.splitlines()) == 1
+
+
+def without(name: str) -> tuple[Generation, ...]:
+    """The table with a generation that is known and not served."""
+    bare = Generation(name, "some day")
+    return tuple(bare if each.name == name else each for each in GENERATIONS)
+
+
+@pytest.mark.parametrize("flags", [("--profile", "v1.36"), ("--config", "config.yaml")])
+def test_a_generation_that_is_not_served_is_named(
+    podium: Podium, cluster: str, flags: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generations, "GENERATIONS", without("v1.36"))
+
+    result = podium("schedule", cluster, *flags)
+
+    assert result.code == 2
+    assert "v1.36" in result.err
+    assert "is not served yet; served: v1.13" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--no-preemption",), True),
+        (("--no-preemption=1",), True),
+        (("--no-preemption=F",), False),
+        (("--no-preemption", "--no-preemption=false"), False),
+        (("--no-preemption=false", "--no-preemption"), True),
+    ],
+)
+def test_the_last_mention_of_a_switch_counts(
+    podium: Podium, write: Files, arguments: tuple[str, ...], expected: bool
+) -> None:
+    full = write([node("n", cpu="1"), pod("low", "1", nodeName="n"), pod("vip", "1", priority=1)])
+
+    # A switch takes no value that is not joined to it: the file stays a file.
+    assert podium("schedule", *arguments, full).code == int(expected)
+
+
+def test_after_two_dashes_nothing_is_a_flag(podium: Podium) -> None:
+    result = podium("schedule", "--", "--no-preemption=maybe")
+
+    assert "--no-preemption=maybe: cannot be read" in result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("T", True), ("1", True), ("False", False), ("0", False), ("yes", None)],
+)
+def test_truth_is_what_go_takes(text: str, value: bool | None) -> None:
+    assert truth(text) is value
+
+
+def chosen(**flags: Any) -> Any:
+    return choose(ProfileFlags(environment={}, **flags))
+
+
+def test_flags_become_options() -> None:
+    found = chosen(
+        feature_gates=({"PodPriority": False}, {"TaintNodesByCondition": False}),
+        percentage_of_nodes_to_score=20,
+        hard_pod_affinity_symmetric_weight=7,
+        no_preemption=True,
+        ties="first",
+        scheduler_name="mine",
+        profile="v1.13",
+    )
+
+    assert found.by_priority is False
+    assert found.options.feature_gates == {"PodPriority": False, "TaintNodesByCondition": False}
+    assert found.profile.percentage_of_nodes_to_score == 20
+    assert found.options.hard_pod_affinity_symmetric_weight == 7
+    assert found.profile.preemption is False
+    assert (found.profile.ties, found.profile.scheduler_name) == ("first", "mine")
+
+
+def test_all_nodes_are_scored_and_ties_go_round_unless_told_otherwise() -> None:
+    found = chosen(profile="v1.13")
+
+    assert found.profile.percentage_of_nodes_to_score == 100
+    assert (found.profile.ties, found.profile.preemption) == ("round-robin", True)
+    assert found.by_priority is True

@@ -1,0 +1,222 @@
+"""The command as a whole: help, errors, pipes, and the small commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from cli.conftest import Files, Podium
+from cli.manifests import FIVE, pod
+
+import podium as package
+from podium.cli import main as entry
+
+SOURCE = Path(__file__).parents[2] / "src"
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(SOURCE)}
+COMMANDS = sorted(entry.COMMANDS)
+
+
+def python(*code: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [sys.executable, *code],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_help_lists_every_command_and_the_exit_codes(podium: Podium) -> None:
+    result = podium("--help")
+
+    assert result.code == 0
+    assert all(f"  {name} " in result.out for name in COMMANDS)
+    assert "0 all placed, 1 some not" in result.out
+
+
+@pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("policy", "check")])
+def test_every_command_has_help(podium: Podium, command: tuple[str, ...]) -> None:
+    result = podium(*command, "--help")
+
+    assert result.code == 0
+    assert result.out.startswith(f"Usage: podium {' '.join(command)} ")
+
+
+def test_help_costs_little() -> None:
+    """At most 150 ms of CPU, the start of Python included; and nothing heavy is imported."""
+    code = (
+        "import sys, time; from podium.cli.main import run; run(['--help']);"
+        "heavy = {'numpy', 'rich', 'yaml', 'msgspec'} & sys.modules.keys();"
+        "print(time.process_time(), *heavy, file=sys.stderr)"
+    )
+    runs = [python("-c", code).stderr.split() for _ in range(5)]
+
+    assert all(len(run) == 1 for run in runs), runs
+    assert min(float(run[0]) for run in runs) <= 0.150
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    code = "import sys, podium; print(*(m for m in sys.modules if m.startswith('podium')))"
+
+    assert python("-c", code).stdout.split() == ["podium"]
+
+
+def test_every_public_name_is_there() -> None:
+    assert list(package.__all__) == sorted(package.__all__)
+    assert all(getattr(package, name) is not None for name in package.__all__)
+    assert set(package.__all__) <= set(dir(package))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+def test_the_module_runs_as_the_command() -> None:
+    result = python("-m", "podium", "version")
+
+    assert result.returncode == 0
+    assert result.stdout.startswith(f"podium {package.__version__} ")
+
+
+def test_kubectl_runs_it_under_its_own_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl-podium", "explain", "--help"])
+
+    with pytest.raises(SystemExit) as ended:
+        entry.kubectl_main()
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("Usage: kubectl podium explain ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("shedule",), "there is no command 'shedule'; did you mean schedule?"),
+        (("zzz",), "there is no command 'zzz'; known: schedule, explain"),
+        (("schedule",), "missing argument 'FILES…'; try podium schedule --help"),
+        (("explain", "a"), "missing argument 'FILES…'; try podium explain --help"),
+        (("verify", "-n", "-1", "x"), "invalid value for '-n' / '--show'"),
+        (("verify",), "missing argument"),
+        (("policy", "check"), "missing argument 'FILE'"),
+        (("completion", "tcsh"), "'tcsh' is not one of"),
+        (("version", "-o", "wide"), "'wide' is not one of"),
+    ],
+)
+def test_wrong_usage_exits_2_with_a_sentence(
+    podium: Podium, arguments: tuple[str, ...], sentence: str
+) -> None:
+    result = podium(*arguments)
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("podium: ")
+    assert sentence in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    @click.command()
+    def version() -> None:
+        raise error
+
+    monkeypatch.setattr("podium.cli.version.version", version)
+
+
+def test_a_bug_is_one_sentence(podium: Podium, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, KeyError("row"))
+
+    result = podium("version")
+
+    assert result.code == entry.BUG
+    assert result.err == (
+        "podium: internal error (KeyError: 'row'); "
+        "set PODIUM_TRACEBACK=1 to see where, and report it\n"
+    )
+
+
+def test_a_bug_can_be_looked_into(podium: Podium, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, KeyError("row"))
+    monkeypatch.setenv("PODIUM_TRACEBACK", "1")
+
+    with pytest.raises(KeyError):
+        podium("version")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+def test_an_interrupt_exits_130(
+    podium: Podium, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    failing(monkeypatch, error)
+
+    result = podium("version")
+
+    assert (result.code, result.err.strip()) == (130, "podium: interrupted")
+
+
+def test_a_closed_pipe_is_no_traceback(write: Files) -> None:
+    cluster = write([*FIVE, *(pod(f"p{i}", "1m") for i in range(3000))])
+    command = [sys.executable, "-m", "podium", "schedule", "-o", "name", cluster]
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        said = run.stderr.read()
+
+    assert run.returncode in {entry.BROKEN_PIPE, -signal.SIGPIPE}
+    assert said == b""
+
+
+def test_names_cannot_steer_the_terminal(podium: Podium) -> None:
+    result = podium("schedule", "evil\x1b[2J.yaml")
+
+    assert "\x1b" not in result.err
+    assert "evil\\x1b[2J.yaml" in result.err
+
+
+def test_a_terminal_without_unicode_gets_an_answer(write: Files) -> None:
+    environment = ENVIRONMENT | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "podium", "explain", "a", write([*FIVE, pod("a")])]
+
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "default/a goes to n3" in run.stdout
+
+
+def test_version_names_the_profiles(podium: Podium) -> None:
+    assert podium("--version").out == f"podium {package.__version__}\n"
+    assert "profile v1.13: predicates and priorities" in podium("version").out
+    data = podium("version", "-o", "json").json
+    assert data["version"] == package.__version__
+    assert data["profiles"][0]["providers"] == ["DefaultProvider", "ClusterAutoscalerProvider"]
+    assert yaml.safe_load(podium("version", "-o", "yaml").out) == data
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(podium: Podium, shell: str) -> None:
+    result = podium("completion", shell)
+
+    assert result.code == 0
+    assert "_PODIUM_COMPLETE" in result.out
+
+
+def test_the_shell_is_told_what_can_follow() -> None:
+    environment = ENVIRONMENT | {
+        "_PODIUM_COMPLETE": "bash_complete",
+        "COMP_WORDS": "podium sch",
+        "COMP_CWORD": "1",
+    }
+    code = "from podium.cli.main import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert run.stdout.split() == ["plain,schedule"]

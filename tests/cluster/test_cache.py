@@ -1,0 +1,469 @@
+"""Every edge of the cache's state machine: assumed, confirmed, forgotten, expired, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from builders import ZONE, claim, node, pod, volume
+
+from podium.cluster.cache import ASSUMED_SECONDS, Cache, CacheError
+from podium.engine.accounting import ContainerSums
+from podium.engine.predicates.volumes import VolumePlan
+from podium.objects.pod import Pod
+
+P = pod("p", uid="u", labels={"version": "assumed"}, requests={"cpu": 1})
+NOW = 1000.0
+
+
+def on(where: str, labels: str = "confirmed") -> Pod:
+    """The pod as the API server tells of it."""
+    spec = msgspec.structs.replace(P.spec, node_name=where)
+    metadata = msgspec.structs.replace(P.metadata, labels={"version": labels})
+    return msgspec.structs.replace(P, spec=spec, metadata=metadata)
+
+
+def cache(*names: str) -> Cache:
+    made = Cache(ContainerSums())
+    for name in names or ("n", "m"):
+        made.put_node(node(name, cpu=4))
+    return made
+
+
+def where(believed: Cache, uid: str = "u") -> str:
+    """The node on which the pod is believed to be; empty if nowhere."""
+    resident = believed.columns.pod(uid)
+    return "" if resident is None else believed.columns.names[resident.row]
+
+
+def version(believed: Cache) -> str:
+    resident = believed.columns.pod("u")
+    assert resident is not None
+    return resident.labels.labels["version"]
+
+
+def used(believed: Cache, name: str) -> int:
+    return int(believed.columns.requested[0][believed.columns.row_of[name]])
+
+
+# States to start from -------------------------------------------------------------------------------
+
+
+def unknown() -> Cache:
+    return cache()
+
+
+def assumed() -> Cache:
+    made = cache()
+    made.assume(P, "n")
+    return made
+
+
+def binding_finished() -> Cache:
+    made = assumed()
+    made.finish_binding("u", NOW)
+    return made
+
+
+def confirmed() -> Cache:
+    made = cache()
+    made.add_pod(on("n"))
+    return made
+
+
+STATES = {
+    "unknown": unknown,
+    "assumed": assumed,
+    "binding finished": binding_finished,
+    "confirmed": confirmed,
+}
+
+Act = Callable[[Cache], object]
+ASSUME: Act = lambda c: c.assume(P, "m")  # noqa: E731  a table of verbs
+FINISH: Act = lambda c: c.finish_binding("u", NOW)  # noqa: E731
+FORGET: Act = lambda c: c.forget(P)  # noqa: E731
+ADD: Act = lambda c: c.add_pod(on("n"))  # noqa: E731
+ADD_ELSEWHERE: Act = lambda c: c.add_pod(on("m"))  # noqa: E731
+UPDATE: Act = lambda c: c.update_pod(on("n"), on("n", "updated"))  # noqa: E731
+REMOVE: Act = lambda c: c.remove_pod(on("n"))  # noqa: E731
+EXPIRE: Act = lambda c: c.expire(NOW + ASSUMED_SECONDS + 1)  # noqa: E731
+
+IN_CACHE = "pod u is in the cache, so can't be assumed"
+NOT_ASSUMED = "pod u wasn't assumed so cannot be forgotten"
+NOT_ADDED = "pod u is not added to scheduler cache, so cannot be updated"
+NOT_FOUND = "pod u is not found in scheduler cache, so cannot be removed from it"
+TWICE = "pod u was already in added state"
+
+
+@pytest.mark.parametrize(
+    ("state", "act", "expected"),
+    [
+        # The pod is then: on which node, whether assumed; or what is wrong.
+        pytest.param("unknown", ASSUME, ("m", True), id="assuming an unknown pod"),
+        pytest.param("unknown", FINISH, ("", False), id="finishing for an unknown pod is nothing"),
+        pytest.param("unknown", FORGET, NOT_ASSUMED, id="forgetting an unknown pod"),
+        pytest.param("unknown", ADD, ("n", False), id="a pod that somebody else placed"),
+        pytest.param("unknown", UPDATE, NOT_ADDED, id="updating an unknown pod"),
+        pytest.param("unknown", REMOVE, NOT_FOUND, id="removing an unknown pod"),
+        pytest.param("unknown", EXPIRE, ("", False), id="nothing to expire"),
+        pytest.param("assumed", ASSUME, IN_CACHE, id="assuming twice"),
+        pytest.param("assumed", FINISH, ("n", True), id="finishing the binding"),
+        pytest.param("assumed", FORGET, ("", False), id="forgetting"),
+        pytest.param("assumed", ADD, ("n", False), id="confirming"),
+        pytest.param("assumed", ADD_ELSEWHERE, ("m", False), id="confirmed on another node"),
+        pytest.param("assumed", UPDATE, NOT_ADDED, id="updating while assumed"),
+        pytest.param("assumed", REMOVE, ("", False), id="deleted while assumed"),
+        pytest.param("assumed", EXPIRE, ("n", True), id="an unfinished binding never expires"),
+        pytest.param("binding finished", ASSUME, IN_CACHE, id="assuming while waiting"),
+        pytest.param("binding finished", FINISH, ("n", True), id="finishing again"),
+        pytest.param("binding finished", FORGET, ("", False), id="forgetting while waiting"),
+        pytest.param("binding finished", ADD, ("n", False), id="confirming in time"),
+        pytest.param("binding finished", ADD_ELSEWHERE, ("m", False), id="in time but elsewhere"),
+        pytest.param("binding finished", UPDATE, NOT_ADDED, id="updating while waiting"),
+        pytest.param("binding finished", REMOVE, ("", False), id="deleted while waiting"),
+        pytest.param("binding finished", EXPIRE, ("", False), id="expiring"),
+        pytest.param("confirmed", ASSUME, IN_CACHE, id="assuming a placed pod"),
+        pytest.param("confirmed", FINISH, ("n", False), id="finishing for a placed pod is nothing"),
+        pytest.param("confirmed", FORGET, NOT_ASSUMED, id="forgetting a placed pod"),
+        pytest.param("confirmed", ADD, TWICE, id="adding twice"),
+        pytest.param("confirmed", ADD_ELSEWHERE, TWICE, id="adding twice, elsewhere"),
+        pytest.param("confirmed", UPDATE, ("n", False), id="updating"),
+        pytest.param("confirmed", REMOVE, ("", False), id="removing"),
+        pytest.param("confirmed", EXPIRE, ("n", False), id="a placed pod never expires"),
+    ],
+)
+def test_every_edge(state: str, act: Act, expected: tuple[str, bool] | str) -> None:
+    believed = STATES[state]()
+    before = (where(believed), believed.is_assumed("u"))
+
+    if isinstance(expected, str):
+        with pytest.raises(CacheError) as caught:
+            act(believed)
+        assert str(caught.value) == expected
+        expected = before
+    else:
+        act(believed)
+
+    assert (where(believed), believed.is_assumed("u")) == expected
+    assert (used(believed, "n"), used(believed, "m")) == (
+        1000 * (expected[0] == "n"),
+        1000 * (expected[0] == "m"),
+    )
+
+
+# Which copy is believed -----------------------------------------------------------------------------
+
+
+def test_confirmed_on_the_same_node_the_assumed_copy_stays_until_an_update() -> None:
+    believed = assumed()
+
+    believed.add_pod(on("n"))
+    assert version(believed) == "assumed"
+
+    believed.update_pod(on("n"), on("n", "updated"))
+    assert version(believed) == "updated"
+
+
+def test_confirmed_on_another_node_the_new_copy_counts() -> None:
+    believed = assumed()
+
+    believed.add_pod(on("m"))
+
+    assert version(believed) == "confirmed"
+
+
+def test_an_updated_pod_goes_to_the_end_of_its_node() -> None:
+    believed = confirmed()
+    believed.add_pod(pod("q", uid="q", node="n"))
+    believed.add_pod(pod("r", uid="r", node="n"))
+
+    believed.update_pod(on("n"), on("n", "updated"))
+
+    row = believed.columns.row_of["n"]
+    assert [r.uid for r in believed.columns.residents[row]] == ["r", "q", "u"]
+
+
+def test_an_update_may_only_mark_the_end() -> None:
+    believed = confirmed()
+    leaving = msgspec.structs.replace(
+        on("n"),
+        metadata=msgspec.structs.replace(on("n").metadata, deletion_timestamp="2020-01-01T00:00:00Z"),
+    )
+
+    believed.update_pod(on("n"), leaving)
+
+    resident = believed.columns.pod("u")
+    assert resident is not None
+    assert resident.terminating
+
+
+# Time -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("passed", "expires"),
+    [
+        pytest.param(0.0, False, id="at once"),
+        pytest.param(29.999, False, id="before the deadline"),
+        pytest.param(30.0, False, id="on the deadline"),
+        pytest.param(30.001, True, id="after the deadline"),
+        pytest.param(3600.0, True, id="long after"),
+    ],
+)
+def test_thirty_seconds_after_the_binding(passed: float, expires: bool) -> None:
+    believed = binding_finished()
+
+    assert believed.expire(NOW + passed) == (["u"] if expires else [])
+    assert bool(where(believed)) != expires
+
+
+def test_the_clock_starts_with_the_binding_and_not_with_the_assumption() -> None:
+    believed = assumed()
+
+    assert believed.expire(NOW + 10_000) == []
+    believed.finish_binding("u", NOW + 10_000)
+    assert believed.expire(NOW + 10_000 + 30) == []
+    assert believed.expire(NOW + 10_000 + 31) == ["u"]
+
+
+def test_finishing_again_starts_the_clock_again() -> None:
+    believed = binding_finished()
+
+    believed.finish_binding("u", NOW + 20)
+
+    assert believed.expire(NOW + 31) == []
+    assert believed.expire(NOW + 51) == ["u"]
+
+
+def test_the_time_to_live_is_a_parameter() -> None:
+    believed = Cache(ContainerSums(), ttl_seconds=2)
+    believed.put_node(node("n"))
+    believed.assume(P, "n")
+    believed.finish_binding("u", NOW)
+
+    assert believed.expire(NOW + 2) == []
+    assert believed.expire(NOW + 3) == ["u"]
+
+
+def test_only_those_overdue_expire() -> None:
+    believed = cache()
+    for number in range(4):
+        believed.assume(pod(f"p{number}"), "n")
+    believed.finish_binding("default/p0", NOW)
+    believed.finish_binding("default/p1", NOW + 10)
+    believed.finish_binding("default/p2", NOW)
+    believed.add_pod(pod("p2", node="n"))
+
+    assert believed.expire(NOW + 35) == ["default/p0"]
+    assert believed.expire(NOW + 45) == ["default/p1"]
+    assert believed.expire(NOW + 10_000) == []
+
+
+@pytest.mark.parametrize(
+    ("act", "again"),
+    [
+        pytest.param(FORGET, ASSUME, id="forgotten, then assumed elsewhere"),
+        pytest.param(EXPIRE, ASSUME, id="expired, then assumed elsewhere"),
+        pytest.param(EXPIRE, ADD, id="expired, then confirmed late"),
+        pytest.param(REMOVE, ADD, id="deleted, then a pod of the same uid"),
+    ],
+)
+def test_what_is_gone_can_come_back(act: Act, again: Act) -> None:
+    believed = binding_finished()
+
+    act(believed)
+    assert where(believed) == ""
+
+    again(believed)
+    assert where(believed) != ""
+
+
+def test_a_late_update_after_expiry_is_an_error() -> None:
+    believed = binding_finished()
+    EXPIRE(believed)
+
+    with pytest.raises(CacheError, match="not added to scheduler cache"):
+        UPDATE(believed)
+
+
+def test_a_pod_is_forgotten_only_from_its_own_node() -> None:
+    believed = assumed()
+
+    with pytest.raises(CacheError) as caught:
+        believed.forget(on("m"))
+    assert str(caught.value) == "pod u was assumed on n but assigned to m"
+    assert where(believed) == "n"
+
+    believed.forget(on("n"))
+    assert where(believed) == ""
+
+
+# Nodes that come and go -----------------------------------------------------------------------------
+
+
+def test_a_pod_may_be_known_before_its_node() -> None:
+    believed = Cache(ContainerSums())
+
+    believed.add_pod(on("n"))
+    assert where(believed) == "n"
+    assert len(believed.columns.order) == 0
+    assert {believed.columns.names[row] for row in believed.columns.ghosts} == {"n"}
+
+    believed.put_node(node("n", cpu=4))
+    assert where(believed) == "n"
+    assert believed.columns.ghosts == set()
+    assert used(believed, "n") == 1000
+
+
+@pytest.mark.parametrize("state", ["assumed", "binding finished", "confirmed"])
+def test_a_node_may_leave_before_its_pods(state: str) -> None:
+    believed = STATES[state]()
+
+    believed.drop_node(node("n"))
+    assert where(believed) == "n"
+    assert [believed.columns.names[row] for row in believed.columns.order] == ["m"]
+    assert {believed.columns.names[row] for row in believed.columns.ghosts} == {"n"}
+    assert believed.order().tolist() == believed.columns.order.tolist()
+
+    believed.put_node(node("n", cpu=8))
+    assert believed.columns.ghosts == set()
+    assert used(believed, "n") == 1000
+    assert [believed.columns.names[row] for row in believed.columns.order] == ["m", "n"]
+
+
+@pytest.mark.parametrize(
+    ("state", "act"),
+    [
+        pytest.param("assumed", FORGET, id="forgotten"),
+        pytest.param("binding finished", EXPIRE, id="expired"),
+        pytest.param("confirmed", REMOVE, id="removed"),
+        pytest.param("assumed", ADD_ELSEWHERE, id="moved"),
+    ],
+)
+def test_the_last_pod_of_a_node_that_left_takes_it_along(state: str, act: Act) -> None:
+    believed = STATES[state]()
+    believed.drop_node(node("n"))
+
+    act(believed)
+
+    assert "n" not in believed.columns.row_of
+    assert believed.columns.ghosts == set()
+
+
+def test_a_row_is_used_again_and_holds_nothing_of_the_past() -> None:
+    believed = Cache(ContainerSums())
+    believed.put_node(node("old", labels={"disk": "ssd"}, images={"i": 5}, unschedulable=True))
+    row = believed.columns.row_of["old"]
+    believed.columns.label_column("disk")
+    believed.drop_node(node("old"))
+
+    believed.put_node(node("new"))
+
+    columns = believed.columns
+    assert columns.row_of == {"new": row}
+    assert columns.label_column("disk").ids[row] == 0
+    assert columns.images == {}
+    assert not columns.facts.unschedulable.values[columns.facts.unschedulable.ids[row]]
+
+
+def test_leaving_twice_is_nothing() -> None:
+    believed = cache("n")
+
+    believed.drop_node(node("n"))
+    believed.drop_node(node("n"))
+    believed.drop_node(node("never"))
+
+    assert len(believed.order()) == 0
+
+
+def test_a_node_that_changed_its_zone_moves_to_the_end_of_the_new_one() -> None:
+    believed = Cache(ContainerSums())
+    for name, zone in (("a1", "a"), ("b1", "b"), ("a2", "a"), ("b2", "b")):
+        believed.put_node(node(name, labels={ZONE: zone}))
+
+    def order() -> list[str]:
+        return [believed.columns.names[row] for row in believed.order()]
+
+    assert order() == ["a1", "b1", "a2", "b2"]
+    believed.put_node(node("a1", labels={ZONE: "b"}))
+    assert order() == ["b1", "a2", "b2", "a1"] or order() == ["a2", "b1", "b2", "a1"]
+    believed.put_node(node("a1", labels={ZONE: "b", "other": "label"}))
+    assert sorted(order()) == ["a1", "a2", "b1", "b2"]
+
+
+def test_the_listed_order_is_the_order_of_arrival() -> None:
+    believed = Cache(ContainerSums(), listed_order=True)
+    for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b")):
+        believed.put_node(node(name, labels={ZONE: zone}))
+    believed.advance(2)
+
+    assert [believed.columns.names[row] for row in believed.order()] == ["a1", "a2", "b1"]
+
+
+# Volumes --------------------------------------------------------------------------------------------
+
+PLAN = VolumePlan(bind={"data": "pv"}, provision=("logs",))
+
+
+def promising() -> Cache:
+    made = cache()
+    made.columns.catalog.claims.put(claim("data", storage_class="wait"))
+    made.columns.catalog.claims.put(claim("logs", storage_class="wait"))
+    made.columns.catalog.volumes.put(volume("pv", storage_class="wait"))
+    made.assume(P, "n", PLAN)
+    made.finish_binding("u", NOW)
+    return made
+
+
+def promises(believed: Cache) -> tuple[dict[str, str], dict[str, str]]:
+    catalog = believed.columns.catalog
+    volumes = {name: found.name for name, found in catalog.promised_volumes.items()}
+    return volumes, dict(catalog.provisioning)
+
+
+KEPT = ({"pv": "data"}, {"default/logs": "n"})
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        pytest.param(lambda _: None, KEPT, id="promised with the assumption"),
+        pytest.param(FORGET, ({}, {}), id="taken back when the pod is forgotten"),
+        pytest.param(EXPIRE, ({}, {}), id="taken back when it expires"),
+        pytest.param(ADD, KEPT, id="kept when it is confirmed"),
+    ],
+)
+def test_promises_of_volumes(act: Act, expected: object) -> None:
+    believed = promising()
+
+    act(believed)
+
+    assert promises(believed) == expected
+
+
+def test_promises_kept_by_a_confirmed_pod_do_not_expire() -> None:
+    believed = promising()
+
+    ADD(believed)
+    EXPIRE(believed)
+
+    assert promises(believed) == KEPT
+
+
+def test_a_plan_for_an_unknown_claim_promises_no_volume() -> None:
+    believed = cache()
+
+    believed.assume(P, "n", VolumePlan(bind={"gone": "pv"}, provision=()))
+
+    assert promises(believed) == ({}, {})
+
+
+def test_two_pods_of_one_claim_share_its_promise() -> None:
+    # Forgetting the second must not take from the first what it was promised.
+    believed = promising()
+    believed.assume(pod("q", uid="q"), "n", PLAN)
+
+    believed.forget(pod("q", uid="q"))
+
+    assert promises(believed) == KEPT
