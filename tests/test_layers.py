@@ -88,6 +88,8 @@ def module_name(source: Path) -> str:
 def wrong_imports(source: Path, text: str) -> list[str]:
     """One sentence for each import that does not point down."""
     own, wrong = layer_of(source), []
+    if own not in RANK:
+        return [f"{source.relative_to(ROOT)}: belongs to no layer"]
     for line, name in imports_of(ast.parse(text), module_name(source)):
         if not f"{name}.".startswith("podium.") or name == VERSION:
             continue

@@ -159,9 +159,10 @@ def test_an_interrupt_exits_130(
     assert (result.code, result.err.strip()) == (130, "podium: interrupted")
 
 
-def test_a_closed_pipe_is_no_traceback(write: Files) -> None:
-    cluster = write([*FIVE, *(pod(f"p{i}", "1m") for i in range(3000))])
-    command = [sys.executable, "-m", "podium", "schedule", "-o", "name", cluster]
+@pytest.mark.parametrize("output", ["name", "json"])  # less than a buffer, and more
+def test_a_closed_pipe_is_no_traceback(write: Files, output: str) -> None:
+    cluster = write([*FIVE, *(pod(f"p{i}", "1m") for i in range(50))])
+    command = [sys.executable, "-m", "podium", "schedule", "-o", output, cluster]
     with subprocess.Popen(
         command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as run:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from podium.cli.pipes import NobodyReadsError
 from podium.render.documents import to_json_text, to_yaml
 from podium.render.plain import printable
 
@@ -44,7 +45,10 @@ def print_parts(parts: Iterable[RenderableType], printer: Console | None = None)
 
 def write(text: str) -> None:
     """Print as it is."""
-    sys.stdout.write(text)
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise NobodyReadsError from None
 
 
 def write_data(value: Any, output: str) -> None:

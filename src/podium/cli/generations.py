@@ -33,7 +33,7 @@ class Generation:
     #: The profile without any file, if the generation is served.
     default: Callable[[Options], Profile] | None = None
     #: The profile of a KubeSchedulerConfiguration, where the generation has such a thing.
-    from_config: Callable[[Mapping[str, Any], Options, str], Profile] | None = None
+    from_config: Callable[[str, Options], tuple[Profile, ...]] | None = None
     #: Names that `--provider` takes.
     providers: tuple[str, ...] = ()
 
@@ -46,7 +46,14 @@ GENERATIONS: Final = (
         default=lambda options: from_provider(DEFAULT, options),
         providers=tuple(PROVIDERS),
     ),
-    Generation("v1.36", "plugins, KubeSchedulerConfiguration, scores 0 to 100"),
+    Generation(
+        "v1.36",
+        "plugins, KubeSchedulerConfiguration, scores 0 to 100",
+        default=lambda options: _named(from_config(default_config(), options), options)[0],
+        from_config=lambda text, options: from_config(
+            load_config(text, options.feature_gates), options
+        ),
+    ),
 )
 #: The generation whose configuration files `--config` reads.
 CONFIGURED: Final = "v1.36"

@@ -12,6 +12,7 @@ import click
 
 import podium
 from podium.cli.flags import FlagsCommand
+from podium.cli.pipes import NobodyReadsError, silence
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
@@ -107,12 +108,9 @@ def run(arguments: Sequence[str], name: str = "podium") -> int:
     try:
         code = app.main(list(arguments), prog_name=name, standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
-        return _nobody_reads()
-    except SystemExit as error:  # what click makes of a closed pipe
-        if isinstance(error.__context__, BrokenPipeError):
-            return _nobody_reads()
-        raise
+    except (NobodyReadsError, BrokenPipeError):
+        silence()
+        return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
         return INTERRUPTED
@@ -129,12 +127,6 @@ def run(arguments: Sequence[str], name: str = "podium") -> int:
         _say(f"internal error ({what}); set {TRACEBACK_VARIABLE}=1 to see where, and report it")
         return BUG
     return code if isinstance(code, int) else 0
-
-
-def _nobody_reads() -> int:
-    """The interpreter must not notice the closed pipe when it closes the file itself."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return BROKEN_PIPE
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.cli.generations import not_served
+from podium.cli.plugin_replay import run_plugins
 from podium.cli.recordings import Scenario, objects_of, pending_of, scenario_of
 from podium.cluster.simulation import Simulation
 from podium.errors import ConfigError, InputError
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from podium.objects.meta import JsonObject
 
 #: Fields of a step whose absence is an answer: no error, no node, nothing to say.
-TELLING: Final = frozenset({"error", "host", "message", "preempt"})
+TELLING: Final = frozenset(
+    {
+        *("error", "host", "message", "preempt"),
+        *("placed", "best", "nominated", "prefilter", "preenqueue", "volumes", "retry"),
+    }
+)
 #: With fewer feasible nodes nothing is scored, and no scores are recorded.
 SCORED_NODES: Final = 2
 
@@ -100,8 +106,19 @@ def run_predicates(scenario: Scenario) -> Outcome:
     )
 
 
+def run_current(scenario: Scenario) -> Outcome:
+    """Run a scenario of the plugins generation."""
+    try:
+        return Outcome(steps=run_plugins(scenario))
+    except ConfigError as error:
+        return Outcome(config_error=error.text)
+
+
 #: How scenarios of each served generation are run.
-REPLAYERS: Final[dict[str, Callable[[Scenario], Outcome]]] = {"v1.13": run_predicates}
+REPLAYERS: Final[dict[str, Callable[[Scenario], Outcome]]] = {
+    "v1.13": run_predicates,
+    "v1.36": run_current,
+}
 
 
 def profile_of(scenario: Scenario) -> Profile:
@@ -150,7 +167,9 @@ def _compare_step(
 ) -> Iterator[Difference]:
     telling = set(TELLING)
     feasible = wanted.get("feasible")
-    if isinstance(feasible, list) and len(feasible) < SCORED_NODES:
+    # Recordings of the plugins generation, which count no attempts, score a single node too.
+    few = isinstance(feasible, list) and len(feasible) < SCORED_NODES
+    if few and "attempt" in wanted:
         telling |= {"scores", "total"}
     came = came | {
         field: _spread(came[field], wanted.get(field), came.get("feasible") or [])
@@ -180,7 +199,7 @@ def _narrowed(wanted: Any, came: Any, *, top: str = "") -> tuple[Any, Any] | Non
     if isinstance(wanted, dict) and isinstance(came, dict):
         keys = wanted.keys() | came.keys()
         if top == "preempt":
-            keys = wanted.keys() | (came.keys() & {"tie"})
+            keys = wanted.keys() | (came.keys() & {"tie", "ties", "clearedNominations"})
         parts = {
             key: rest
             for key in sorted(keys)

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.cluster.columns import Columns
-from podium.cluster.node_tree import BETA_ZONE_LABELS, NodeTree, ZoneLabels, zone_key
+from podium.cluster.node_tree import (
+    BETA_ZONE_LABELS,
+    ZONE_LABELS,
+    NodeTree,
+    ZoneLabels,
+    zone_key,
+)
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
@@ -54,14 +60,17 @@ class Cache:
         accounting: Accounting,
         *,
         listed_order: bool = False,
-        zone_labels: ZoneLabels = BETA_ZONE_LABELS,
+        node_order: str = "cursors",
         ttl_seconds: float = ASSUMED_SECONDS,
     ) -> None:
         self.columns = Columns(accounting)
         self.tree = NodeTree()
         self.ttl_seconds = ttl_seconds
         self._listed_order = listed_order
-        self._zone_labels = zone_labels
+        self._one_list = node_order == "list"
+        self._zone_labels: ZoneLabels = ZONE_LABELS if self._one_list else BETA_ZONE_LABELS
+        #: Where the next pod begins in the list.
+        self._start = 0
         self._assumed: dict[str, _Assumed] = {}
         self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
         #: The same order (the same array) for as long as it does not change.
@@ -87,7 +96,10 @@ class Cache:
         """The rows of all nodes in the order the next pod looks at them."""
         if self._listed_order:
             return self.columns.order
-        names, start = self.tree.ring()
+        if self._one_list:
+            names, start = self.tree.round_robin_order(), self._start
+        else:
+            names, start = self.tree.ring()
         if names is not self._ring[0]:
             self._ring = (names, self.columns.rows_named(names))
             self._rolled = (0, self._ring[1])
@@ -95,9 +107,12 @@ class Cache:
             self._rolled = (start, np.roll(self._ring[1], -start))
         return self._rolled[1]
 
-    def advance(self, consumed: int) -> None:
-        """So many nodes were looked at."""
-        self.tree.advance(consumed)
+    def advance(self, consumed: int, *, dropped: bool = False) -> None:
+        """So many nodes were looked at, the last of them in vain if it was dropped again."""
+        if self._one_list:
+            self._start = (self._start + consumed - dropped) % max(len(self.tree), 1)
+        else:
+            self.tree.advance(consumed)
 
     # Pods
     def is_assumed(self, uid: str) -> bool:

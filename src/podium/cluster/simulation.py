@@ -65,7 +65,9 @@ class Simulation:
         self._start_time = start_time
         self._score_single = score_single
         self._attempts = 0
-        self.cache = Cache(profile.accounting, listed_order=listed_order)
+        self.cache = Cache(
+            profile.accounting, listed_order=listed_order, node_order=profile.node_order
+        )
         self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
@@ -168,7 +170,7 @@ class Simulation:
             except StopIteration as done:
                 decision: Decision = done.value
                 break
-        self.cache.advance(decision.consumed)
+        self.cache.advance(decision.consumed, dropped=decision.dropped)
         return decision
 
     def profile_of(self, pod: Pod) -> Profile:

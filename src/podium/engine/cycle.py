@@ -248,7 +248,7 @@ def _sample(
     if len(fits) > want:
         # The search stops at the first feasible node too many, which is dropped again.
         seen = int(fits[want])
-        decision.consumed = seen + 1
+        decision.consumed, decision.dropped = seen + 1, True
         fits = fits[:want]
     else:
         decision.consumed = seen

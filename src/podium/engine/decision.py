@@ -102,8 +102,9 @@ class Decision:
     refused: Refused | None = None
     #: The node promised to the pod, when it was tried first and taken.
     nominated: str | None = None
-    #: How many nodes were taken from the node order.
+    #: How many nodes were taken from the node order, and whether the last one was dropped again.
     consumed: int = 0
+    dropped: bool = False
 
     @property
     def reasons(self) -> Counter[str]:

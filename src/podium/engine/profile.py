@@ -89,6 +89,9 @@ class Profile:
     percentage_of_nodes_to_score: int = 100
     #: Whether 0 percent means a share that shrinks as the cluster grows.
     adaptive_sampling: bool = False
+    #: `cursors`: zones in turn, with cursors that stay where they are; `list`: one list of nodes,
+    #: zones in turn, taken up where the last pod stopped.
+    node_order: str = "cursors"
     #: Whether waiting pods go by priority; otherwise in the order of arrival.
     by_priority: bool = True
     #: `round-robin`, `first` or `random:SEED`.

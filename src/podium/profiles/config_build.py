@@ -104,6 +104,7 @@ class _Builder:
             nominated_fully=True,
             percentage_of_nodes_to_score=self.percentage(),
             adaptive_sampling=True,
+            node_order="list",
             ties=rule,
             scheduler_name=config.scheduler_name,
             notes=config.notes,

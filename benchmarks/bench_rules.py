@@ -1,0 +1,119 @@
+"""What a user's rule costs: for one node against a plain loop, and in columns against both.
+
+    python benchmarks/bench_rules.py [NODES]
+
+Prints the CPU time of one decision's worth of asking, the best of many; the same rule each time:
+"at least as much memory free as the pod's label says, and not a spot node".
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.cluster.columns import Columns
+from podium.engine.accounting import ContainerSums
+from podium.engine.rows import ManyRows
+from podium.engine.rule_nodes import KnownNodes, RuleNode, RulePod
+from podium.engine.user_rules import PREDICATE, RuleSpec, UserPredicate
+from podium.objects.meta import ObjectMeta
+from podium.objects.node import Node, NodeStatus
+from podium.objects.pod import Container, Pod, PodSpec, ResourceRequirements
+
+NODES = 5000
+GIB = 1 << 30
+REPEATS = 30
+
+
+def fits(pod: Any, node: Any) -> bool | str:
+    """Enough memory left, and no spot node."""
+    if node.labels.get("lifecycle") == "spot":
+        return "node(s) may be taken away at any time"
+    return bool(node.free("memory") >= 4 * GIB) or "node(s) had too little memory left"
+
+
+def fits_columns(pod: Any, nodes: Any) -> np.ndarray:  # noqa: ARG001
+    """The same for all nodes at once."""
+    found: np.ndarray = ~nodes.has_label("lifecycle", "spot") & (nodes.free("memory") >= 4 * GIB)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds for one pod and all nodes."""
+
+    loop: float
+    one_node: float
+    columns: float
+
+    @property
+    def overhead(self) -> float:
+        """The rule for one node against the plain loop."""
+        return self.one_node / self.loop
+
+    @property
+    def gain(self) -> float:
+        """The rule in columns against the same for one node."""
+        return self.one_node / self.columns
+
+
+def cluster(size: int) -> tuple[Columns, ManyRows]:
+    """Nodes of three kinds, each with a pod."""
+    view = Columns(ContainerSums())
+    for number in range(size):
+        labels = {"lifecycle": "spot" if number % 3 == 0 else "on-demand", "zone": f"z{number % 5}"}
+        room: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": 110}
+        view.put_node(Node(metadata=ObjectMeta(name=f"n{number}", labels=labels), status=NodeStatus(allocatable=room)))
+        wants: dict[str, str | int | float] = {"cpu": "1", "memory": f"{number % 64}Gi"}
+        container = Container(resources=ResourceRequirements(requests=wants))
+        spec = PodSpec(node_name=f"n{number}", containers=[container])
+        view.add_pod(Pod(metadata=ObjectMeta(name=f"p{number}"), spec=spec))
+    return view, ManyRows(view, view.order)
+
+
+def best(run: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The shortest CPU time of several."""
+    times = []
+    for _ in range(repeats):
+        begun = time.process_time()
+        run()
+        times.append(time.process_time() - begun)
+    return min(times)
+
+
+def measure(size: int = NODES, repeats: int = REPEATS) -> Costs:
+    """All three forms on the same nodes."""
+    view, rows = cluster(size)
+    pod = view.incoming(Pod(metadata=ObjectMeta(name="new")))
+    by_node = UserPredicate(RuleSpec(PREDICATE, "ByNode", fits))
+    by_column = UserPredicate(RuleSpec(PREDICATE, "ByColumn", fits_columns, columns=True))
+    assert ((by_node.reject(pod, rows) == 0) == (by_column.reject(pod, rows) == 0)).all()
+    given, nodes = RulePod(pod, view, class_only=False), KnownNodes(RuleNode).at(rows)
+
+    def loop() -> list[str]:
+        return [node.name for node in nodes if fits(given, node) is True]
+
+    return Costs(
+        best(loop, repeats),
+        best(lambda: by_node.reject(pod, rows), repeats),
+        best(lambda: by_column.reject(pod, rows), repeats * 10),
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else NODES
+    costs = measure(size)
+    print(f"{size} nodes, CPU time for one pod")
+    print(f"  plain Python loop     {costs.loop * 1e3:8.3f} ms")
+    print(f"  rule for one node     {costs.one_node * 1e3:8.3f} ms  {costs.overhead:.2f} x the loop")
+    print(f"  the rule in columns   {costs.columns * 1e3:8.3f} ms  {costs.gain:.0f} x faster")
+
+
+if __name__ == "__main__":
+    main()

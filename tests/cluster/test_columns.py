@@ -1,0 +1,268 @@
+"""Columns by example: what a row holds, what stays when nodes and pods go, and what is shared."""
+
+from __future__ import annotations
+
+import pytest
+from builders import container, node, nodes, pod, term, view
+
+from podium.cluster.columns import JOURNAL_LIMIT, Columns
+from podium.engine.accounting import ContainerSums
+from podium.objects.pod import Pod
+
+X = {"app": "x"}
+
+
+def row(columns: Columns, name: str) -> int:
+    return columns.row_of[name]
+
+
+# Rows -----------------------------------------------------------------------------------------------
+
+
+def test_rows_are_used_again() -> None:
+    columns = view(node("a"), node("b"), node("c"))
+    columns.drop_node("b")
+
+    columns.put_node(node("d"))
+
+    assert columns.row_of == {"a": 0, "d": 1, "c": 2}
+    assert [columns.names[r] for r in columns.order] == ["a", "c", "d"]
+
+
+def test_columns_grow_and_lose_nothing() -> None:
+    columns = Columns(ContainerSums(), capacity=2)
+    tally = columns.tally("all", lambda _: True)
+    columns.label_column("zone")
+    for number in range(9):
+        columns.put_node(node(f"n{number}", cpu=number, labels={"zone": f"z{number % 2}"}))
+        columns.add_pod(pod(f"p{number}", node=f"n{number}", requests={"cpu": number}))
+
+    assert columns.capacity == 16
+    assert columns.allocatable[0][:9].tolist() == [1000 * n for n in range(9)]
+    assert columns.requested[0][:9].tolist() == [1000 * n for n in range(9)]
+    assert tally.rows[:9].tolist() == [1] * 9
+    assert sorted(tally.by_domain("zone")[:3].tolist()) == [0, 4, 5]
+
+
+def test_a_node_that_changes_keeps_its_place_and_its_pods() -> None:
+    columns = view(node("a"), node("b"), pod("x", node="a"))
+
+    columns.put_node(node("a", cpu=1, labels={"new": "label"}))
+
+    assert [columns.names[r] for r in columns.order] == ["a", "b"]
+    assert columns.allocatable[0][row(columns, "a")] == 1000
+    assert len(columns.residents[row(columns, "a")]) == 1
+
+
+def test_a_resource_no_longer_offered_is_gone() -> None:
+    columns = view(node("a", resources={"example.com/gpu": 4}))
+
+    columns.put_node(node("a"))
+
+    assert columns.allocatable[columns.resource("example.com/gpu")][0] == 0
+
+
+def test_dropping_an_unknown_node_is_nothing() -> None:
+    columns = view(pod("x", node="ghost"))
+
+    columns.drop_node("ghost")
+    columns.drop_node("never")
+
+    assert {columns.names[r] for r in columns.ghosts} == {"ghost"}
+
+
+# Order of pods --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("leaving", "left"),
+    [
+        pytest.param(["a"], "dbc", id="the last takes the place of the first"),
+        pytest.param(["b"], "adc", id="or of any other"),
+        pytest.param(["d"], "abc", id="the last just leaves"),
+        pytest.param(["a", "b"], "dc", id="one after the other"),
+        pytest.param(["a", "d"], "cb", id="even of one that has moved"),
+        pytest.param(["a", "b", "c", "d"], "", id="until nobody is left"),
+    ],
+)
+def test_who_takes_the_place_of_a_pod_that_leaves(leaving: list[str], left: str) -> None:
+    columns = view(node("n"), *(pod(name, node="n") for name in "abcd"))
+
+    for name in leaving:
+        columns.remove_pod(f"default/{name}")
+
+    assert "".join(r.key[-1] for r in columns.residents[0]) == left
+
+
+def test_marking_a_pod_keeps_its_place() -> None:
+    columns = view(node("n"), *(pod(name, node="n") for name in "abc"))
+
+    columns.mark_terminating("default/a")
+    columns.mark_terminating("default/a")
+
+    assert [(r.key[-1], r.terminating) for r in columns.residents[0]] == [
+        ("a", True),
+        ("b", False),
+        ("c", False),
+    ]
+    assert columns.pod_total == 3
+
+
+# Classes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        pytest.param(pod("other", uid="o"), True, id="names and uids differ"),
+        pytest.param(pod("p", node="n"), True, id="a placed pod and a waiting one"),
+        pytest.param(pod("p", nominated="n"), True, id="a promise"),
+        pytest.param(pod("p", terminating=True), True, id="an end that is near"),
+        pytest.param(pod("p", labels=X), False, id="labels"),
+        pytest.param(pod("p", namespace="other"), False, id="the namespace"),
+        pytest.param(pod("p", priority=1), False, id="the priority"),
+        pytest.param(pod("p", requests={"cpu": 1}), False, id="requests"),
+        pytest.param(pod("p", owner=("ReplicaSet", "r")), False, id="the controller"),
+        pytest.param(pod("p", anti=[term(X)]), False, id="affinity"),
+        pytest.param(pod("p", ports=[80]), False, id="ports"),
+        pytest.param(pod("p", image="i"), False, id="images"),
+        pytest.param(pod("p", init=[container()]), False, id="init containers"),
+        pytest.param(pod("p", preemption_policy="Never"), False, id="the preemption policy"),
+        pytest.param(pod("p", node_selector={}), False, id="empty is not the same as absent"),
+    ],
+)
+def test_which_pods_are_alike(other: Pod, same: bool) -> None:
+    columns = view()
+
+    assert (columns.pod_class(pod("p")) is columns.pod_class(other)) == same
+
+
+def test_a_pod_that_insists_on_a_node_is_of_another_class() -> None:
+    columns = view(node("n"))
+
+    assert columns.incoming(pod(node="n")).cls is not columns.incoming(pod()).cls
+    assert columns.incoming(pod()).cls is columns.resident(pod(node="n"), 0).cls
+
+
+# Journal --------------------------------------------------------------------------------------------
+
+
+def test_the_journal_tells_pods_from_nodes() -> None:
+    columns = view(node("a"), node("b"))
+    start = len(columns.journal)
+
+    columns.add_pod(pod("x", node="b"))
+    columns.put_node(node("a", labels=X))
+    columns.mark_terminating("default/x")
+    columns.remove_pod("default/x")
+
+    news = columns.journal[start:]
+    assert [entry if entry >= 0 else ~entry for entry in news] == [1, 0, 1, 1, 1]
+    assert [entry < 0 for entry in news] == [False, True, False, False, False]
+
+
+def test_the_journal_is_bounded_and_counts_what_it_dropped() -> None:
+    columns = view(node("a"))
+    told = columns.journal_start + len(columns.journal)
+
+    for _ in range(JOURNAL_LIMIT // 2 + 10):
+        columns.add_pod(pod("x", node="a"))
+        columns.remove_pod("default/x")
+        told += 2
+
+    assert len(columns.journal) <= JOURNAL_LIMIT
+    assert columns.journal_start > 0
+    assert columns.journal_start + len(columns.journal) == told
+
+
+def test_nodes_that_come_or_go_start_a_new_epoch() -> None:
+    columns = view(*nodes(2))
+    epochs = [columns.epoch]
+
+    for change in (
+        lambda: columns.put_node(node("new")),
+        lambda: columns.drop_node("new"),
+        lambda: columns.add_pod(pod("x", node="ghost")),
+        lambda: columns.remove_pod("default/x"),
+    ):
+        change()
+        epochs.append(columns.epoch)
+
+    assert epochs == sorted(set(epochs))
+
+
+# Domains --------------------------------------------------------------------------------------------
+
+
+def test_a_value_that_is_new_after_the_sums_were_asked_for() -> None:
+    columns = view(node("a", labels={"zone": "1"}), pod("x", node="a", labels=X))
+    tally = columns.tally("x", lambda labels: labels.labels == X)
+    assert tally.total("zone") == 1
+
+    columns.put_node(node("b", labels={"zone": "2"}))
+    columns.add_pod(pod("y", node="b", labels=X))
+
+    column = columns.label_column("zone")
+    sums = tally.by_domain("zone")
+    assert {column.values[i]: int(sums[i]) for i in range(len(column.values))} == {
+        None: 0,
+        "1": 1,
+        "2": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("labels", "sums", "total"),
+    [
+        pytest.param({"zone": "2"}, {"1": 0, "2": 3}, 3, id="to another domain"),
+        pytest.param({"zone": "new"}, {"1": 0, "2": 1, "new": 2}, 3, id="to one of its own"),
+        pytest.param({}, {"1": 0, "2": 1}, 1, id="out of all domains"),
+        pytest.param({"zone": "1", "x": "y"}, {"1": 2, "2": 1}, 3, id="nowhere"),
+    ],
+)
+def test_pods_move_with_the_labels_of_their_node(
+    labels: dict[str, str], sums: dict[str, int], total: int
+) -> None:
+    columns = view(
+        node("a", labels={"zone": "1"}),
+        node("b", labels={"zone": "2"}),
+        pod("x", node="a", labels=X, anti=[term(X)]),
+        pod("y", node="a", labels=X, anti=[term(X)]),
+        pod("z", node="b", labels=X, anti=[term(X)]),
+    )
+    tally = columns.tally("x", lambda found: found.labels == X)
+    [carried] = columns.carried
+    for each in (tally, carried.tally):
+        each.by_domain("zone")
+
+    columns.put_node(node("a", labels=labels))
+
+    column = columns.label_column("zone")
+    for each in (tally, carried.tally):
+        found = each.by_domain("zone")
+        assert {value: int(found[column.index[value]]) for value in sums} == sums
+        assert each.total("zone") == total
+
+
+def test_pods_of_a_node_that_left_are_in_no_domain() -> None:
+    columns = view(node("a", labels={"zone": "1"}), pod("x", node="a", labels=X))
+    tally = columns.tally("x", lambda found: found.labels == X)
+    tally.by_domain("zone")
+
+    columns.drop_node("a")
+    assert (tally.total("zone"), tally.carriers) == (0, 1)
+
+    columns.put_node(node("a", labels={"zone": "1"}))
+    assert (tally.total("zone"), tally.carriers) == (1, 1)
+
+
+def test_leaving_pods_are_counted_apart() -> None:
+    columns = view(node("a"), pod("x", node="a", labels=X))
+    living = columns.tally("living", lambda found: not found.terminating)
+    leaving = columns.tally("leaving", lambda found: found.terminating)
+
+    columns.mark_terminating("default/x")
+    assert (living.carriers, leaving.carriers) == (0, 1)
+
+    columns.remove_pod("default/x")
+    assert (living.carriers, leaving.carriers) == (0, 0)
