@@ -64,8 +64,9 @@ def explain(
     wanted = pod_named(objects, pod)
     if node is not None:
         check_node(objects, node)
-    _tell(wanted, chosen.profile)
-    found = _decide(objects, wanted, chosen.profile, node, clock)
+    profile = chosen.profile_of(wanted)
+    _tell(wanted, profile)
+    found = _decide(objects, wanted, profile, node, clock)
     found.timings = clock.taken if verbose else []
     _show(found, output)
     return int(found.decision.node is None)
@@ -103,7 +104,7 @@ def _decide(
     with clock.step("load the cluster"):
         simulation = Simulation(profile)
         without = () if running else (pod,)
-        simulation.load(seen_by(objects, profile.scheduler_name, without=without))
+        simulation.load(seen_by(objects, {profile.scheduler_name}, without=without))
         if running:
             simulation.remove(pod.uid)
     waiting = replace(pod, spec=replace(pod.spec, node_name=""))

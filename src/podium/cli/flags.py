@@ -98,7 +98,7 @@ class ProfileFlags:
     hard_pod_affinity_symmetric_weight: int | None = None
     no_preemption: bool = False
     ties: str | None = None
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: str | None = None
     rules: tuple[str, ...] = ()
     rule_seconds: float | None = None
     rule_overruns: int | None = None
@@ -130,7 +130,7 @@ _OPTIONS: Final = (
     click.option("--provider", metavar="NAME", help="Decide by this algorithm provider (v1.13)."),
     click.option("--config", metavar="FILE", help="Decide by this KubeSchedulerConfiguration."),
     click.option(
-        "--profile", metavar="NAME", help="Decide by the defaults of a generation: v1.13."
+        "--profile", metavar="NAME", help="Decide by the defaults of a generation: v1.13 or v1.36.  [default: v1.36]"
     ),
     gates_flag,
     click.option(
@@ -150,14 +150,14 @@ _OPTIONS: Final = (
     click.option(
         "--ties",
         metavar="RULE",
-        help="Who wins among equals: first, round-robin or random:SEED.  [default: round-robin]",
+        help="Who wins among equals: first, round-robin or random:SEED.  [default: first; "
+        "round-robin in v1.13]",
     ),
     click.option(
         "--scheduler-name",
-        default="default-scheduler",
-        show_default=True,
         metavar="NAME",
-        help="Only pods of this scheduler are pending.",
+        help="Only pods of this scheduler are pending.  [default: default-scheduler, or all that "
+        "--config has profiles for]",
     ),
     click.option(
         "--rules",

@@ -6,13 +6,19 @@ is refused in one sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.cli.files import text_from
 from podium.cli.own_rules import rules_of
 from podium.errors import ConfigError, InputError
 from podium.profiles.build import Options, from_policy, from_provider, parse_policy
+from podium.profiles.config_build import (
+    config_from,
+    default_config,
+    from_config,
+    load_config,
+)
 from podium.profiles.gates import Gates
 from podium.profiles.priority_registry import DEFAULT, PROVIDERS
 from podium.profiles.rules import with_rules
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
 
     from podium.cli.flags import ProfileFlags
     from podium.engine.profile import Profile
+    from podium.objects.pod import Pod
+    from podium.profiles.config_build import SchedulerConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +40,6 @@ class Generation:
     description: str
     #: The profile without any file, if the generation is served.
     default: Callable[[Options], Profile] | None = None
-    #: The profile of a KubeSchedulerConfiguration, where the generation has such a thing.
-    from_config: Callable[[str, Options], tuple[Profile, ...]] | None = None
     #: Names that `--provider` takes.
     providers: tuple[str, ...] = ()
 
@@ -49,10 +55,7 @@ GENERATIONS: Final = (
     Generation(
         "v1.36",
         "plugins, KubeSchedulerConfiguration, scores 0 to 100",
-        default=lambda options: _named(from_config(default_config(), options), options)[0],
-        from_config=lambda text, options: from_config(
-            load_config(text, options.feature_gates), options
-        ),
+        default=lambda options: _named(from_config(_current(options), options)[0], options),
     ),
 )
 #: The generation whose configuration files `--config` reads.
@@ -67,8 +70,27 @@ class Chosen:
     options: Options
     #: Whether pods of higher priority go first.
     by_priority: bool
+    #: Further profiles of the same configuration, for pods of other schedulers.
+    others: tuple[Profile, ...] = ()
     provider: str | None = None
     policy: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] | None = None
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether it is of the generation of Policy files and providers."""
+        return self.policy is not None or self.provider is not None
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """The schedulers whose pods are decided about."""
+        return frozenset(each.scheduler_name for each in (self.profile, *self.others))
+
+    def profile_of(self, pod: Pod) -> Profile:
+        """The profile that decides about a pod."""
+        everyone = (self.profile, *self.others)
+        wanted = pod.spec.scheduler_name
+        return next((p for p in everyone if p.scheduler_name == wanted), self.profile)
 
     def recorded_options(self) -> dict[str, Any]:
         """The options in the form that recordings have."""
@@ -104,27 +126,71 @@ def not_served(name: str, what: str = "") -> ConfigError:
 def choose(flags: ProfileFlags) -> Chosen:
     """The profile that the flags ask for."""
     options = options_of(flags)
-    by_priority = Gates(options.feature_gates)["PodPriority"]
     if flags.policy is not None:
+        by_priority = Gates(options.feature_gates)["PodPriority"]
         policy = policy_in(flags.policy)
         profile = from_policy(policy, options, flags.policy)
         return Chosen(profile, options, by_priority, policy=policy)
     if flags.provider is not None:
+        by_priority = Gates(options.feature_gates)["PodPriority"]
         profile = from_provider(flags.provider, options)
         return Chosen(profile, options, by_priority, provider=flags.provider)
     if flags.config is not None:
-        what = f"{flags.config}: a KubeSchedulerConfiguration is of {CONFIGURED}, which"
-        raise not_served(CONFIGURED, what)
-    return _by_default(flags, options, by_priority=by_priority)
+        return _configured(flags, options)
+    return _by_default(flags, options)
 
 
-def _by_default(flags: ProfileFlags, options: Options, *, by_priority: bool) -> Chosen:
+def _configured(flags: ProfileFlags, options: Options) -> Chosen:
+    """All profiles of a KubeSchedulerConfiguration, or the one of the scheduler asked for."""
+    assert flags.config is not None
+    profiles = from_config(load_config(text_from(flags.config), options.feature_gates), options)
+    profiles = tuple(with_rules(profile, options.rules) for profile in profiles)
+    if flags.scheduler_name is not None:
+        named = [each for each in profiles if each.scheduler_name == flags.scheduler_name]
+        if not named:
+            names = ", ".join(each.scheduler_name for each in profiles)
+            what = f"{flags.config} has no profile for the scheduler {flags.scheduler_name!r}"
+            raise ConfigError(what, hint=f"it has {names}")
+        profiles = tuple(named)
+    return Chosen(
+        profiles[0],
+        options,
+        by_priority=True,
+        others=profiles[1:],
+        config=parse_policy(text_from(flags.config), flags.config),
+    )
+
+
+def _current(options: Options) -> SchedulerConfig:
+    """The default configuration, with the one weight that is a flag of every command."""
+    weight = options.hard_pod_affinity_symmetric_weight
+    if weight == 1:
+        return default_config(options.feature_gates)
+    args = {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": weight}}
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [args]}],
+    }
+    return config_from(document, options.feature_gates)
+
+
+def _named(profile: Profile, options: Options) -> Profile:
+    """The profile under the name of the scheduler asked for."""
+    if options.scheduler_name == profile.scheduler_name:
+        return profile
+    name = f"{CONFIGURED} {options.scheduler_name}"
+    return replace(profile, scheduler_name=options.scheduler_name, name=name)
+
+
+def _by_default(flags: ProfileFlags, options: Options) -> Chosen:
     name = flags.profile or served()[-1].name
     generation = next((each for each in served() if each.name == name), None)
     if generation is None or generation.default is None:
         raise not_served(name)
     provider = DEFAULT if DEFAULT in generation.providers else None
     profile = with_rules(generation.default(options), options.rules)
+    by_priority = options.feature_gates.get("PodPriority", True)
     return Chosen(profile, options, by_priority, provider=provider)
 
 
@@ -141,7 +207,7 @@ def options_of(flags: ProfileFlags) -> Options:
         feature_gates=gates,
         max_pd_volumes=flags.environment.get("KUBE_MAX_PD_VOLS"),
         ties=flags.ties,
-        scheduler_name=flags.scheduler_name,
+        scheduler_name=flags.scheduler_name or "default-scheduler",
         rules=rules_of(flags, policy_in(flags.policy) if flags.policy is not None else None),
     )
 

@@ -19,24 +19,27 @@ if TYPE_CHECKING:
     from podium.objects.pod import Pod
 
 
-def is_pending(pod: Pod, scheduler_name: str) -> bool:
-    """Whether the pod waits for this scheduler: no node, not deleted, not finished."""
+def is_pending(pod: Pod, schedulers: Collection[str]) -> bool:
+    """Whether the pod waits for one of these: no node, not deleted, not finished."""
     return (
         not pod.spec.node_name
         and not pod.terminating
         and not pod.finished
-        and pod.spec.scheduler_name == scheduler_name
+        and pod.spec.scheduler_name in schedulers
     )
 
 
 def pending(
-    objects: Objects, scheduler_name: str = "default-scheduler", *, by_priority: bool = True
+    objects: Objects,
+    schedulers: Collection[str] = ("default-scheduler",),
+    *,
+    by_priority: bool = True,
 ) -> list[Pod]:
     """The waiting pods in queue order: priority, then time, then the order of arrival.
 
     Without *by_priority* (the feature gate PodPriority is off) the order of arrival alone counts.
     """
-    waiting = [pod for pod in objects.pods if is_pending(pod, scheduler_name)]
+    waiting = [pod for pod in objects.pods if is_pending(pod, schedulers)]
     if not by_priority:
         return waiting
     queue = SchedulingQueue(lambda: 0.0, MoveRules())
@@ -55,10 +58,10 @@ def pending(
     return ordered
 
 
-def seen_by(objects: Objects, scheduler_name: str, without: Collection[Pod] = ()) -> Objects:
-    """The objects as that scheduler sees them, except the pods that it is about to place.
+def seen_by(objects: Objects, schedulers: Collection[str], without: Collection[Pod] = ()) -> Objects:
+    """The objects as those schedulers see them, except the pods that they are about to place.
 
-    Pods without a node that wait for another scheduler are none of its business.
+    Pods without a node that wait for another scheduler are none of their business.
     """
     left_out = {pod.key for pod in without}
     seen = objects.copied()
@@ -66,7 +69,7 @@ def seen_by(objects: Objects, scheduler_name: str, without: Collection[Pod] = ()
         pod
         for pod in objects.pods
         if pod.key not in left_out
-        and (pod.spec.node_name or pod.spec.scheduler_name == scheduler_name)
+        and (pod.spec.node_name or pod.spec.scheduler_name in schedulers)
     ]
     return seen
 
@@ -78,7 +81,8 @@ def simulate(
 
     *recording* keeps all verdicts and scores in the decisions.
     """
-    waiting = pending(objects, profile.scheduler_name, by_priority=by_priority)
+    schedulers = (profile.scheduler_name,)
+    waiting = pending(objects, schedulers, by_priority=by_priority)
     simulation = Simulation(profile)
-    simulation.load(seen_by(objects, profile.scheduler_name, without=waiting))
+    simulation.load(seen_by(objects, schedulers, without=waiting))
     return simulation.run(waiting, recording=recording)

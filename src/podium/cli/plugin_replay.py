@@ -16,6 +16,8 @@ from podium.profiles.config_build import config_from, default_config, from_confi
 from podium.render import plugin_recording
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from podium.cli.recordings import Scenario
     from podium.engine.profile import Profile
 
@@ -28,12 +30,21 @@ def plugin_profiles(scenario: Scenario) -> tuple[Profile, ...]:
     return from_config(config, Options(percentage_of_nodes_to_score=100))
 
 
+def recorded_simulation(
+    profile: Profile, others: Sequence[Profile] = (), *, classic: bool = False
+) -> Simulation:
+    """A simulation by the rules of recordings: nodes in the order they are listed."""
+    if classic:
+        return Simulation(profile, listed_order=True)
+    return Simulation(
+        profile, others=others, listed_order=True, start_time=_start_time, score_single=True
+    )
+
+
 def run_plugins(scenario: Scenario) -> list[dict[str, Any]]:
     """The steps of a scenario."""
     first, *others = plugin_profiles(scenario)
-    simulation = Simulation(
-        first, others=others, listed_order=True, start_time=_start_time, score_single=True
-    )
+    simulation = recorded_simulation(first, others)
     simulation.load(objects_of(scenario))
     return [
         plugin_recording.step(step.decision, step.pod.namespace, retry=step.attempt > 1)

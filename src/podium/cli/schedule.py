@@ -11,10 +11,12 @@ from podium.cli.flags import FlagsCommand, ProfileFlags, files_argument, output_
 from podium.cli.generations import refuse_extenders
 from podium.cli.inputs import read
 from podium.cli.pending import pending, seen_by
+from podium.cli.plugin_replay import recorded_simulation
 from podium.cluster.simulation import Simulation
 from podium.errors import InputError
 from podium.objects.validate import notes as input_notes
 from podium.render import placements as table
+from podium.render import plugin_recording
 from podium.render.decision_json import to_json
 from podium.render.documents import to_json_line, to_json_text, to_yaml
 from podium.render.recording import scenario
@@ -54,7 +56,7 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int
         check_recordable(chosen)
     objects = read(files)
     notes((*input_notes(objects), *chosen.profile.notes))
-    waiting = pending(objects, chosen.profile.scheduler_name, by_priority=chosen.by_priority)
+    waiting = pending(objects, chosen.schedulers, by_priority=chosen.by_priority)
     if output == "recording":
         return _record(objects, waiting, chosen)
     if output == "json":
@@ -71,8 +73,8 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int
 def _steps(
     objects: Objects, waiting: list[Pod], chosen: Chosen, *, recording: bool = False
 ) -> Iterator[Step]:
-    simulation = Simulation(chosen.profile)
-    simulation.load(seen_by(objects, chosen.profile.scheduler_name, without=waiting))
+    simulation = Simulation(chosen.profile, others=chosen.others)
+    simulation.load(seen_by(objects, chosen.schedulers, without=waiting))
     steps = simulation.run(waiting, recording=recording)
     return tracked(steps, len(waiting), "scheduling")
 
@@ -110,7 +112,7 @@ def _plain(found: list[table.Placement], objects: Objects, output: str) -> str:
 
 def check_recordable(chosen: Chosen) -> None:
     """Refuse what the format of recordings has no room for."""
-    if chosen.profile.ties != "round-robin":
+    if chosen.profile.ties != ("round-robin" if chosen.is_classic else "first"):
         what = f"a recording cannot say --ties {chosen.profile.ties}"
         raise InputError(what, hint="leave it out, or choose another output")
 
@@ -119,18 +121,22 @@ def _record(objects: Objects, waiting: list[Pod], chosen: Chosen) -> int:
     """One scenario; its Node objects are in the order in which pods look at the nodes."""
     probe = Simulation(chosen.profile)
     probe.load(objects)
-    order = {name: place for place, name in enumerate(probe.cache.tree.ring()[0])}
-    seen = seen_by(objects, chosen.profile.scheduler_name, without=waiting)
+    columns = probe.cache.columns
+    order = {columns.names[row]: place for place, row in enumerate(probe.cache.order().tolist())}
+    seen = seen_by(objects, chosen.schedulers, without=waiting)
     seen.nodes = sorted(objects.nodes, key=lambda node: order[node.name])
     if chosen.profile.percentage_of_nodes_to_score < 100 <= len(seen.nodes):
         note("in a recording every pod looks at the nodes from the first one on")
-    simulation = Simulation(chosen.profile, listed_order=True)
+    simulation = recorded_simulation(chosen.profile, chosen.others, classic=chosen.is_classic)
     simulation.load(seen)
     steps = list(tracked(simulation.run(waiting, recording=True), len(waiting), "scheduling"))
-    made = scenario(seen, waiting, steps, chosen.profile)
-    made["options"] = chosen.recorded_options()
-    made |= (
-        {"policy": chosen.policy} if chosen.policy is not None else {"provider": chosen.provider}
-    )
+    if chosen.is_classic:
+        made = scenario(seen, waiting, steps, chosen.profile)
+        made["options"] = chosen.recorded_options()
+        named = {"provider": chosen.provider}
+        made |= {"policy": chosen.policy} if chosen.policy is not None else named
+    else:
+        made = plugin_recording.scenario(seen, waiting, steps)
+        made |= {"config": chosen.config} if chosen.config is not None else {}
     write(to_json_line(made))
     return _code(table.placements(steps))

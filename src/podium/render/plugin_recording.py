@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from podium.render.recording import world
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.cluster.simulation import Step
     from podium.engine.decision import Decision
     from podium.engine.plugins.base import Refused
+    from podium.objects.collection import Objects
+    from podium.objects.pod import Pod
 
 UNSCHEDULABLE, UNRESOLVABLE = "Unschedulable", "UnschedulableAndUnresolvable"
+
+
+def scenario(
+    objects: Objects, pending: Sequence[Pod], steps: Sequence[Step]
+) -> dict[str, Any]:
+    """A whole scenario, apart from its configuration."""
+    made = [step(s.decision, s.pod.namespace, retry=s.attempt > 1) for s in steps]
+    return world(objects, pending, {"steps": made})
 
 
 def step(decision: Decision, namespace: str, *, retry: bool) -> dict[str, Any]:

@@ -109,6 +109,11 @@ def scenario(
     if profile.priorities:
         expected["priorities"] = [f"{rule.name}:{rule.weight}" for rule in profile.priorities]
     expected["steps"] = [step(each.decision, each.attempt) for each in steps]
+    return world(objects, pending, expected)
+
+
+def world(objects: Objects, pending: Sequence[Pod], expected: dict[str, Any]) -> dict[str, Any]:
+    """Objects, pods to schedule and what came of it, as any recording has them."""
     return {
         "name": "podium-schedule",
         "category": "podium",
