@@ -102,7 +102,7 @@ Labels = Mapping[str, str]
 #: A host port: a number (any ip, TCP) or `(ip, protocol, number)`.
 PortLike = int | tuple[str, str, int]
 
-# Selectors ----------------------------------------------------------------------------------
+# Selectors ----------------------------------------------------------------------------------------
 
 
 def expression(key: str, operator: str, *values: str) -> LabelSelectorRequirement:
@@ -131,7 +131,7 @@ def node_term(
     return NodeSelectorTerm(list(expressions) or None, list(fields) or None)
 
 
-# Nodes --------------------------------------------------------------------------------------
+# Nodes --------------------------------------------------------------------------------------------
 
 
 def node(
@@ -177,7 +177,7 @@ def taint(key: str = "t", value: str = "", effect: str = "NoSchedule") -> Taint:
     return Taint(key, value, effect)
 
 
-# Pods ---------------------------------------------------------------------------------------
+# Pods ---------------------------------------------------------------------------------------------
 
 
 def port(wanted: PortLike) -> ContainerPort:
@@ -321,7 +321,7 @@ def rbd(*monitors: str, image: str, pool: str = "rbd", read_only: bool = False) 
     return Volume(rbd=RbdVolume(list(monitors), image, pool, read_only))
 
 
-# Other objects ------------------------------------------------------------------------------
+# Other objects ------------------------------------------------------------------------------------
 
 
 def service(name: str, labels: Labels | None, *, namespace: str = "default") -> Service:
@@ -436,7 +436,7 @@ def storage_class(
     )
 
 
-# Profiles, views, decisions -----------------------------------------------------------------
+# Profiles, views, decisions -----------------------------------------------------------------------
 
 
 def basic_predicates() -> tuple[Predicate, ...]:

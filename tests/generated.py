@@ -173,7 +173,14 @@ WILD = Wild()
 # Words --------------------------------------------------------------------------------------------
 
 NODE_NAMES = ("n0", "n1", "n2", "n3", "n4")
-LABELS: tuple[dict[str, str] | None, ...] = (None, {}, {"app": "x"}, {"app": "y"}, {"app": "x", "tier": "t"}, {"tier": "t"})
+LABELS: tuple[dict[str, str] | None, ...] = (
+    None,
+    {},
+    {"app": "x"},
+    {"app": "y"},
+    {"app": "x", "tier": "t"},
+    {"tier": "t"},
+)
 SELECTORS = (
     None,
     selector(),

@@ -18,7 +18,13 @@ def node(name: str, cpu: str = "4", memory: str = "8Gi", **more: Any) -> Manifes
         "allocatable": allocatable,
         "conditions": [{"type": "Ready", "status": "True"}],
     }
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": more, "status": status}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": more,
+        "status": status,
+    }
 
 
 def pod(name: str, cpu: str = "500m", namespace: str = "default", **spec: Any) -> Manifest:

@@ -10,7 +10,6 @@ from cli.conftest import Files, Podium
 from cli.manifests import FIVE, deployment, many, node, pod, service
 
 
-
 def test_the_picture_at_five_nodes(podium: Podium, write: Files) -> None:
     file = write([*FIVE, pod("low", "300m", nodeName="n1"), pod("a")])
 
@@ -105,7 +104,9 @@ def test_a_pod_that_fits_nowhere_exits_1_and_says_why(podium: Podium, write: Fil
         "default/big fits nowhere",
         "  0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient cpu.",
     ]
-    assert "GeneralPredicates        Insufficient cpu                 4   n1, n2, n3, n5" in result.out
+    assert (
+        "GeneralPredicates        Insufficient cpu                 4   n1, n2, n3, n5" in result.out
+    )
     assert "evicting pods of lower priority was tried on 4 nodes and helps on none" in result.out
 
 
@@ -160,9 +161,7 @@ def test_no_preemption_says_so(podium: Podium, write: Files) -> None:
         ("n2", ["evicting default/cheap-1, default/cheap-2 there would help, and that is what"]),
     ],
 )
-def test_why_not_this_node(
-    podium: Podium, write: Files, name: str, sentences: list[str]
-) -> None:
+def test_why_not_this_node(podium: Podium, write: Files, name: str, sentences: list[str]) -> None:
     out = podium("explain", "vip", write(CROWDED), "--node", name).out
 
     assert f"Why not {name}?" in out
@@ -177,9 +176,10 @@ def test_why_not_a_node_that_fits(podium: Podium, write: Files) -> None:
 
     assert "it fits, but its total" in out
     assert "less than the best (2nd of 3)" in out
-    assert "Why n3?\n  it is the node that was chosen" in podium(
-        "explain", "a", file, "--node", "n3"
-    ).out
+    assert (
+        "Why n3?\n  it is the node that was chosen"
+        in podium("explain", "a", file, "--node", "n3").out
+    )
 
 
 def test_a_running_pod_is_taken_off_its_node_first(podium: Podium, write: Files) -> None:
@@ -240,7 +240,7 @@ def test_html_is_one_self_contained_page(podium: Podium, write: Files) -> None:
     out = podium("explain", "a", write([*FIVE, pod("a")]), "-o", "html").out
 
     assert out.startswith("<!doctype html>")
-    assert "<h1 class=\"placed\">default/a goes to n3</h1>" in out
+    assert '<h1 class="placed">default/a goes to n3</h1>' in out
     assert not re.search(r"(src|href)=|@import|url\(", out)
 
 

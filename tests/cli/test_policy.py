@@ -44,7 +44,9 @@ def test_show_lists_a_provider(podium: Podium) -> None:
     result = podium("policy", "show")
 
     assert result.lines[0] == "v1.13 DefaultProvider"
-    assert any(line.split()[:2] == ["NodePreferAvoidPodsPriority", "10000"] for line in result.lines)
+    assert any(
+        line.split()[:2] == ["NodePreferAvoidPodsPriority", "10000"] for line in result.lines
+    )
     other = podium("policy", "show", "--provider", "ClusterAutoscalerProvider")
     assert "MostRequestedPriority" in other.out
 

@@ -10,7 +10,6 @@ from cli.conftest import Files, Podium
 from cli.manifests import FIVE, deployment, many, node, pod, service
 
 
-
 def test_the_first_line_names_the_profile_and_every_pod_has_a_row(
     podium: Podium, write: Files
 ) -> None:
@@ -141,7 +140,11 @@ def test_json_is_a_list_of_decisions_one_per_attempt(podium: Podium, write: File
     first, second = podium("schedule", file, "-o", "json").json
 
     assert (first["kind"], first["apiVersion"]) == ("Decision", "podium/v1")
-    assert (first["outcome"], first["attempt"], first["preemption"]["node"]) == ("nominated", 1, "n")
+    assert (first["outcome"], first["attempt"], first["preemption"]["node"]) == (
+        "nominated",
+        1,
+        "n",
+    )
     assert (second["outcome"], second["attempt"], second["node"]) == ("placed", 2, "n")
 
 
@@ -291,7 +294,9 @@ def test_standard_input_is_a_file(podium: Podium) -> None:
         pytest.param("kind: [", "is not readable YAML", id="truncated YAML"),
         pytest.param(b"\x00\x01\x02", "is binary", id="binary"),
         pytest.param('{"kind":"Node","metadata":{"name":7}}', "metadata.name", id="wrong type"),
-        pytest.param("kind: Pod\nmetadata: {name: a, creationTimestamp: soon}\n", "a time", id="time"),
+        pytest.param(
+            "kind: Pod\nmetadata: {name: a, creationTimestamp: soon}\n", "a time", id="time"
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -305,9 +310,10 @@ def test_bad_input_is_one_sentence(
     assert len(result.err.splitlines()) == 1
 
 
-def test_an_extender_is_not_asked_about_files(podium: Podium, write: Files) -> None:
+def test_what_extenders_say_is_not_recorded(podium: Podium, write: Files) -> None:
     policy = {"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "http://x/"}]}
-    result = podium("schedule", write(FIVE), "--policy", write(json.dumps(policy), "p.json"))
+    path = write(json.dumps(policy), "p.json")
+    result = podium("schedule", write(FIVE), "--policy", path, "-o", "recording")
 
     assert result.code == 2
-    assert "asks extenders (http://x/), which cannot be asked about files" in result.err
+    assert "asks extenders (http://x/), whose answers a recording cannot hold" in result.err

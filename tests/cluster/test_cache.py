@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from builders import ZONE, claim, node, pod, volume
 
+from builders import ZONE, claim, node, pod, volume
 from podium.cluster.cache import ASSUMED_SECONDS, Cache, CacheError
 from podium.engine.accounting import ContainerSums
 from podium.engine.predicates.volumes import VolumePlan
@@ -47,7 +47,7 @@ def used(believed: Cache, name: str) -> int:
     return int(believed.columns.requested[0][believed.columns.row_of[name]])
 
 
-# States to start from -------------------------------------------------------------------------------
+# States to start from -----------------------------------------------------------------------------
 
 
 def unknown() -> Cache:
@@ -152,7 +152,7 @@ def test_every_edge(state: str, act: Act, expected: tuple[str, bool] | str) -> N
     )
 
 
-# Which copy is believed -----------------------------------------------------------------------------
+# Which copy is believed ---------------------------------------------------------------------------
 
 
 def test_confirmed_on_the_same_node_the_assumed_copy_stays_until_an_update() -> None:
@@ -188,7 +188,9 @@ def test_an_update_may_only_mark_the_end() -> None:
     believed = confirmed()
     leaving = msgspec.structs.replace(
         on("n"),
-        metadata=msgspec.structs.replace(on("n").metadata, deletion_timestamp="2020-01-01T00:00:00Z"),
+        metadata=msgspec.structs.replace(
+            on("n").metadata, deletion_timestamp="2020-01-01T00:00:00Z"
+        ),
     )
 
     believed.update_pod(on("n"), leaving)
@@ -198,7 +200,7 @@ def test_an_update_may_only_mark_the_end() -> None:
     assert resident.terminating
 
 
-# Time -----------------------------------------------------------------------------------------------
+# Time ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_a_pod_is_forgotten_only_from_its_own_node() -> None:
     assert where(believed) == ""
 
 
-# Nodes that come and go -----------------------------------------------------------------------------
+# Nodes that come and go ---------------------------------------------------------------------------
 
 
 def test_a_pod_may_be_known_before_its_node() -> None:
@@ -401,7 +403,7 @@ def test_the_listed_order_is_the_order_of_arrival() -> None:
     assert [believed.columns.names[row] for row in believed.order()] == ["a1", "a2", "b1"]
 
 
-# Volumes --------------------------------------------------------------------------------------------
+# Volumes ------------------------------------------------------------------------------------------
 
 PLAN = VolumePlan(bind={"data": "pv"}, provision=("logs",))
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 import pytest
-from builders import claim, node, pod
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from builders import claim, node, pod
 from podium.cluster.cache import Cache, CacheError
 from podium.engine.accounting import ContainerSums
 from podium.engine.predicates.volumes import VolumePlan

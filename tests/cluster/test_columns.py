@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import container, node, nodes, pod, term, view
 
+from builders import container, node, nodes, pod, term, view
 from podium.cluster.columns import JOURNAL_LIMIT, Columns
 from podium.engine.accounting import ContainerSums
 from podium.objects.pod import Pod
@@ -16,7 +16,7 @@ def row(columns: Columns, name: str) -> int:
     return columns.row_of[name]
 
 
-# Rows -----------------------------------------------------------------------------------------------
+# Rows ---------------------------------------------------------------------------------------------
 
 
 def test_rows_are_used_again() -> None:
@@ -71,7 +71,7 @@ def test_dropping_an_unknown_node_is_nothing() -> None:
     assert {columns.names[r] for r in columns.ghosts} == {"ghost"}
 
 
-# Order of pods --------------------------------------------------------------------------------------
+# Order of pods ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_marking_a_pod_keeps_its_place() -> None:
     assert columns.pod_total == 3
 
 
-# Classes --------------------------------------------------------------------------------------------
+# Classes ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_pod_that_insists_on_a_node_is_of_another_class() -> None:
     assert columns.incoming(pod()).cls is columns.resident(pod(node="n"), 0).cls
 
 
-# Journal --------------------------------------------------------------------------------------------
+# Journal ------------------------------------------------------------------------------------------
 
 
 def test_the_journal_tells_pods_from_nodes() -> None:
@@ -191,7 +191,7 @@ def test_nodes_that_come_or_go_start_a_new_epoch() -> None:
     assert epochs == sorted(set(epochs))
 
 
-# Domains --------------------------------------------------------------------------------------------
+# Domains ------------------------------------------------------------------------------------------
 
 
 def test_a_value_that_is_new_after_the_sums_were_asked_for() -> None:

@@ -45,7 +45,7 @@ RESOURCES = ("cpu", "memory", "ephemeral-storage", GPU)
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 KEYS = ("zone", "disk", "none")
 #: What tallies are asked for.
-WANTED = ({"app": "x"}, {"tier": "t"}, {})
+WANTED: tuple[dict[str, str], ...] = ({"app": "x"}, {"tier": "t"}, {})
 
 
 def wrapped(number: int) -> int:
@@ -157,7 +157,7 @@ def requested(pods: list[Pod], name: str) -> int:
     return wrapped(sum(amount(name, r[name]) for p in pods for r in requests(p) if name in r))
 
 
-def assumed(pods: list[Pod], name: str, floor: int) -> int:
+def assumed(pods: list[Pod], name: str, floor: float) -> int:
     return wrapped(sum(amount(name, r.get(name, floor)) for p in pods for r in requests(p)))
 
 

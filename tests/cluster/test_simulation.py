@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import ZONE, node, objects, pod, profile, simulation
 
+from builders import ZONE, node, objects, pod, profile, simulation
 from podium.cluster.simulation import Simulation
 from podium.engine.priorities.nodes import EqualPriority
 from podium.objects.node import Node
@@ -25,7 +25,7 @@ def looked_at(made: Simulation, **options: object) -> str:
 
 UNEVEN = ("a1", "a2", "a3", "b1", "c1", "c2")
 
-# Turns ----------------------------------------------------------------------------------------------
+# Turns --------------------------------------------------------------------------------------------
 
 
 def test_zones_take_turns_and_every_pod_starts_at_the_beginning() -> None:
@@ -112,7 +112,7 @@ def test_the_listed_order_knows_no_zones() -> None:
     assert looked_at(made) == "a1 a2 b1"
 
 
-# One pod after the other ----------------------------------------------------------------------------
+# One pod after the other --------------------------------------------------------------------------
 
 
 def test_the_cursor_of_ties_carries_over() -> None:
@@ -168,14 +168,14 @@ def test_objects_can_be_loaded_in_parts() -> None:
     assert looked_at(made) == "a b"
 
 
-# Promises -------------------------------------------------------------------------------------------
+# Promises -----------------------------------------------------------------------------------------
 
 
 def promised(made: Simulation) -> dict[str, list[str]]:
     columns = made.cache.columns
     return {
-        columns.names[row]: [resident.key.removeprefix("default/") for resident in pods]
-        for row, pods in columns.nominated.items()
+        name: [resident.key.removeprefix("default/") for resident in pods]
+        for name, pods in columns.nominated.items()
     }
 
 

@@ -147,7 +147,7 @@ def test_nothing_is_recorded_unless_asked() -> None:
     assert decision.feasible_count == 2
 
 
-# The sentence -----------------------------------------------------------------------------------
+# The sentence -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,15 @@ import pytest
 from builders import container, decided, node, nodes, pod, profile, view
 from podium.engine.cycle import Attempt, decide
 from podium.engine.decision import Decision
-from podium.engine.extending import AskFilter, AskScores, Failure, Filtered, Scored, interested
+from podium.engine.extending import (
+    AskFilter,
+    AskScores,
+    Failure,
+    Filtered,
+    Scored,
+    Together,
+    interested,
+)
 from podium.engine.predicates.room import GeneralPredicates
 from podium.engine.priorities.nodes import EqualPriority, NodeLabelPriority
 from podium.engine.profile import Extender
@@ -40,7 +48,9 @@ class World:
         self.replies = replies
         self.asked: list[tuple[str, str, tuple[str, ...]]] = []
 
-    def __call__(self, question: AskFilter | AskScores) -> Reply:
+    def __call__(self, question: AskFilter | AskScores | Together) -> Any:
+        if isinstance(question, Together):
+            return tuple(map(self, question.questions))
         name = question.extender.url_prefix.removeprefix("http://")
         verb = "filter" if isinstance(question, AskFilter) else "scores"
         self.asked.append((name, verb, question.nodes))

@@ -193,7 +193,9 @@ class Twins:
         return pod(f"{kind.replace(' ', '-')}-{self.made}", **{**PODS[kind], **more})
 
     def placed(self) -> list[str]:
-        fast, plain = (sorted(simulation._pods) for simulation in self.both)
+        fast, plain = (
+            sorted(each.uid for row in s.cache.columns.residents for each in row) for s in self.both
+        )
         assert fast == plain
         return fast
 

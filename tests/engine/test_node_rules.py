@@ -48,7 +48,7 @@ def said(predicate: Predicate, wanted: Pod, one: Node) -> Said:
     return judged(predicate, wanted, view(one))[one.name]
 
 
-# HostName ---------------------------------------------------------------------------------------
+# HostName -----------------------------------------------------------------------------------------
 
 
 def test_a_pod_that_names_its_node_fits_that_node_only() -> None:
@@ -69,7 +69,7 @@ def test_a_named_host_is_part_of_the_basics() -> None:
     assert decision.preemption.potential == ()
 
 
-# Conditions -------------------------------------------------------------------------------------
+# Conditions ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_taints_by_effect(effect: str, all_hard: Said, evicting: Said) -> None:
     assert said(PodToleratesNodeNoExecuteTaints(), pod(), one) == evicting
 
 
-# Pressure ---------------------------------------------------------------------------------------
+# Pressure -----------------------------------------------------------------------------------------
 
 GUARANTEED = {"cpu": "1"}
 
@@ -216,7 +216,7 @@ def test_a_pressure_is_forgotten_when_the_node_goes() -> None:
         assert judged(CheckNodeDiskPressure(), pod(), columns)["a"] == ()
 
 
-# Labels and selectors ---------------------------------------------------------------------------
+# Labels and selectors -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

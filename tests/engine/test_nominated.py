@@ -236,7 +236,7 @@ def test_promises_do_not_count_for_scores() -> None:
     assert decision.node == "n"
 
 
-# In a simulation ------------------------------------------------------------------------------
+# In a simulation ----------------------------------------------------------------------------------
 
 
 def test_a_promise_ends_when_the_pod_is_placed() -> None:

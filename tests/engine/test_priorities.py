@@ -60,7 +60,7 @@ Shape = tuple[tuple[int, int], ...]
 FALLING: Shape = ((0, 10), (100, 0))
 X = {"app": "x"}
 
-# How full ---------------------------------------------------------------------------------------
+# How full -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_limits(limits: dict[str, int], init: dict[str, int], expected: int) -> 
     assert scored(rule, wanted, view(node("n", cpu=0, memory=0)))["n"] == 0
 
 
-# Spreading --------------------------------------------------------------------------------------
+# Spreading ----------------------------------------------------------------------------------------
 
 A1 = node("a1", labels={ZONE: "a", "rack": "1"})
 A2 = node("a2", labels={ZONE: "a", "rack": "2"})
@@ -356,7 +356,7 @@ def test_service_anti_affinity_takes_the_first_service() -> None:
     assert scored(ServiceAntiAffinity("rack"), pod(labels=both), columns) == {"a1": 10, "a2": 0}
 
 
-# Preferences ------------------------------------------------------------------------------------
+# Preferences --------------------------------------------------------------------------------------
 
 SSD = node_term(expression("disk", "In", "ssd"))
 BIGGER = node_term(expression("size", "Gt", "5"))
@@ -449,7 +449,7 @@ def test_equal() -> None:
     assert scored(EqualPriority(), pod(), view(node("a"), node("b"))) == {"a": 1, "b": 1}
 
 
-# Pods that like pods ----------------------------------------------------------------------------
+# Pods that like pods ------------------------------------------------------------------------------
 
 Z1 = node("z1", labels={"zone": "1"})
 Z2 = node("z2", labels={"zone": "2"})
@@ -555,7 +555,7 @@ def test_counts_come_from_all_nodes_but_scores_go_to_feasible_ones() -> None:
     assert found == {"z1": 10, "z2": 0}
 
 
-# Avoided pods -----------------------------------------------------------------------------------
+# Avoided pods -------------------------------------------------------------------------------------
 
 
 def avoiding(*controllers: object) -> str:
@@ -607,7 +607,7 @@ def test_nodes_that_avoid_pods(
     assert found == {"n": expected, "m": 10}
 
 
-# Images -----------------------------------------------------------------------------------------
+# Images -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def short_of(*names: str) -> tuple[str, ...]:
     return tuple(f"Insufficient {name}" for name in names)
 
 
-# Resources --------------------------------------------------------------------------------------
+# Resources ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_finished_pods_are_invisible() -> None:
     assert judged(PodFitsResources(), pod(), columns)["n"] == ()
 
 
-# Wrap-around ------------------------------------------------------------------------------------
+# Wrap-around --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_sums_wrap_at_64_bits(used: list[int], wanted: int, expected: Said) -> N
     assert judged(PodFitsResources(), pod(requests={"memory": wanted}), columns)["n"] == expected
 
 
-# Host ports -------------------------------------------------------------------------------------
+# Host ports ---------------------------------------------------------------------------------------
 
 PORTS = ("node(s) didn't have free ports for the requested pod ports",)
 ANY = "0.0.0.0"  # noqa: S104  nothing is bound
@@ -254,7 +254,7 @@ def test_the_basics_report_all_four_together() -> None:
     )
 
 
-# Disks ------------------------------------------------------------------------------------------
+# Disks --------------------------------------------------------------------------------------------
 
 DISK = ("node(s) had no available disk",)
 
@@ -299,7 +299,7 @@ def test_disk_conflicts(used: Volume, wanted: Volume, fits: bool) -> None:
     assert found["n"] == (() if fits else DISK)
 
 
-# Volume counts ----------------------------------------------------------------------------------
+# Volume counts ------------------------------------------------------------------------------------
 
 COUNT = ("node(s) exceed max volume count",)
 TYPE = "beta.kubernetes.io/instance-type"
@@ -452,7 +452,7 @@ def test_a_long_driver_name_is_shortened_by_its_hash() -> None:
     assert csi_limit_name("d" * 40) == "attachable-volumes-csi-" + "d" * 23 + "4e99f0e6374ba7bf"
 
 
-# Always checking everything ---------------------------------------------------------------------
+# Always checking everything -----------------------------------------------------------------------
 
 
 def test_all_predicates_are_merged_when_asked_for() -> None:

@@ -45,7 +45,7 @@ X = {"app": "x"}
 Y = {"app": "y"}
 
 
-# Inter-pod affinity ---------------------------------------------------------------------------
+# Inter-pod affinity -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_the_slow_rule_sees_a_pod_taken_away_on_trial() -> None:
     assert decision.preemption.candidates["a"].pods == ("default/low",)
 
 
-# Priorities -----------------------------------------------------------------------------------
+# Priorities ---------------------------------------------------------------------------------------
 
 
 def test_preferences_do_not_see_pods_on_unknown_nodes() -> None:
@@ -316,7 +316,7 @@ def test_an_unknown_node_dilutes_the_spread_of_images() -> None:
     assert three["a"] == 10 * (166 - 23) // 977
 
 
-# Resources left to extenders ------------------------------------------------------------------
+# Resources left to extenders ----------------------------------------------------------------------
 
 IGNORING = PodFitsResources(ignored=frozenset({"example.com/gpu", "hugepages-2Mi"}))
 GPU = ("Insufficient example.com/gpu",)
@@ -356,7 +356,7 @@ def test_resources_left_to_an_extender(others: list[Pod], wanted: Pod, expected:
     assert judged(IGNORING, wanted, view(A, *others))["a"] == expected
 
 
-# Service affinity -----------------------------------------------------------------------------
+# Service affinity ---------------------------------------------------------------------------------
 
 TOGETHER = CheckServiceAffinity(["zone"])
 WEB = service("web", X)

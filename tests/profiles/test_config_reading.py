@@ -141,8 +141,8 @@ def test_what_is_no_configuration(text: str, expected: str) -> None:
             "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args:\n"
             "      scoringStrategy: {resources: [{Name: cpu}]}\n      x: 1\n",
             "decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for "
-            'plugin NodeResourcesFit: strict decoding error: unknown field "scoringStrategy.resources[0].'
-            'Name", unknown field "x"',
+            'plugin NodeResourcesFit: strict decoding error: unknown field "scoringStrategy.'
+            'resources[0].Name", unknown field "x"',
             id="unknown fields in arguments",
         ),
     ],

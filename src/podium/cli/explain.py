@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from podium.cli.asking import simulated
 from podium.cli.console import console, note, notes, print_parts, write, write_data
 from podium.cli.flags import FlagsCommand, ProfileFlags, files_argument, output_flag, profile_flags
-from podium.cli.generations import refuse_extenders
 from podium.cli.inputs import read
 from podium.cli.lookup import check_node, pod_named
 from podium.cli.pending import seen_by
-from podium.cluster.simulation import Simulation
 from podium.engine.accounting import NATIVE
 from podium.objects.validate import notes as input_notes
 from podium.render.explanation import Asked, Explanation, Room, ask
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from podium.cluster.columns import Columns
+    from podium.cluster.simulation import Simulation
     from podium.engine.profile import Profile
     from podium.objects.collection import Objects
     from podium.objects.pod import Pod
@@ -57,7 +57,6 @@ def explain(
     """
     clock = Timer()
     chosen = flags.choose()
-    refuse_extenders(chosen.profile)
     with clock.step("read and check the input"):
         objects = read(files)
     notes((*input_notes(objects), *chosen.profile.notes))
@@ -66,7 +65,8 @@ def explain(
         check_node(objects, node)
     profile = chosen.profile_of(wanted)
     _tell(wanted, profile)
-    found = _decide(objects, wanted, profile, node, clock)
+    with simulated(profile) as simulation:
+        found = _decide(objects, wanted, simulation, node, clock)
     found.timings = clock.taken if verbose else []
     _show(found, output)
     return int(found.decision.node is None)
@@ -97,12 +97,12 @@ def _tell(pod: Pod, profile: Profile) -> None:
 
 
 def _decide(
-    objects: Objects, pod: Pod, profile: Profile, node: str | None, clock: Timer
+    objects: Objects, pod: Pod, simulation: Simulation, node: str | None, clock: Timer
 ) -> Explanation:
+    profile = simulation.profile
     actual = pod.spec.node_name or None
     running = actual is not None and not pod.finished
     with clock.step("load the cluster"):
-        simulation = Simulation(profile)
         without = () if running else (pod,)
         simulation.load(seen_by(objects, {profile.scheduler_name}, without=without))
         if running:

@@ -218,10 +218,10 @@ def policy_in(path: str) -> Mapping[str, Any]:
 
 
 def refuse_extenders(profile: Profile) -> None:
-    """Decisions that need answers over HTTP are not made from files."""
+    """Decisions that need answers over HTTP are not recorded."""
     if profile.extenders:
         urls = ", ".join(extender.url_prefix for extender in profile.extenders)
         raise InputError(
-            f"{profile.name} asks extenders ({urls}), which cannot be asked about files",
-            hint="take the extenders out to see the decision without them",
+            f"{profile.name} asks extenders ({urls}), whose answers a recording cannot hold",
+            hint="take the extenders out, or choose another output",
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podium.cli.asking import simulated
 from podium.cli.console import console, note, notes, tracked, write
 from podium.cli.flags import FlagsCommand, ProfileFlags, files_argument, output_flag, profile_flags
 from podium.cli.generations import refuse_extenders
@@ -51,8 +52,8 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int
     Exit code: 0 all placed, 1 some not, 2 bad input.
     """
     chosen = flags.choose()
-    refuse_extenders(chosen.profile)
     if output == "recording":
+        refuse_extenders(chosen.profile)
         check_recordable(chosen)
     objects = read(files)
     notes((*input_notes(objects), *chosen.profile.notes))
@@ -73,10 +74,10 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int
 def _steps(
     objects: Objects, waiting: list[Pod], chosen: Chosen, *, recording: bool = False
 ) -> Iterator[Step]:
-    simulation = Simulation(chosen.profile, others=chosen.others)
-    simulation.load(seen_by(objects, chosen.schedulers, without=waiting))
-    steps = simulation.run(waiting, recording=recording)
-    return tracked(steps, len(waiting), "scheduling")
+    with simulated(chosen.profile, chosen.others) as simulation:
+        simulation.load(seen_by(objects, chosen.schedulers, without=waiting))
+        steps = simulation.run(waiting, recording=recording)
+        yield from tracked(steps, len(waiting), "scheduling")
 
 
 def _code(found: list[table.Placement]) -> int:

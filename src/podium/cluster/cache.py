@@ -13,6 +13,7 @@ assumption expires. Time is an argument, never read from a clock here.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,6 +73,8 @@ class Cache:
         #: Where the next pod begins in the list.
         self._start = 0
         self._assumed: dict[str, _Assumed] = {}
+        #: How many pods stand on the promise of a volume, or of one for a claim.
+        self._promises: Counter[str] = Counter()
         self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
         #: The same order (the same array) for as long as it does not change.
         self._rolled: tuple[int, np.ndarray] = (0, self._ring[1])
@@ -195,11 +198,17 @@ class Cache:
                 catalog.promised_volumes[volume] = claim
         keys = [f"{pod.namespace}/{name}" for name in plan.provision]
         catalog.provisioning.update(dict.fromkeys(keys, node))
-        return list(plan.bind.values()), keys
+        volumes = list(plan.bind.values())
+        self._promises.update((*volumes, *keys))
+        return volumes, keys
 
     def _break(self, uid: str) -> None:
         volumes, claims = self._assumed.pop(uid).promises
-        for volume in volumes:
-            self.columns.catalog.promised_volumes.pop(volume, None)
-        for claim in claims:
-            self.columns.catalog.provisioning.pop(claim, None)
+        catalog = self.columns.catalog
+        for name in (*volumes, *claims):
+            self._promises[name] -= 1
+            if not self._promises[name]:
+                # Nobody else stands on the same promise.
+                del self._promises[name]
+                catalog.promised_volumes.pop(name, None)
+                catalog.provisioning.pop(name, None)

@@ -114,9 +114,8 @@ class Simulation:
         self._nominations.set(pod, node)
         columns = self.cache.columns
         columns.nominated = {
-            row: [columns.resident(other, -1) for other in self._nominations.on(name)]
+            name: [columns.resident(other, -1) for other in self._nominations.on(name)]
             for name in self._nominations.nodes()
-            if (row := columns.row_of.get(name)) is not None
         }
 
     def run(self, pending: Iterable[Pod], *, recording: bool = False) -> Iterator[Step]:
@@ -210,6 +209,10 @@ class Simulation:
             pod = msgspec.structs.replace(pod, status=status)
         self.cache.assume(pod, decision.node, decision.volumes)
         self._pods[pod.uid] = _on_node(pod, decision.node)
+
+    def placed(self, uid: str) -> Pod | None:
+        """A placed pod."""
+        return self._pods.get(uid)
 
     def remove(self, uid: str) -> None:
         """A placed pod goes away."""

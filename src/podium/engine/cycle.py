@@ -283,11 +283,11 @@ def _pick(
             totals = ranking.totals(attempt.pod, feasible)
         else:
             columns, totals = score(attempt.pod, view, attempt.profile, feasible)
-        totals = yield from ask_priorities(view, attempt, feasible, totals)
+        totals, more = yield from ask_priorities(view, attempt, feasible, totals)
         best = np.flatnonzero(totals == totals.max())
         chosen = _choose(attempt, decision, feasible, best)
         if attempt.recording:
-            decision.scores, decision.totals = columns, totals
+            decision.scores, decision.totals = (*columns, *more), totals
             decision.best = [decision.feasible[i] for i in best.tolist()]
     _place(view, attempt, decision, chosen)
 
@@ -300,4 +300,5 @@ def _potential(view: View, attempt: Attempt, decision: Decision) -> np.ndarray:
     hopeless = np.zeros(view.capacity, np.bool_)
     seen = attempt.order[: len(decision.codes)]
     hopeless[seen[~curable[decision.codes]]] = True
+    hopeless[[view.row_of[name] for name in decision.extender_hopeless]] = True
     return view.order[~hopeless[view.order]]

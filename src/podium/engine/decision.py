@@ -59,6 +59,8 @@ class Preemption:
     criterion: str = ""
     #: Pods whose nomination is taken back: uids and keys.
     cleared: tuple[tuple[str, str], ...] = ()
+    #: Why an extender kept it from happening.
+    error: str = ""
     #: What becomes of the pod's own nomination: a node, "" when it is taken back, None when kept.
     nomination: str | None = None
 
@@ -80,8 +82,9 @@ class Decision:
     verdicts: Verdicts | None = None
     #: How many nodes got which verdict.
     histogram: Counter[int] = field(default_factory=Counter)
-    #: Nodes dropped by extenders, with their message.
+    #: Nodes dropped by extenders, with their message; and those that evicting pods cannot help.
     extender_failed: dict[str, list[str]] = field(default_factory=dict)
+    extender_hopeless: set[str] = field(default_factory=set)
     feasible_count: int = 0
     feasible: Sequence[str] = ()
     scores: tuple[ScoreColumn, ...] = ()

@@ -98,7 +98,7 @@ def judge_with_nominated(
 
     `fully`: a promised pod counts for everything, also for the affinity of others.
     """
-    promised = trial.view.nominated.get(trial.row)
+    promised = trial.view.nominated.get(trial.name)
     if promised:
         crowded = trial.copy()
         for other in promised:
@@ -122,7 +122,7 @@ def respect_nominations(
     fully: bool = False,
 ) -> None:
     """Turn down rows that fit only as long as the pods promised to them are not there."""
-    promised = np.fromiter(view.nominated, np.int64, len(view.nominated))
+    promised = [view.row_of[name] for name in view.nominated if name in view.row_of]
     for position in np.flatnonzero(np.isin(rows, promised)).tolist():
         trial = TrialRow(view, int(rows[position]))
         code = judge_with_nominated(pod, trial, predicates, check_all=check_all, fully=fully)

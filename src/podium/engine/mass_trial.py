@@ -38,7 +38,9 @@ _CLASS = attrgetter("cls.id")
 
 def applies(pod: Incoming, view: View, predicates: Sequence[Predicate], rows: np.ndarray) -> bool:
     """Whether taking pods away can change nothing but the room on a row."""
-    if len(rows) < WORTH_IT or any(row in view.nominated for row in rows.tolist()):
+    if len(rows) < WORTH_IT:
+        return False
+    if view.nominated and any(view.names[row] in view.nominated for row in rows.tolist()):
         return False
     return all(
         predicate.scope(pod.cls) <= Scope.NODE

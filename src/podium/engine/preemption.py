@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.engine.contracts import AttemptError
 from podium.engine.decision import Preemption, Victims
+from podium.engine.extending import ask_victims
 from podium.engine.fit import judge_with_nominated
 from podium.engine.mass_trial import MassTrial, MassVictims, applies
 from podium.engine.trial import TrialRow
@@ -39,6 +41,13 @@ def preempt(
     if not names:
         return Preemption(eligible=True, nomination="", cleared=((pod.uid, pod.key),))
     candidates = find_candidates(pod, view, profile, potential)
+    if profile.extenders:
+        try:
+            candidates = yield from ask_victims(
+                pod, view, profile.extenders, candidates, victims_of
+            )
+        except AttemptError as error:
+            return Preemption(eligible=True, potential=names, error=str(error))
     node, tie, criterion = choose(candidates)
     cleared = lower_nominations(pod, view, node) if node is not None else ()
     return Preemption(
@@ -51,7 +60,6 @@ def preempt(
         cleared=cleared,
         nomination=node,
     )
-    yield  # where extenders are asked
 
 
 def find_candidates(
@@ -190,6 +198,6 @@ def lower_nominations(pod: Incoming, view: View, node: str) -> tuple[tuple[str, 
     """Pods of lower priority that were promised the node: their promise is taken back."""
     return tuple(
         (other.uid, other.key)
-        for other in view.nominated.get(view.row_of[node], ())
+        for other in view.nominated.get(node, ())
         if other.priority < pod.priority
     )

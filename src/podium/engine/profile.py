@@ -48,6 +48,9 @@ class Extender:
     node_cache_capable: bool = False
     managed_resources: frozenset[str] = frozenset()
     ignorable: bool = False
+    #: Whether replies are read as today: nodes may be failed for good, names are checked, victims
+    #: may not be none, error texts are taken as they are.
+    current: bool = False
 
 
 class Gate(Protocol):

@@ -258,11 +258,12 @@ class ManyRows:
 
     def fail_where(self, flags: Flags, text: str) -> None:
         """An error on some rows."""
-        self.errors.update((position, text) for position in np.flatnonzero(flags).tolist())
+        for position in np.flatnonzero(flags).tolist():
+            self.errors.setdefault(position, text)
 
     def fail(self, text: str) -> Ints:
         """The same error on every row."""
-        self.errors.update((position, text) for position in range(len(self.index)))
+        self.fail_where(self.full(True), text)  # noqa: FBT003 - a column of True
         return np.zeros(len(self.index), np.int32)
 
 
@@ -444,11 +445,11 @@ class OneRow:
     def fail_where(self, flags: Flags, text: str) -> None:
         """As in ManyRows."""
         if flags:
-            self.errors[self.position] = text
+            self.errors.setdefault(self.position, text)
 
     def fail(self, text: str) -> Ints:
         """As in ManyRows."""
-        self.errors[self.position] = text
+        self.errors.setdefault(self.position, text)
         return FITS
 
 

@@ -108,8 +108,8 @@ class View:
         self.images: dict[str, dict[int, ImageState]] = {}
         #: Image name -> its size as first reported, and the rows that have it.
         self.image_registry: dict[str, tuple[int, set[int]]] = {}
-        #: Pods promised to a row, in order of nomination.
-        self.nominated: dict[int, list[Resident]] = {}
+        #: Pods promised to a node, by its name, in order of nomination.
+        self.nominated: dict[str, list[Resident]] = {}
 
         self.classes: dict[bytes, PodClass] = {}
         #: The same by number.

@@ -57,7 +57,7 @@ def from_config(config: SchedulerConfig, options: Options) -> tuple[Profile, ...
     config.gates.check_supported()
     ConfigGates(options.feature_gates).check_supported()
     check_together(config.profiles)
-    extenders = make_extenders(config.extenders)
+    extenders = make_extenders(config.extenders, current=True)
     return tuple(
         _Builder(profile, options).profile(extenders, _ties(options.ties))
         for profile in config.profiles
@@ -102,9 +102,9 @@ class _Builder:
             preemption=preempts,
             nominated_first=True,
             nominated_fully=True,
+            node_order="list",
             percentage_of_nodes_to_score=self.percentage(),
             adaptive_sampling=True,
-            node_order="list",
             ties=rule,
             scheduler_name=config.scheduler_name,
             notes=config.notes,

@@ -19,9 +19,11 @@ _NANOSECONDS = 1_000_000_000
 _DEFAULT_SECONDS = 5.0
 
 
-def make_extenders(configs: Iterable[ExtenderConfig]) -> tuple[Extender, ...]:
-    """The extenders, in the order in which they are asked."""
-    return tuple(map(_extender, configs))
+def make_extenders(
+    configs: Iterable[ExtenderConfig], *, current: bool = False
+) -> tuple[Extender, ...]:
+    """The extenders, in the order in which they are asked; *current*: as they are today."""
+    return tuple(_extender(config, current=current) for config in configs)
 
 
 def ignored_resources(configs: Iterable[ExtenderConfig]) -> frozenset[str]:
@@ -34,7 +36,7 @@ def ignored_resources(configs: Iterable[ExtenderConfig]) -> frozenset[str]:
     )
 
 
-def _extender(config: ExtenderConfig) -> Extender:
+def _extender(config: ExtenderConfig, *, current: bool) -> Extender:
     return Extender(
         url_prefix=config.url_prefix,
         filter_verb=config.filter_verb,
@@ -48,6 +50,7 @@ def _extender(config: ExtenderConfig) -> Extender:
         node_cache_capable=config.node_cache_capable,
         managed_resources=frozenset(resource.name for resource in config.managed_resources),
         ignorable=config.ignorable,
+        current=current,
     )
 
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.engine.contracts import AttemptError
 from podium.engine.decision import Preemption, Victims, fit_message
+from podium.engine.extending import ask_victims
 from podium.engine.fit import judge_with_nominated
 from podium.engine.mass_trial import MassTrial, applies
 from podium.engine.post_filter import Outcome, Scene
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 NEVER = "not eligible due to preemptionPolicy=Never."
 LEAVING = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
+NO_CANDIDATE = "no candidate node for preemption"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 #: Where a start time is missing: later than all others.
 NOW = float("inf")
@@ -87,8 +90,18 @@ class DefaultPreemption:
                 cleared=((pod.uid, pod.key),) if pod.pod.status.nominated_node_name else (),
             )
             return Outcome("Unschedulable", f"preemption: {text}", none)
+        if scene.profile.extenders:
+            try:
+                candidates = yield from ask_victims(
+                    pod, view, scene.profile.extenders, candidates, _as_told
+                )
+            except AttemptError as error:
+                failed = Preemption(eligible=True, potential=potential, error=str(error))
+                return Outcome("Error", f"preemption: {error}", failed)
         node, tie, criterion = choose_by(candidates, (*CRITERIA, LATEST_START))
-        assert node is not None
+        if node is None:
+            none = Preemption(eligible=True, potential=potential)
+            return Outcome("Unschedulable", f"preemption: {NO_CANDIDATE}", none)
         found = Preemption(
             eligible=True,
             potential=potential,
@@ -100,7 +113,6 @@ class DefaultPreemption:
             nomination=node,
         )
         return Outcome("Success", preemption=found)
-        yield  # where extenders are asked
 
     def _refusal(self, scene: Scene) -> str:
         pod, view = scene.pod, scene.view
@@ -178,6 +190,11 @@ class DefaultPreemption:
 def _told(victims: list[Resident], violations: int) -> Victims:
     """Victims, most important first."""
     victims.sort(key=importance)
+    return victims_of(victims, violations, earliest=_earliest(victims))
+
+
+def _as_told(victims: list[Resident], violations: int) -> Victims:
+    """Victims in the order in which an extender named them."""
     return victims_of(victims, violations, earliest=_earliest(victims))
 
 

@@ -1,0 +1,1 @@
+"""The extender protocol in both directions: asking extenders, and being one."""

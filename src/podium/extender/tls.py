@@ -1,0 +1,55 @@
+"""How to trust an extender, and to be trusted by it."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.errors import ConfigError
+
+if TYPE_CHECKING:
+    from podium.engine.profile import Extender
+
+
+def context_of(extender: Extender) -> ssl.SSLContext:
+    """The TLS settings of an extender; `enableHttps` without an authority trusts anybody."""
+    tls = extender.tls
+    authority = tls.get("ca_file") or tls.get("ca_data")
+    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
+    try:
+        if tls.get("ca_data"):
+            context = ssl.create_default_context(cadata=_bytes(tls["ca_data"]).decode())
+        elif tls.get("ca_file"):
+            context = ssl.create_default_context(cafile=str(tls["ca_file"]))
+        if tls.get("insecure") or (extender.enable_https and not authority):
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        _present(context, tls)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ConfigError(f"tlsConfig of extender {extender.url_prefix}: {reason}") from error
+    return context
+
+
+def _present(context: ssl.SSLContext, tls: dict[str, object]) -> None:
+    """Show our own certificate, if there is one. It can be loaded from files only."""
+    if tls.get("cert_data") or tls.get("key_data"):
+        with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+            names = []
+            for part in ("cert", "key"):
+                path = Path(folder, f"{part}.pem")
+                given = tls.get(f"{part}_data")
+                if given:
+                    path.touch(mode=0o600)
+                    path.write_bytes(_bytes(given))
+                names.append(str(path if given else tls.get(f"{part}_file", "")))
+            context.load_cert_chain(*names)
+    elif tls.get("cert_file"):
+        context.load_cert_chain(str(tls["cert_file"]), str(tls.get("key_file") or "") or None)
+
+
+def _bytes(value: object) -> bytes:
+    assert isinstance(value, bytes)
+    return value

@@ -1,0 +1,109 @@
+"""Feature gates: known ones are taken, all others refused with the real program's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.errors import ConfigError
+from podium.profiles.config_gates import CONFIG_GATES, OTHER_GATES, ConfigGates
+
+ON = """
+    SchedulerQueueingHints SchedulerAsyncPreemption SchedulerPopFromBackoffQ OpportunisticBatching
+    NominatedNodeNameForExpectation PodLevelResources InPlacePodVerticalScaling
+    InPlacePodLevelResourcesVerticalScaling NodeInclusionPolicyInPodTopologySpread
+    MatchLabelKeysInPodTopologySpread VolumeAttributesClass DynamicResourceAllocation
+    DRAExtendedResource DRAPrioritizedList NodeDeclaredFeatures
+"""
+OFF = """
+    SchedulerAsyncAPICalls StorageCapacityScoring TaintTolerationComparisonOperators
+    VolumeLimitScaling GenericWorkload GangScheduling TopologyAwareWorkloadScheduling
+    WorkloadAwarePreemption DRANodeAllocatableResources
+"""
+
+
+def refusal(**gates: bool) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        ConfigGates(gates)
+    return caught.value
+
+
+def test_the_defaults() -> None:
+    gates = ConfigGates()
+
+    assert all(gates[name] for name in ON.split())
+    assert not any(gates[name] for name in OFF.split())
+    assert gates.changed() == []
+
+
+def test_no_gate_is_listed_twice() -> None:
+    names = [gate.name for gate in CONFIG_GATES]
+
+    assert len(set(names)) == len(names)
+    assert not OTHER_GATES & set(names)
+
+
+def test_every_need_is_a_gate() -> None:
+    names = {gate.name for gate in CONFIG_GATES}
+
+    assert {need for gate in CONFIG_GATES for need in gate.needs} <= names
+
+
+def test_a_change() -> None:
+    gates = ConfigGates({"SchedulerAsyncAPICalls": True, "DRAExtendedResource": False})
+
+    assert gates.changed() == ["DRAExtendedResource", "SchedulerAsyncAPICalls"]
+    gates.check_supported()
+
+
+def test_a_gate_of_another_program_is_taken_and_does_nothing() -> None:
+    assert ConfigGates({"KubeletTracing": False}).as_dict() == ConfigGates().as_dict()
+
+
+@pytest.mark.parametrize(
+    ("gates", "text"),
+    [
+        pytest.param({"Foo": True}, "unrecognized feature gate: Foo", id="unknown"),
+        pytest.param(
+            {"SchedulerQueueingHints": False},
+            "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true",
+            id="locked",
+        ),
+        pytest.param(
+            {"GangScheduling": True},
+            "GangScheduling is enabled, but depends on features that are disabled: "
+            "[GenericWorkload]",
+            id="what it needs is off",
+        ),
+        pytest.param(
+            {"DRAResourceClaimDeviceStatus": False, "DRADeviceTaints": False},
+            "DRADeviceBindingConditions is enabled, but depends on features that are disabled: "
+            "[DRAResourceClaimDeviceStatus]",
+            id="what another one needs is off",
+        ),
+    ],
+)
+def test_refusals(gates: dict[str, bool], text: str) -> None:
+    assert refusal(**gates).text == text
+
+
+def test_several_refusals_are_a_list() -> None:
+    text = refusal(SidecarContainers=False, VolumeAttributesClass=False).text
+
+    assert text == (
+        "[cannot set feature gate SidecarContainers to false, feature is locked to true, "
+        "cannot set feature gate VolumeAttributesClass to false, feature is locked to true]"
+    )
+
+
+def test_a_hint() -> None:
+    assert refusal(StorageCapacityScore=True).hint == "did you mean StorageCapacityScoring?"
+
+
+def test_what_the_real_program_takes_and_podium_cannot_do() -> None:
+    gates = ConfigGates({"StorageCapacityScoring": True})
+
+    with pytest.raises(ConfigError) as caught:
+        gates.check_supported()
+
+    assert caught.value.text == "feature gate StorageCapacityScoring=true is not supported"
+    assert caught.value.hint == "leave it out or write StorageCapacityScoring=false"

@@ -1,0 +1,96 @@
+"""Tables of placements and the scenario that records them."""
+
+from __future__ import annotations
+
+from builders import node, objects, pod, profile, simulation
+
+from podium.objects.pod import Pod
+from podium.render.placements import (
+    Placement,
+    aligned,
+    evictions,
+    manifests,
+    misfortunes,
+    placements,
+    report,
+    rows,
+    summary,
+)
+from podium.render.recording import scenario
+
+RULES = profile()
+LOW = pod("low", node="a", requests={"cpu": "1"})
+VIP = pod("vip", requests={"cpu": "1"}, priority=5)
+BIG = pod("big", requests={"cpu": "64"})
+
+
+def placed(*pending: Pod) -> list[Placement]:
+    return placements(simulation(node("a", cpu="1"), LOW, profile=RULES).run(pending))
+
+
+def test_attempts_at_one_pod_are_one_row() -> None:
+    found = placed(VIP, BIG)
+
+    assert [(each.pod.name, each.node, each.attempts) for each in found] == [
+        ("vip", "a", 2),
+        ("big", None, 1),
+    ]
+    assert found[0].evicted() == ("default/low",)
+    assert found[1].evicted() == ()
+    assert [row[:2] for row in rows(found)] == [
+        ("POD", "NODE"),
+        ("default/vip", "a"),
+        ("default/big", "<none>"),
+    ]
+    assert summary(found) == "1 of 2 pods placed, 1 not, 1 pod evicted"
+
+
+def test_who_had_to_go_is_said_once_as_a_table_and_once_as_a_sentence() -> None:
+    found = placed(VIP, BIG)
+
+    why = "it is the only node where evicting pods helps"
+    assert evictions(found)[1:] == [("default/low", "a", "default/vip", why)]
+    assert list(misfortunes(found)) == [
+        f"default/low is evicted from a for default/vip: {why}",
+        "default/big is not placed: 0/1 nodes are available: 1 Insufficient cpu.",
+    ]
+    assert evictions(placed(BIG)) == []
+
+
+def test_only_what_is_not_placed_stands_out() -> None:
+    lines = list(report(placed(VIP, BIG), RULES, 1, 3))
+
+    assert lines[0] == ("test: 1 node, 3 pods, 2 pending", {"bold": True})
+    styles = {line.split()[0]: style for line, style in lines if line.startswith("default/")}
+    assert styles == {"default/vip": {}, "default/big": {"fg": "yellow"}, "default/low": {}}
+
+
+def test_columns_line_up_and_lines_end_in_no_blanks() -> None:
+    table = [("A", "LONGER", "Z"), ("aaaa", "b", ""), ("a\x1b", "b", "the last one, however long")]
+
+    assert aligned(table) == [
+        "A       LONGER   Z",
+        "aaaa    b",
+        "a\\x1b   b        the last one, however long",
+    ]
+
+
+def test_a_manifest_gets_its_node() -> None:
+    [vip, big] = manifests(placed(VIP, BIG), objects(VIP, BIG))
+
+    assert (vip["kind"], vip["spec"]["nodeName"]) == ("Pod", "a")
+    assert "nodeName" not in big["spec"]
+
+
+def test_a_scenario_holds_objects_pods_and_steps() -> None:
+    world = objects(LOW, node("a", cpu="1"))
+    run = simulation(node("a", cpu="1"), LOW, profile=RULES)
+    steps = list(run.run([VIP], recording=True))
+
+    made = scenario(world, [VIP], steps, RULES)
+
+    assert [each["kind"] for each in made["objects"]] == ["Node", "Pod"]
+    assert made["objects"][0]["apiVersion"] == "v1"
+    assert made["pending"][0]["spec"]["priority"] == 5
+    assert [step["attempt"] for step in made["expected"]["steps"]] == [1, 2]
+    assert "priorities" not in made["expected"]
