@@ -57,6 +57,16 @@ def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
+def classic(podium: Podium) -> Podium:
+    """Run a command that decides, as v1.13 does."""
+
+    def call(*arguments: str, stdin: bytes = b"") -> Result:
+        return podium(*arguments, "--profile", "v1.13", stdin=stdin)
+
+    return call
+
+
+@pytest.fixture
 def write(tmp_path: Path) -> Files:
     """Write manifests (as a List) or text to a file; its path."""
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from cli.conftest import Files
 from cli.manifests import FIVE, pod
-
 from podium.cli import console
 
 SOURCE = Path(__file__).parents[2] / "src"

@@ -6,14 +6,15 @@ import re
 
 import pytest
 import yaml
+
 from cli.conftest import Files, Podium
 from cli.manifests import FIVE, deployment, many, node, pod, service
 
 
-def test_the_picture_at_five_nodes(podium: Podium, write: Files) -> None:
+def test_the_picture_at_five_nodes(classic: Podium, write: Files) -> None:
     file = write([*FIVE, pod("low", "300m", nodeName="n1"), pod("a")])
 
-    result = podium("explain", "a", file)
+    result = classic("explain", "a", file)
 
     assert result.code == 0
     assert result.err == ""
@@ -47,8 +48,8 @@ def test_the_picture_at_five_nodes(podium: Podium, write: Files) -> None:
     )
 
 
-def test_the_picture_at_five_hundred_nodes(podium: Podium, write: Files) -> None:
-    result = podium("explain", "a", write([*many(500), pod("a")]))
+def test_the_picture_at_five_hundred_nodes(classic: Podium, write: Files) -> None:
+    result = classic("explain", "a", write([*many(500), pod("a")]))
 
     assert len(result.lines) < 40
     assert max(map(len, result.lines)) <= 160
@@ -62,7 +63,7 @@ def test_the_picture_at_five_hundred_nodes(podium: Podium, write: Files) -> None
 
 
 def test_where_priorities_across_are_too_wide_they_go_down(
-    podium: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
+    classic: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     rather = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
@@ -79,25 +80,25 @@ def test_where_priorities_across_are_too_wide_they_go_down(
         ]
     )
 
-    out = podium("explain", "a", file).out
+    out = classic("explain", "a", file).out
 
     assert re.search(r"^PRIORITY +n1 +n3 +n2$", out, re.MULTILINE)
     assert re.search(r"^NodeAffinity .1 +10 +0 +0$", out, re.MULTILINE)
     assert re.search(r"^TOTAL +\d+ +\d+ +\d+$", out, re.MULTILINE)
 
 
-def test_a_tie_says_how_it_was_broken(podium: Podium, write: Files) -> None:
+def test_a_tie_says_how_it_was_broken(classic: Podium, write: Files) -> None:
     file = write([*(node(f"n{i}") for i in range(3)), pod("a")])
 
-    out = podium("explain", "a", file).out
+    out = classic("explain", "a", file).out
     assert "3 of the 3 nodes that fit share the best total, " in out
     assert "round robin takes the 1st of them (the counter is at 0)" in out
-    assert "the first of them in node order" in podium("explain", "a", file, "--ties=first").out
-    assert "drawn with seed 5" in podium("explain", "a", file, "--ties", "random:5").out
+    assert "the first of them in node order" in classic("explain", "a", file, "--ties=first").out
+    assert "drawn with seed 5" in classic("explain", "a", file, "--ties", "random:5").out
 
 
-def test_a_pod_that_fits_nowhere_exits_1_and_says_why(podium: Podium, write: Files) -> None:
-    result = podium("explain", "big", write([*FIVE, pod("big", "32")]))
+def test_a_pod_that_fits_nowhere_exits_1_and_says_why(classic: Podium, write: Files) -> None:
+    result = classic("explain", "big", write([*FIVE, pod("big", "32")]))
 
     assert result.code == 1
     assert result.lines[2:4] == [
@@ -110,8 +111,8 @@ def test_a_pod_that_fits_nowhere_exits_1_and_says_why(podium: Podium, write: Fil
     assert "evicting pods of lower priority was tried on 4 nodes and helps on none" in result.out
 
 
-def test_the_only_node_that_fits_needs_no_scores(podium: Podium, write: Files) -> None:
-    result = podium("explain", "a", write([*FIVE, pod("a", "7")]))
+def test_the_only_node_that_fits_needs_no_scores(classic: Podium, write: Files) -> None:
+    result = classic("explain", "a", write([*FIVE, pod("a", "7")]))
 
     assert "of 5 nodes, only this one fits" in result.out
     assert "Scores" not in result.out
@@ -129,9 +130,9 @@ CROWDED = [
 
 
 def test_preemption_shows_candidates_their_victims_and_the_winner(
-    podium: Podium, write: Files
+    classic: Podium, write: Files
 ) -> None:
-    result = podium("explain", "vip", write(CROWDED))
+    result = classic("explain", "vip", write(CROWDED))
 
     assert result.code == 1
     assert "default/vip fits nowhere now, but evicting pods from n2 helps" in result.out
@@ -143,8 +144,8 @@ def test_preemption_shows_candidates_their_victims_and_the_winner(
     assert rows[1] == ["n1", "0", "5", "5", "1", "default/dear", "(5)"]
 
 
-def test_no_preemption_says_so(podium: Podium, write: Files) -> None:
-    assert "preemption is off" in podium("explain", "vip", write(CROWDED), "--no-preemption").out
+def test_no_preemption_says_so(classic: Podium, write: Files) -> None:
+    assert "preemption is off" in classic("explain", "vip", write(CROWDED), "--no-preemption").out
 
 
 @pytest.mark.parametrize(
@@ -161,47 +162,47 @@ def test_no_preemption_says_so(podium: Podium, write: Files) -> None:
         ("n2", ["evicting default/cheap-1, default/cheap-2 there would help, and that is what"]),
     ],
 )
-def test_why_not_this_node(podium: Podium, write: Files, name: str, sentences: list[str]) -> None:
-    out = podium("explain", "vip", write(CROWDED), "--node", name).out
+def test_why_not_this_node(classic: Podium, write: Files, name: str, sentences: list[str]) -> None:
+    out = classic("explain", "vip", write(CROWDED), "--node", name).out
 
     assert f"Why not {name}?" in out
     assert all(sentence in out for sentence in sentences)
     assert re.search(r"^cpu +900m +\d+m? +\d+m? +1$", out, re.MULTILINE)
 
 
-def test_why_not_a_node_that_fits(podium: Podium, write: Files) -> None:
+def test_why_not_a_node_that_fits(classic: Podium, write: Files) -> None:
     file = write([*FIVE, pod("a")])
 
-    out = podium("explain", "a", file, "--node", "n1").out
+    out = classic("explain", "a", file, "--node", "n1").out
 
     assert "it fits, but its total" in out
     assert "less than the best (2nd of 3)" in out
     assert (
         "Why n3?\n  it is the node that was chosen"
-        in podium("explain", "a", file, "--node", "n3").out
+        in classic("explain", "a", file, "--node", "n3").out
     )
 
 
-def test_a_running_pod_is_taken_off_its_node_first(podium: Podium, write: Files) -> None:
+def test_a_running_pod_is_taken_off_its_node_first(classic: Podium, write: Files) -> None:
     file = write([node("n1", cpu="1"), node("n2", cpu="1"), pod("a", "800m", nodeName="n2")])
 
-    result = podium("explain", "a", file, "--node", "n2", "-o", "json")
+    result = classic("explain", "a", file, "--node", "n2", "-o", "json")
     assert result.json["actual"] == "n2"
     assert result.json["nodes"]["feasible"] == 2
     assert result.json["asked"]["room"][0]["used"] == 0
 
-    assert "it runs on n2, but would go to n1 now" in podium("explain", "a", file).out
+    assert "it runs on n2, but would go to n1 now" in classic("explain", "a", file).out
     stays = write([node("n1"), pod("a", nodeName="n1")], "stays.json")
-    assert "it runs on n1, and would go there again" in podium("explain", "a", stays).out
+    assert "it runs on n1, and would go there again" in classic("explain", "a", stays).out
 
 
-def test_other_pending_pods_are_not_scheduled_before_it(podium: Podium, write: Files) -> None:
+def test_other_pending_pods_are_not_scheduled_before_it(classic: Podium, write: Files) -> None:
     file = write([node("n", cpu="1"), pod("first", "1", priority=9), pod("second", "1")])
 
-    assert podium("explain", "second", file).code == 0
+    assert classic("explain", "second", file).code == 0
 
 
-def test_odd_pods_are_noted(podium: Podium, write: Files) -> None:
+def test_odd_pods_are_noted(classic: Podium, write: Files) -> None:
     file = write(
         [
             *FIVE,
@@ -211,44 +212,44 @@ def test_odd_pods_are_noted(podium: Podium, write: Files) -> None:
         ]
     )
 
-    assert "default/done has finished (Failed)" in podium("explain", "done", file).err
-    assert "default/goes is being deleted" in podium("explain", "goes", file).err
-    assert "default/other belongs to the scheduler mine" in podium("explain", "other", file).err
+    assert "default/done has finished (Failed)" in classic("explain", "done", file).err
+    assert "default/goes is being deleted" in classic("explain", "goes", file).err
+    assert "default/other belongs to the scheduler mine" in classic("explain", "other", file).err
 
 
-def test_verbose_times_the_steps(podium: Podium, write: Files) -> None:
+def test_verbose_times_the_steps(classic: Podium, write: Files) -> None:
     file = write([*FIVE, pod("a")])
 
-    out = podium("explain", "a", file, "-v").out
+    out = classic("explain", "a", file, "-v").out
 
     assert re.search(r"^read and check the input +\d+\.\d$", out, re.MULTILINE)
     assert re.search(r"^decide +\d+\.\d$", out, re.MULTILINE)
-    steps = podium("explain", "a", file, "--verbose=true", "-o", "json").json["timings"]
+    steps = classic("explain", "a", file, "--verbose=true", "-o", "json").json["timings"]
     assert [step["step"] for step in steps][-1] == "decide"
 
 
-def test_json_and_yaml_are_the_decision(podium: Podium, write: Files) -> None:
+def test_json_and_yaml_are_the_decision(classic: Podium, write: Files) -> None:
     file = write([*FIVE, pod("a")])
 
-    decision = podium("explain", "a", file, "-o", "json").json
+    decision = classic("explain", "a", file, "-o", "json").json
 
     assert (decision["kind"], decision["node"]) == ("Decision", "n3")
-    assert decision == yaml.safe_load(podium("explain", "a", file, "-o", "yaml").out)
+    assert decision == yaml.safe_load(classic("explain", "a", file, "-o", "yaml").out)
 
 
-def test_html_is_one_self_contained_page(podium: Podium, write: Files) -> None:
-    out = podium("explain", "a", write([*FIVE, pod("a")]), "-o", "html").out
+def test_html_is_one_self_contained_page(classic: Podium, write: Files) -> None:
+    out = classic("explain", "a", write([*FIVE, pod("a")]), "-o", "html").out
 
     assert out.startswith("<!doctype html>")
     assert '<h1 class="placed">default/a goes to n3</h1>' in out
     assert not re.search(r"(src|href)=|@import|url\(", out)
 
 
-def test_a_namespace_can_be_named(podium: Podium, write: Files) -> None:
+def test_a_namespace_can_be_named(classic: Podium, write: Files) -> None:
     file = write([*FIVE, pod("a", namespace="one"), pod("a", "32", namespace="two")])
 
-    assert podium("explain", "one/a", file).code == 0
-    assert podium("explain", "two/a", file).code == 1
+    assert classic("explain", "one/a", file).code == 0
+    assert classic("explain", "two/a", file).code == 1
 
 
 @pytest.mark.parametrize(
@@ -263,35 +264,35 @@ def test_a_namespace_can_be_named(podium: Podium, write: Files) -> None:
     ],
 )
 def test_wrong_names_exit_2_with_help(
-    podium: Podium, write: Files, arguments: tuple[str, ...], sentence: str
+    classic: Podium, write: Files, arguments: tuple[str, ...], sentence: str
 ) -> None:
     pods = [pod("a", namespace="one"), pod("a", namespace="two"), pod("ab")]
     file = write([*FIVE, *pods, deployment("web"), deployment("idle", replicas=0)])
 
-    result = podium("explain", arguments[0], file, *arguments[1:])
+    result = classic("explain", arguments[0], file, *arguments[1:])
 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"podium: {sentence}")
 
 
-def test_a_pod_of_a_workload_can_be_named(podium: Podium, write: Files) -> None:
+def test_a_pod_of_a_workload_can_be_named(classic: Podium, write: Files) -> None:
     file = write([*FIVE, deployment("web", replicas=1)])
-    hint = podium("explain", "web", file).err
+    hint = classic("explain", "web", file).err
     name = re.search(r"default/(\S+)$", hint)
 
     assert name is not None
-    assert podium("explain", name[1], file).code == 0
+    assert classic("explain", name[1], file).code == 0
 
 
-def test_no_nodes_is_an_error_of_the_attempt(podium: Podium, write: Files) -> None:
-    result = podium("explain", "a", write([pod("a")]))
+def test_no_nodes_is_an_error_of_the_attempt(classic: Podium, write: Files) -> None:
+    result = classic("explain", "a", write([pod("a")]))
 
     assert result.code == 1
     assert "default/a cannot be decided: no nodes available to schedule pods" in result.out
 
 
-def test_a_file_that_is_not_there(podium: Podium) -> None:
-    result = podium("explain", "a", "missing.yaml")
+def test_a_file_that_is_not_there(classic: Podium) -> None:
+    result = classic("explain", "a", "missing.yaml")
 
     assert result.code == 2
     assert result.err == "podium: missing.yaml: cannot be read: no such file or directory\n"

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+
 from cli.conftest import Files, Podium
 from cli.manifests import FIVE, node, pod
-
 from podium.cli import generations
 from podium.cli.flags import ProfileFlags, truth
 from podium.cli.generations import GENERATIONS, Generation, choose

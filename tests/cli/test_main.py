@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
 
 import podium as package
+from cli.conftest import Files, Podium
+from cli.manifests import FIVE, pod
 from podium.cli import main as entry
 
 SOURCE = Path(__file__).parents[2] / "src"

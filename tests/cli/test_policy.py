@@ -6,6 +6,7 @@ import json
 
 import pytest
 import yaml
+
 from cli.conftest import Files, Podium
 
 GOOD = """\

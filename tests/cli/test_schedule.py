@@ -6,16 +6,17 @@ import json
 
 import pytest
 import yaml
+
 from cli.conftest import Files, Podium
 from cli.manifests import FIVE, deployment, many, node, pod, service
 
 
 def test_the_first_line_names_the_profile_and_every_pod_has_a_row(
-    podium: Podium, write: Files
+    classic: Podium, write: Files
 ) -> None:
     file = write([*FIVE, pod("big", cpu="32"), pod("a"), pod("b")])
 
-    result = podium("schedule", file)
+    result = classic("schedule", file)
 
     assert result.code == 1
     assert result.lines[0] == "v1.13 DefaultProvider: 5 nodes, 3 pods, 3 pending"
@@ -32,18 +33,18 @@ def test_the_first_line_names_the_profile_and_every_pod_has_a_row(
     assert result.err == ""
 
 
-def test_all_placed_is_exit_code_0(podium: Podium, write: Files) -> None:
-    assert podium("schedule", write([*FIVE, pod("a")])).code == 0
+def test_all_placed_is_exit_code_0(classic: Podium, write: Files) -> None:
+    assert classic("schedule", write([*FIVE, pod("a")])).code == 0
 
 
-def test_nothing_pending_is_exit_code_0(podium: Podium, write: Files) -> None:
-    result = podium("schedule", write(FIVE))
+def test_nothing_pending_is_exit_code_0(classic: Podium, write: Files) -> None:
+    result = classic("schedule", write(FIVE))
 
     assert result.code == 0
     assert result.lines[-1] == "no pod waits for default-scheduler"
 
 
-def test_only_waiting_pods_of_this_scheduler_are_pending(podium: Podium, write: Files) -> None:
+def test_only_waiting_pods_of_this_scheduler_are_pending(classic: Podium, write: Files) -> None:
     file = write(
         [
             *FIVE,
@@ -55,12 +56,12 @@ def test_only_waiting_pods_of_this_scheduler_are_pending(podium: Podium, write: 
         ]
     )
 
-    assert podium("schedule", file, "-o", "name").out == "default/waits n3\n"
-    mine = podium("schedule", file, "-o", "name", "--scheduler-name", "mine")
+    assert classic("schedule", file, "-o", "name").out == "default/waits n3\n"
+    mine = classic("schedule", file, "-o", "name", "--scheduler-name", "mine")
     assert mine.out == "default/other n3\n"
 
 
-def test_pods_go_in_queue_order(podium: Podium, write: Files) -> None:
+def test_pods_go_in_queue_order(classic: Podium, write: Files) -> None:
     file = write(
         [
             node("n"),
@@ -70,9 +71,9 @@ def test_pods_go_in_queue_order(podium: Podium, write: Files) -> None:
         ]
     )
 
-    names = [line.split()[0] for line in podium("schedule", file, "-o", "name").lines]
+    names = [line.split()[0] for line in classic("schedule", file, "-o", "name").lines]
     assert names == ["default/important", "default/early", "default/late"]
-    by_arrival = podium("schedule", file, "-o", "name", "--feature-gates", "PodPriority=false")
+    by_arrival = classic("schedule", file, "-o", "name", "--feature-gates", "PodPriority=false")
     assert [line.split()[0] for line in by_arrival.lines] == [
         "default/late",
         "default/early",
@@ -80,14 +81,14 @@ def test_pods_go_in_queue_order(podium: Podium, write: Files) -> None:
     ]
 
 
-def test_a_workload_stands_for_its_pods(podium: Podium, write: Files) -> None:
-    result = podium("schedule", write([*FIVE, deployment("web", replicas=3)]), "-o", "name")
+def test_a_workload_stands_for_its_pods(classic: Podium, write: Files) -> None:
+    result = classic("schedule", write([*FIVE, deployment("web", replicas=3)]), "-o", "name")
 
     assert len(result.lines) == 3
     assert all(line.startswith("default/web-") for line in result.lines)
 
 
-def test_preemption_names_victims_and_the_reason(podium: Podium, write: Files) -> None:
+def test_preemption_names_victims_and_the_reason(classic: Podium, write: Files) -> None:
     cluster = [
         node("n1", cpu="1"),
         node("n2", cpu="1"),
@@ -97,7 +98,7 @@ def test_preemption_names_victims_and_the_reason(podium: Podium, write: Files) -
     ]
     file = write(cluster)
 
-    result = podium("schedule", file)
+    result = classic("schedule", file)
 
     assert result.code == 0
     assert "default/vip   n1     preempted 1 pod on n1" in result.out
@@ -116,28 +117,28 @@ def test_preemption_names_victims_and_the_reason(podium: Podium, write: Files) -
     ],
 )
 def test_preemption_can_be_turned_off(
-    podium: Podium, write: Files, flag: str, placed: bool
+    classic: Podium, write: Files, flag: str, placed: bool
 ) -> None:
     file = write([node("n", cpu="1"), pod("low", "1", nodeName="n"), pod("vip", "1", priority=9)])
 
-    result = podium("schedule", flag, file, "-o", "name")
+    result = classic("schedule", flag, file, "-o", "name")
 
     assert result.out == f"default/vip {'n' if placed else '<none>'}\n"
     assert result.code == (0 if placed else 1)
 
 
-def test_wide_adds_columns(podium: Podium, write: Files) -> None:
-    result = podium("schedule", write([*FIVE, pod("a", priority=7)]), "-o", "wide")
+def test_wide_adds_columns(classic: Podium, write: Files) -> None:
+    result = classic("schedule", write([*FIVE, pod("a", priority=7)]), "-o", "wide")
 
     header, row = result.lines[2].split(), result.lines[3].split()
     assert header == ["POD", "NODE", "PRIORITY", "FIT", "TIED", "ATTEMPTS", "REASON"]
     assert row == ["default/a", "n3", "7", "3/5", "1", "1"]
 
 
-def test_json_is_a_list_of_decisions_one_per_attempt(podium: Podium, write: Files) -> None:
+def test_json_is_a_list_of_decisions_one_per_attempt(classic: Podium, write: Files) -> None:
     file = write([node("n", cpu="1"), pod("low", "1", nodeName="n"), pod("vip", "1", priority=9)])
 
-    first, second = podium("schedule", file, "-o", "json").json
+    first, second = classic("schedule", file, "-o", "json").json
 
     assert (first["kind"], first["apiVersion"]) == ("Decision", "podium/v1")
     assert (first["outcome"], first["attempt"], first["preemption"]["node"]) == (
@@ -148,15 +149,15 @@ def test_json_is_a_list_of_decisions_one_per_attempt(podium: Podium, write: File
     assert (second["outcome"], second["attempt"], second["node"]) == ("placed", 2, "n")
 
 
-def test_json_of_nothing_is_an_empty_list(podium: Podium, write: Files) -> None:
-    assert podium("schedule", write(FIVE), "-o", "json").json == []
+def test_json_of_nothing_is_an_empty_list(classic: Podium, write: Files) -> None:
+    assert classic("schedule", write(FIVE), "-o", "json").json == []
 
 
-def test_yaml_is_the_whole_pod_with_its_node(podium: Podium, write: Files) -> None:
+def test_yaml_is_the_whole_pod_with_its_node(classic: Podium, write: Files) -> None:
     written = pod("a", labels={"version": "1e3", "on": "yes"}, hostAliases=[{"ip": "10.0.0.1"}])
     file = write([*FIVE, written, pod("big", cpu="32")])
 
-    result = podium("schedule", file, "-o", "yaml")
+    result = classic("schedule", file, "-o", "yaml")
 
     placed, waiting = yaml.safe_load_all(result.out)
     assert placed["spec"] == written["spec"] | {"nodeName": "n3"}
@@ -166,24 +167,24 @@ def test_yaml_is_the_whole_pod_with_its_node(podium: Podium, write: Files) -> No
     assert result.err.startswith("podium: note: default/big is not placed: 0/5 nodes")
 
 
-def test_what_yaml_writes_can_be_scheduled_again(podium: Podium, write: Files) -> None:
+def test_what_yaml_writes_can_be_scheduled_again(classic: Podium, write: Files) -> None:
     nodes = write(FIVE, "nodes.json")
     pods = write([deployment("web", 3), service("web")], "pods.json")
-    placed = podium("schedule", nodes, pods, "-o", "yaml").out
+    placed = classic("schedule", nodes, pods, "-o", "yaml").out
 
-    again = podium("schedule", nodes, write(placed, "placed.yaml"))
+    again = classic("schedule", nodes, write(placed, "placed.yaml"))
 
     assert again.code == 0
     assert again.lines[0] == "v1.13 DefaultProvider: 5 nodes, 3 pods, 0 pending"
 
 
-def recording_of(podium: Podium, *arguments: str) -> str:
-    result = podium("schedule", *arguments, "-o", "recording")
+def recording_of(classic: Podium, *arguments: str) -> str:
+    result = classic("schedule", *arguments, "-o", "recording")
     assert len(result.lines) == 1
     return result.out
 
 
-def test_a_recording_replays_without_differences(podium: Podium, write: Files) -> None:
+def test_a_recording_replays_without_differences(classic: Podium, write: Files) -> None:
     zones = ("b", "a", "b", "a", "c")
     labels = [{"failure-domain.beta.kubernetes.io/zone": zone} for zone in zones]
     nodes = [node(f"n{i}", labels=each) for i, each in enumerate(labels)]
@@ -199,7 +200,7 @@ def test_a_recording_replays_without_differences(podium: Podium, write: Files) -
             pod("big", "64"),
         ]
     )
-    text = recording_of(podium, cluster)
+    text = recording_of(classic, cluster)
     scenario = json.loads(text)
 
     order = [o["metadata"]["name"] for o in scenario["objects"] if o["kind"] == "Node"]
@@ -210,13 +211,13 @@ def test_a_recording_replays_without_differences(podium: Podium, write: Files) -
     assert result.json["differences"] == 0
 
 
-def test_a_recording_holds_its_configuration(podium: Podium, write: Files) -> None:
+def test_a_recording_holds_its_configuration(classic: Podium, write: Files) -> None:
     policy = write(
         '{"kind":"Policy","apiVersion":"v1","priorities":[{"name":"EqualPriority","weight":2}]}',
         "policy.json",
     )
     flags = ("--no-preemption", "--feature-gates", "TaintNodesByCondition=false")
-    text = recording_of(podium, write([*FIVE, pod("a")]), "--policy", policy, *flags)
+    text = recording_of(classic, write([*FIVE, pod("a")]), "--policy", policy, *flags)
     scenario = json.loads(text)
 
     assert scenario["policy"]["priorities"] == [{"name": "EqualPriority", "weight": 2}]
@@ -229,8 +230,8 @@ def test_a_recording_holds_its_configuration(podium: Podium, write: Files) -> No
     assert podium("verify", write(text, "mine.jsonl")).code == 0
 
 
-def test_a_recording_cannot_hold_other_ties(podium: Podium, write: Files) -> None:
-    result = podium("schedule", write(FIVE), "-o", "recording", "--ties", "first")
+def test_a_recording_cannot_hold_other_ties(classic: Podium, write: Files) -> None:
+    result = classic("schedule", write(FIVE), "-o", "recording", "--ties", "first")
 
     assert (result.code, result.out) == (2, "")
     assert result.err == (
@@ -238,11 +239,11 @@ def test_a_recording_cannot_hold_other_ties(podium: Podium, write: Files) -> Non
     )
 
 
-def test_ties_are_broken_as_told(podium: Podium, write: Files) -> None:
+def test_ties_are_broken_as_told(classic: Podium, write: Files) -> None:
     cluster = write([*(node(f"n{i}") for i in range(3)), *(pod(f"p{i}", "0") for i in range(3))])
 
     def hosts(*flags: str) -> list[str]:
-        lines = podium("schedule", cluster, "-o", "name", "--ties", *flags).lines
+        lines = classic("schedule", cluster, "-o", "name", "--ties", *flags).lines
         return [line.split()[1] for line in lines]
 
     assert hosts("random:7") == hosts("random:7")
@@ -250,10 +251,10 @@ def test_ties_are_broken_as_told(podium: Podium, write: Files) -> None:
     assert sorted(hosts("round-robin")) == ["n0", "n1", "n2"]
 
 
-def test_sampling_stops_early(podium: Podium, write: Files) -> None:
+def test_sampling_stops_early(classic: Podium, write: Files) -> None:
     cluster = write([*many(400), pod("a")])
 
-    [decision] = podium(
+    [decision] = classic(
         "schedule", cluster, "-o", "json", "--percentage-of-nodes-to-score", "30"
     ).json
 
@@ -261,9 +262,9 @@ def test_sampling_stops_early(podium: Podium, write: Files) -> None:
     assert decision["nodes"]["examined"] < 400
 
 
-def test_notes_go_to_stderr(podium: Podium, write: Files) -> None:
+def test_notes_go_to_stderr(classic: Podium, write: Files) -> None:
     odd = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
-    result = podium("schedule", write([*FIVE, odd, pod("lost", nodeName="gone"), pod("a")]))
+    result = classic("schedule", write([*FIVE, odd, pod("lost", nodeName="gone"), pod("a")]))
 
     assert result.code == 0
     notes = result.err.splitlines()
@@ -273,19 +274,19 @@ def test_notes_go_to_stderr(podium: Podium, write: Files) -> None:
 
 
 def test_the_limit_of_volumes_comes_from_the_environment(
-    podium: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
+    classic: Podium, write: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBE_MAX_PD_VOLS", "1")
     disks = [{"name": d, "gcePersistentDisk": {"pdName": d}} for d in ("one", "two")]
     cluster = write([node("n"), pod("a", volumes=disks)])
 
-    assert "1 node(s) exceed max volume count" in podium("schedule", cluster).out
+    assert "1 node(s) exceed max volume count" in classic("schedule", cluster).out
 
 
-def test_standard_input_is_a_file(podium: Podium) -> None:
+def test_standard_input_is_a_file(classic: Podium) -> None:
     data = "\n---\n".join(map(json.dumps, [node("n"), pod("a")])).encode()
 
-    assert podium("schedule", "-", "-o", "name", stdin=data).out == "default/a n\n"
+    assert classic("schedule", "-", "-o", "name", stdin=data).out == "default/a n\n"
 
 
 @pytest.mark.parametrize(
@@ -300,9 +301,9 @@ def test_standard_input_is_a_file(podium: Podium) -> None:
     ],
 )
 def test_bad_input_is_one_sentence(
-    podium: Podium, write: Files, content: str | bytes, sentence: str
+    classic: Podium, write: Files, content: str | bytes, sentence: str
 ) -> None:
-    result = podium("schedule", write(content, "bad.yaml"))
+    result = classic("schedule", write(content, "bad.yaml"))
 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("podium: ")
@@ -310,10 +311,10 @@ def test_bad_input_is_one_sentence(
     assert len(result.err.splitlines()) == 1
 
 
-def test_what_extenders_say_is_not_recorded(podium: Podium, write: Files) -> None:
+def test_what_extenders_say_is_not_recorded(classic: Podium, write: Files) -> None:
     policy = {"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "http://x/"}]}
     path = write(json.dumps(policy), "p.json")
-    result = podium("schedule", write(FIVE), "--policy", path, "-o", "recording")
+    result = classic("schedule", write(FIVE), "--policy", path, "-o", "recording")
 
     assert result.code == 2
     assert "asks extenders (http://x/), whose answers a recording cannot hold" in result.err

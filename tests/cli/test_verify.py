@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from cli.conftest import Files, Podium
 
+from cli.conftest import Files, Podium
 from podium.cli.recordings import Expected, scenario_of
 from podium.cli.replay import REPLAYERS, Outcome, compare
 from podium.errors import InputError

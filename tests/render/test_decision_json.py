@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from builders import (
     claim,
     claim_volume,
@@ -18,8 +19,6 @@ from builders import (
     storage_class,
     volume,
 )
-from render.json_schema import problems
-
 from podium.cli.recordings import objects_of, pending_of, scenario_of
 from podium.cli.replay import profile_of
 from podium.cluster.simulation import Simulation
@@ -31,6 +30,7 @@ from podium.engine.priorities.resources import LeastRequestedPriority
 from podium.engine.profile import Extender
 from podium.errors import ConfigError
 from podium.render.decision_json import to_json
+from render.json_schema import problems
 
 ROOT = Path(__file__).parents[2]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "decision.schema.json").read_text())

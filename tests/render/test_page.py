@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from builders import node, nodes, pod, profile, simulation
 
+from builders import node, nodes, pod, profile, simulation
 from podium.engine.decision import Decision
 from podium.engine.priorities.resources import LeastRequestedPriority
 from podium.render.explanation import Explanation, Room, ask

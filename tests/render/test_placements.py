@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from builders import node, objects, pod, profile, simulation
-
 from podium.objects.pod import Pod
 from podium.render.placements import (
     Placement,

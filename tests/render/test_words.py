@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import node, nodes, pod, profile, simulation
 
+from builders import node, nodes, pod, profile, simulation
 from podium.engine.decision import Decision, Preemption, Victims
 from podium.engine.priorities.resources import LeastRequestedPriority, MostRequestedPriority
 from podium.render import words

@@ -12,29 +12,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from podium.engine.accounting import wrap
-from podium.engine.pod_class import ANY_IP, Port
+from podium.engine.one_row import NAME_FIELD, OneRow, code_of, conflict
 from podium.engine.tallies import ABSENT, Flags, Ints, LabelColumn, Tally
-from podium.engine.verdicts import FITS, Reason
+from podium.engine.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 
-    from podium.engine.pod_class import Resident
+    from podium.engine.pod_class import Port
     from podium.engine.view import FactColumn, ImageState, View
     from podium.objects.selectors import FieldSelector, Requirement
 
+__all__ = ["NAME_FIELD", "ManyRows", "OneRow", "Rows"]
+
 T = TypeVar("T")
-NAME_FIELD = "metadata.name"
 #: Integers below this are exact as doubles.
 EXACT = 1 << 53
-
-
-def conflict(used: Port, wanted: Port) -> bool:
-    """Whether two host ports exclude each other; the ip 0.0.0.0 stands for all of them."""
-    if used[1:] != wanted[1:]:
-        return False
-    return used[0] == wanted[0] or ANY_IP in (used[0], wanted[0])
 
 
 class ManyRows:
@@ -226,7 +219,7 @@ class ManyRows:
         if not len(present) or not present[-1]:
             return np.zeros(len(self.index), np.int32)
         verdicts = self.view.verdicts
-        codes = [_code(verdicts, predicate, int(b), reasons) for b in present]
+        codes = [code_of(verdicts, predicate, int(b), reasons) for b in present]
         return np.asarray(codes, np.int32)[np.searchsorted(present, bits)]
 
     def each(self) -> Iterator[tuple[int, OneRow]]:
@@ -265,192 +258,6 @@ class ManyRows:
         """The same error on every row."""
         self.fail_where(self.full(True), text)  # noqa: FBT003 - a column of True
         return np.zeros(len(self.index), np.int32)
-
-
-def _code(verdicts: Any, predicate: str, bits: int, reasons: tuple[Reason, ...]) -> int:
-    if not bits:
-        return FITS
-    chosen = tuple(reason for i, reason in enumerate(reasons) if bits >> i & 1)
-    return verdicts.of(predicate, chosen)  # type: ignore[no-any-return]
-
-
-class OneRow:
-    """One row of a view, read as plain ints."""
-
-    __slots__ = ("errors", "position", "row", "view")
-    on_trial = False
-
-    def __init__(
-        self, view: View, row: int, errors: dict[int, str] | None = None, position: int = 0
-    ) -> None:
-        self.view = view
-        self.row = row
-        self.errors: dict[int, str] = {} if errors is None else errors
-        self.position = position
-
-    def __len__(self) -> int:
-        return 1
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.view.names[self.row]
-
-    @property
-    def node_labels(self) -> dict[str, str]:
-        """The node's labels."""
-        node = self.view.nodes[self.row]
-        return node.labels if node is not None else {}
-
-    # Columns
-    def requested(self, resource: int) -> Ints:
-        """As in ManyRows."""
-        return self.view.requested[resource].item(self.row)
-
-    def allocatable(self, resource: int) -> Ints:
-        """As in ManyRows."""
-        return self.view.allocatable[resource].item(self.row)
-
-    def assumed(self, resource: int) -> Ints:
-        """As in ManyRows."""
-        return self.view.assumed[resource].item(self.row)
-
-    def pod_count(self) -> Ints:
-        """As in ManyRows."""
-        return self.view.pod_count.item(self.row)
-
-    def allowed_pods(self) -> Ints:
-        """As in ManyRows."""
-        return self.view.allowed_pods.item(self.row)
-
-    def on_row(self, tally: Tally) -> Ints:
-        """As in ManyRows."""
-        return tally.rows.item(self.row)
-
-    def domain(self, tally: Tally, key: str) -> Ints:
-        """As in ManyRows."""
-        return tally.by_domain(key).item(self.view.label_column(key).ids.item(self.row))
-
-    def look_up(self, table: np.ndarray, key: str) -> Any:
-        """As in ManyRows."""
-        return table.item(self.label_ids(key))
-
-    def weighted_domain(self, weighted: list[tuple[int, Tally]], key: str) -> Ints:
-        """As in ManyRows."""
-        return sum(weight * self.domain(tally, key) for weight, tally in weighted)
-
-    def total(self, tally: Tally, key: str) -> int:
-        """As in ManyRows."""
-        return tally.total(key)
-
-    def residents(self) -> list[Resident]:
-        """The pods of the row, in their order."""
-        return self.view.residents[self.row]
-
-    # Node facts
-    def fact(self, column: FactColumn, answer: Callable[[Any], int | bool]) -> Ints:
-        """As in ManyRows."""
-        return answer(column.values[column.ids.item(self.row)])
-
-    def accepts(self, requirement: Requirement) -> Flags:
-        """As in ManyRows."""
-        return requirement.accepts(self.node_labels.get(requirement.key))
-
-    def has_label(self, key: str) -> Flags:
-        """As in ManyRows."""
-        return key in self.node_labels
-
-    def label_ids(self, key: str) -> Ints:
-        """As in ManyRows."""
-        return self.view.label_column(key).ids.item(self.row)
-
-    def named(self, fields: FieldSelector) -> Flags:
-        """As in ManyRows."""
-        return fields.matches({NAME_FIELD: self.name})
-
-    def is_node(self, name: str) -> Flags:
-        """As in ManyRows."""
-        return self.name == name
-
-    def port_conflict(self, wanted: Iterable[Port]) -> Flags:
-        """As in ManyRows."""
-        return any(conflict(port, other) for port in self.ports() for other in wanted)
-
-    def ports(self) -> set[Port]:
-        """The host ports in use on the row."""
-        return self.view.ports[self.row]
-
-    def image(self, name: str, answer: Callable[[ImageState], int]) -> Ints:
-        """As in ManyRows."""
-        state = self.view.images.get(name, {}).get(self.row)
-        return answer(state) if state is not None else 0
-
-    # Arithmetic
-    def full(self, value: int | bool) -> Any:  # noqa: FBT001 - a constant column
-        """As in ManyRows."""
-        return value
-
-    def where(self, condition: Flags, yes: Ints, no: Ints) -> Ints:
-        """As in ManyRows."""
-        return yes if condition else no
-
-    def divide(self, number: Ints, by: Ints) -> Ints:
-        """As in ManyRows."""
-        if by == 0:
-            return 0
-        quotient = abs(number) // abs(by)
-        return -quotient if (number < 0) != (by < 0) else quotient
-
-    def ratio(self, number: Ints, by: Ints) -> Any:
-        """As in ManyRows."""
-        return float(number) / float(by) if by else 1.0
-
-    def truncate(self, number: Any) -> Ints:
-        """As in ManyRows."""
-        return int(number)
-
-    def wrap(self, number: Ints) -> Ints:
-        """As in ManyRows: plain ints must be told to."""
-        return wrap(number)
-
-    def highest(self, number: Ints) -> int:
-        """As in ManyRows."""
-        return int(max(0, number))
-
-    # Verdicts
-    def some(self, bits: Ints) -> bool:
-        """As in ManyRows."""
-        return bool(bits)
-
-    def codes(self, predicate: str, bits: Ints, reasons: tuple[Reason, ...]) -> Ints:
-        """As in ManyRows."""
-        return _code(self.view.verdicts, predicate, int(bits), reasons)
-
-    def each(self) -> Iterator[tuple[int, OneRow]]:
-        """As in ManyRows."""
-        yield self.position, self
-
-    def map(self, answer: Callable[[OneRow], int]) -> Ints:
-        """As in ManyRows."""
-        return answer(self)
-
-    def sparse(self, rows: Container[int], answer: Callable[[OneRow], int], other: int = 0) -> Ints:  # noqa: ARG002
-        """As in ManyRows; a single row is always asked, since a trial may have changed it."""
-        return answer(self)
-
-    def by_signature(self, flags: list[Flags], answer: Callable[[tuple[bool, ...]], int]) -> Ints:
-        """As in ManyRows."""
-        return answer(tuple(map(bool, flags)))
-
-    def fail_where(self, flags: Flags, text: str) -> None:
-        """As in ManyRows."""
-        if flags:
-            self.errors.setdefault(self.position, text)
-
-    def fail(self, text: str) -> Ints:
-        """As in ManyRows."""
-        self.errors.setdefault(self.position, text)
-        return FITS
 
 
 Rows = Any  #: ManyRows or OneRow; rules hold for both.

@@ -59,6 +59,7 @@ class _Picture:
         self.found = found
         self.decision = found.decision
         self.width = width
+        self.rule, self.scorer = (name.upper() for name in words.rule_names(found.decision))
         #: What all node names end in; tables do without it.
         self.ending = common_ending(self.decision.examined)
 
@@ -104,7 +105,7 @@ class _Picture:
             return
         count = sum(group.count for group in found)
         yield from _heading(f"Turned down: {count} of {counted(self.decision.nodes, 'node')}")
-        table = _table("PREDICATE", "REASON", "NODES", "WHICH", right=["NODES"])
+        table = _table(self.rule, "REASON", "NODES", "WHICH", right=["NODES"])
         for group in found:
             reasons = ", ".join(group.reasons)
             _row(table, group.predicate, reasons, group.count, self.sample(group.nodes))
@@ -166,7 +167,7 @@ class _Picture:
             if left < 0 and fitting > 1:
                 break
             fitting += 1
-        table = _table("PRIORITY", *names[:fitting], right=names)
+        table = _table(self.scorer, *names[:fitting], right=names)
         for label, row in zip(labels, values, strict=True):
             _row(table, label, *row[:fitting], style="bold" if label == _TOTAL else "")
         return table
@@ -189,7 +190,7 @@ class _Picture:
         decision = self.decision
         mine, theirs = (self.short(decision.feasible[at]) for at in (first, second))
         numbers = ("WEIGHT", mine, theirs, "POINTS")
-        table = _table("PRIORITY", *numbers, right=numbers)
+        table = _table(self.scorer, *numbers, right=numbers)
         for gap in gaps(decision, first, second):
             style = "green" if gap.points > 0 else "red"
             cells = (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")

@@ -35,7 +35,8 @@ def page(found: Explanation) -> str:
     """The whole document."""
     title = printable(words.headline(found.decision))
     sections = "\n".join(_sections(found))
-    data = msgspec.json.encode(found.as_json() | {"maxScore": found.max_score}).decode()
+    more = {"maxScore": found.max_score, "scoredBy": words.rule_names(found.decision)[1]}
+    data = msgspec.json.encode(found.as_json() | more).decode()
     # Nothing in the data may end the script element.
     data = data.replace("<", "\\u003c")
     return f"""<!doctype html>
@@ -118,7 +119,7 @@ def _controls(*, scored: bool) -> str:
 <label>Find <input type="search" id="search" placeholder="node name"></label>
 <label>Show {_select("show", _SHOWN)}</label>
 <label{hidden}>As {_select("value", _VALUES)}</label>
-<label{hidden}><input type="checkbox" id="only"> only priorities that differ</label>
+<label{hidden}><input type="checkbox" id="only"> only what differs</label>
 <span class="legend faint"{hidden}>low <span class="ramp"></span> high</span>
 <span id="count" class="faint" role="status"></span>
 </div>"""
@@ -145,7 +146,8 @@ def _separation(decision: Decision) -> str:
 
 
 def _beside(decision: Decision, first: int, second: int) -> str:
-    columns = ("Priority", "Weight", decision.feasible[first], decision.feasible[second], "Points")
+    scorer = words.rule_names(decision)[1].capitalize()
+    columns = (scorer, "Weight", decision.feasible[first], decision.feasible[second], "Points")
     rows = [
         (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
         for gap in gaps(decision, first, second)
@@ -162,7 +164,8 @@ def _rejections(decision: Decision) -> str:
         (group.predicate, ", ".join(group.reasons), group.count, words.listed(group.nodes, _SAMPLE))
         for group in found
     ]
-    table = _table(("Predicate", "Reason", "Nodes", "Which"), rows, numbers=(2,))
+    rule = words.rule_names(decision)[0].capitalize()
+    table = _table((rule, "Reason", "Nodes", "Which"), rows, numbers=(2,))
     return _section(f"Turned down: {count} of {counted(decision.nodes, 'node')}", table)
 
 

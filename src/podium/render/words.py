@@ -48,12 +48,21 @@ def listed(names: Sequence[str], limit: int) -> str:
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"
 
 
+def rule_names(decision: Decision) -> tuple[str, str]:
+    """What the profile's generation calls what turns nodes down, and what scores them."""
+    if decision.profile.startswith("v1.13"):
+        return "predicate", "priority"
+    return "plugin", "plugin"
+
+
 def headline(decision: Decision) -> str:
     """Where the pod goes, or that it goes nowhere."""
     if decision.error:
         return f"{decision.pod} cannot be decided: {decision.error}"
     if decision.node is not None:
         return f"{decision.pod} goes to {decision.node}"
+    if decision.held is not None:
+        return f"{decision.pod} is held back by {decision.held.plugin}"
     preemption = decision.preemption
     if preemption is not None and preemption.node is not None:
         return f"{decision.pod} fits nowhere now, but evicting pods from {preemption.node} helps"
@@ -129,6 +138,7 @@ _CRITERIA: Final = {
     "lowest highest priority": "its most important victim matters least",
     "lowest sum of priorities": "the priorities of its victims add up to the least",
     "fewest victims": "it has the fewest victims",
+    "latest start of the most important victims": "the most important of its victims started last",
     "first in node order": "it costs as little as any, and comes first in node order",
 }
 
@@ -149,7 +159,8 @@ def hopeless(decision: Decision, *, never: bool = False) -> str:
     """Why evicting pods does not help; *never*: the pod itself forbids it."""
     preemption = decision.preemption
     if preemption is None:
-        return "" if decision.error or decision.node else "preemption is off"
+        decided = decision.error or decision.node or decision.held or decision.refused
+        return "" if decided else "preemption is off"
     if never:
         return "the pod says preemptionPolicy: Never"
     if not preemption.eligible:

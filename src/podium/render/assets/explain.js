@@ -180,7 +180,7 @@
   function comparison(row) {
     const table = element("table");
     const head = element("tr");
-    for (const text of ["Priority", "here", "chosen", "points"]) head.append(element("th", text, text === "Priority" ? "" : "number"));
+    for (const text of [decision.scoredBy, "here", "chosen", "points"]) head.append(element("th", text, text === decision.scoredBy ? "" : "number"));
     table.append(head);
     for (const column of scores) {
       const mine = column.scores[row.at];

@@ -1,0 +1,532 @@
+"""A remembered answer equals a fresh one under the plugins of today, too.
+
+Two simulations live through the same random history: one remembers what classes of pods were told
+about every node, the other asks all rules about all nodes each time. Every decision must come out
+the same. Topology spread, affinity by zone, host and namespace, default spreading and images make
+the answer for one node depend on all others: what is kept of them must never be stale. Limits at
+which the fast one changes its ways are made small, so that short histories cross them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+import pytest
+from builders import (
+    BROKEN,
+    budget,
+    claim,
+    claim_volume,
+    expression,
+    gce,
+    node,
+    node_term,
+    nodes,
+    objects,
+    pod,
+    replica_set,
+    selector,
+    service,
+    storage_class,
+    taint,
+    term,
+    tolerates,
+    volume,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plugins.made import (
+    HOST,
+    SOFT,
+    ZONE,
+    configured,
+    csi_node,
+    default_profile,
+    exclusive,
+    in_spaces,
+    namespace,
+    owned,
+    spec_with,
+    spread,
+    status_with,
+    with_args,
+)
+
+from podium.cluster import columns as columns_module
+from podium.cluster.simulation import RETRY, TERMINATE, Simulation
+from podium.engine import mass_trial as mass_trial_module
+from podium.engine import ranking as ranking_module
+from podium.engine.decision import Decision
+from podium.engine.profile import Profile
+from podium.objects.node import Node
+from podium.objects.pod import Pod
+
+NODES = tuple(f"n{number}" for number in range(7))
+
+STRICT = {
+    "pluginConfig": [
+        with_args(
+            "PodTopologySpread",
+            defaultingType="List",
+            defaultConstraints=[
+                {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"},
+                {"maxSkew": 2, "topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway"},
+            ],
+        ),
+        with_args("NodeResourcesFit", scoringStrategy={"type": "MostAllocated"}),
+        with_args("InterPodAffinity", hardPodAffinityWeight=30),
+    ]
+}
+RATIO = {
+    "pluginConfig": [
+        with_args(
+            "NodeResourcesFit",
+            ignoredResources=["example.com/gpu"],
+            scoringStrategy={
+                "type": "RequestedToCapacityRatio",
+                "resources": [{"name": "cpu", "weight": 3}, {"name": "example.com/gpu"}],
+                "requestedToCapacityRatio": {
+                    "shape": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+                },
+            },
+        ),
+        with_args(
+            "InterPodAffinity", hardPodAffinityWeight=0, ignorePreferredTermsOfExistingPods=True
+        ),
+        with_args("NodeResourcesBalancedAllocation", resources=[{"name": "cpu"}, {"name": "memory"}]),
+        with_args(
+            "NodeAffinity",
+            addedAffinity={
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "weight": 3,
+                        "preference": {
+                            "matchExpressions": [
+                                {"key": "disk", "operator": "In", "values": ["ssd"]}
+                            ]
+                        },
+                    }
+                ]
+            },
+        ),
+    ]
+}
+#: Some first looks and preparations are off; what can do without them still runs.
+UNPREPARED = {
+    "plugins": {
+        "preFilter": {"disabled": [{"name": "VolumeZone"}, {"name": "NodeAffinity"}]},
+        "preScore": {
+            "disabled": [{"name": "NodeResourcesBalancedAllocation"}, {"name": "NodeAffinity"}]
+        },
+        "score": {"disabled": [{"name": "ImageLocality"}]},
+    }
+}
+PROFILES: dict[str, Profile] = {
+    "default": default_profile(),
+    "strict": configured(STRICT)[0],
+    "ratio": configured(RATIO)[0],
+    "unprepared": configured(UNPREPARED)[0],
+    "round robin": default_profile(ties="round-robin"),
+}
+
+A, B, C = (selector({"app": app}) for app in "abc")
+TEAM = selector({"team": "x"})
+NOT_TEAM = selector(None, expression("team", "NotIn", "x"))
+
+
+def with_spread(*constraints: Any) -> Callable[[Pod], Pod]:
+    return lambda made: spec_with(made, topology_spread_constraints=list(constraints))
+
+
+def by(kind: str, name: str) -> Callable[[Pod], Pod]:
+    return lambda made: owned(made, kind, name)
+
+
+def asks(requests: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"requests": requests, **more}
+
+
+#: What a pod can be like, and what the builder cannot say. Names and uids come later.
+PODS: dict[str, dict[str, Any]] = {
+    "basic": asks({"cpu": "1", "memory": "1Gi"}),
+    "large": asks({"cpu": "3", "memory": "3Gi"}, priority=5),
+    "nothing": {},
+    "app": asks({"cpu": "500m"}, labels={"app": "a"}),
+    "app elsewhere": {"labels": {"app": "a"}, "namespace": "other"},
+    "owned": {"labels": {"app": "a"}, "more": by("ReplicaSet", "a")},
+    "owned b": {"labels": {"app": "b"}, "more": by("ReplicaSet", "b")},
+    "hard zone": {"labels": {"app": "a"}, "more": with_spread(spread(ZONE, 1, A))},
+    "hard host": {"labels": {"app": "b"}, "more": with_spread(spread(HOST, 1, B))},
+    "hard both": {
+        "labels": {"app": "a"},
+        "more": with_spread(spread(ZONE, 1, A), spread(HOST, 2, A)),
+    },
+    "hard three": {"labels": {"app": "c"}, "more": with_spread(spread(ZONE, 1, C, least=3))},
+    "hard others": {"labels": {"app": "c"}, "more": with_spread(spread(ZONE, 1, A))},
+    "hard choosing": {
+        "labels": {"app": "a"},
+        "node_selector": {"disk": "ssd"},
+        "more": with_spread(spread(ZONE, 1, A), spread(ZONE, 1, A, affinity="Ignore")),
+    },
+    "hard honest": {
+        "labels": {"app": "b"},
+        "more": with_spread(spread(ZONE, 1, B, taints="Honor")),
+    },
+    "hard everything": {"labels": {"app": "b"}, "more": with_spread(spread(ZONE, 1, selector()))},
+    "hard shared": {
+        "labels": {"app": "a", "v": "1"},
+        "more": with_spread(spread(ZONE, 1, A, shared=["v"])),
+    },
+    "soft zone": {"labels": {"app": "a"}, "more": with_spread(spread(ZONE, 2, A, when=SOFT))},
+    "soft host": {"labels": {"app": "b"}, "more": with_spread(spread(HOST, 1, B, when=SOFT))},
+    "soft both": {
+        "labels": {"app": "a"},
+        "more": with_spread(
+            spread(ZONE, 1, A, when=SOFT, taints="Honor"), spread("disk", 3, A, when=SOFT)
+        ),
+    },
+    "mixed": {
+        "labels": {"app": "a"},
+        "more": with_spread(spread(ZONE, 2, A), spread(HOST, 1, A, when=SOFT)),
+    },
+    "alone": {"labels": {"app": "b"}, "anti": [term({"app": "b"}, HOST)]},
+    "zone alone": {"labels": {"app": "c"}, "anti": [term({"app": "c"}, ZONE)], "priority": 3},
+    "together": {"labels": {"app": "c"}, "affinity": [term({"app": "c"}, ZONE)]},
+    "near a": asks({"cpu": "1"}, affinity=[term({"app": "a"}, HOST)]),
+    "near both": {"affinity": [term({"app": "a"}, ZONE), term({"app": "a"}, HOST)]},
+    "near team": {"labels": {"app": "a"}, "affinity": [in_spaces(A, ZONE, spaces=TEAM)]},
+    "not near team": {"labels": {"app": "a"}, "anti": [in_spaces(A, ZONE, spaces=TEAM)]},
+    "not near others": {"labels": {"app": "b"}, "anti": [in_spaces(A, HOST, spaces=NOT_TEAM)]},
+    "shunned by team": {
+        "labels": {"app": "d"},
+        "namespace": "other",
+        "anti": [in_spaces(selector(), ZONE, spaces=TEAM)],
+    },
+    "shunned by all": {"labels": {"app": "d"}, "anti": [in_spaces(A, HOST, spaces=selector())]},
+    "likes": {"labels": {"app": "a"}, "prefers": [(5, term({"app": "a"}, ZONE))]},
+    "likes host": {"labels": {"app": "a"}, "prefers": [(5, term({"app": "a"}, HOST))]},
+    "likes team": {"prefers": [(50, in_spaces(A, ZONE, spaces=TEAM))]},
+    "dislikes": {"labels": {"app": "e"}, "avoids": [(3, term({"app": "a"}, HOST))]},
+    "dislikes both": {
+        "prefers": [(2, term({"app": "b"}, HOST))],
+        "avoids": [(7, term({"app": "c"}, ZONE))],
+    },
+    "port": asks({"cpu": "100m"}, ports=[80]),
+    "chooses": asks({"cpu": "1"}, node_selector={"disk": "ssd"}),
+    "names": {"node_affinity": [node_term(fields=[expression("metadata.name", "In", "n1")])]},
+    "prefers ssd": {"prefers_nodes": [(4, node_term(expression("disk", "In", "ssd")))]},
+    "tolerates": asks({"cpu": "1"}, tolerations=[tolerates("t", "Exists")]),
+    "image": asks({"memory": "1Gi"}, image="app:1"),
+    "disk": {"volumes": [gce("shared")]},
+    "claim": {"volumes": [claim_volume("data")]},
+    "exclusive": {"volumes": [claim_volume("only")], "priority": 4},
+    "gpu": asks({"example.com/gpu": 1}),
+    "broken": {"affinity": [term(BROKEN, ZONE)]},
+    "urgent": asks({"cpu": "4", "memory": "1Gi"}, priority=9),
+    "urgent alone": {"labels": {"app": "b"}, "anti": [term({"app": "b"}, HOST)], "priority": 8},
+    "urgent spread": {
+        "labels": {"app": "a"},
+        "priority": 8,
+        "requests": {"cpu": "2"},
+        "more": with_spread(spread(ZONE, 1, A)),
+    },
+    "polite": asks({"cpu": "4"}, priority=9, preemption_policy="Never"),
+}
+#: What a node can be like.
+NODE_KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "small": {"cpu": "2", "memory": "2Gi", "pods": 2},
+    "ssd": {"labels": {"disk": "ssd"}},
+    "hdd": {"labels": {"disk": "hdd"}},
+    "tainted": {"taints": [taint("t")]},
+    "softly tainted": {"taints": [taint("t", effect="PreferNoSchedule")]},
+    "twice tainted": {
+        "taints": [taint("t", effect="PreferNoSchedule"), taint("u", effect="PreferNoSchedule")]
+    },
+    "cordoned": {"unschedulable": True},
+    "image": {"images": {"app:1": 600 * 1024 * 1024}},
+    "large image": {"images": {"app:1": 900 * 1024 * 1024}, "labels": {"disk": "ssd"}},
+    "gpu": {"resources": {"example.com/gpu": 2}},
+    "nameless": {"labels": {HOST: None}},
+}
+#: Objects besides nodes and pods, by the name under which a history adds and drops them.
+OTHERS: dict[str, tuple[str, Any]] = {
+    "service a": ("services", service("a", {"app": "a"})),
+    "service b": ("services", service("b", {"app": "b"})),
+    "service c as a": ("services", service("a", {"app": "c"})),
+    "set a": ("replica_sets", replica_set("a", selector({"app": "a"}))),
+    "set b": ("replica_sets", replica_set("b", selector({"app": "b"}))),
+    "set a meaning b": ("replica_sets", replica_set("a", selector({"app": "b"}))),
+    "team default": ("namespaces", namespace("default", {"team": "x"})),
+    "plain default": ("namespaces", namespace("default")),
+    "team other": ("namespaces", namespace("other", {"team": "x"})),
+    "plain other": ("namespaces", namespace("other", {"team": "y"})),
+    "claim": ("claims", claim("data", volume="v")),
+    "unbound claim": ("claims", claim("data", storage_class="late")),
+    "exclusive claim": ("claims", exclusive(claim("only", volume="v"))),
+    "class": ("storage_classes", storage_class("late")),
+    "volume": ("volumes", volume("v", claimed_by="data", csi=("disk.example.com", "h"))),
+    "zoned volume": ("volumes", volume("v", claimed_by="data", labels={ZONE: "east"})),
+    "volume near n1": (
+        "volumes",
+        volume("v", storage_class="late", reachable=[node_term(expression(HOST, "In", "n1"))]),
+    ),
+    "limit on n2": ("csi_nodes", csi_node("n2", disk=1)),
+    "budget": ("budgets", budget("a", selector({"app": "a"}))),
+    "generous budget": ("budgets", budget("a", selector({"app": "a"}), allowed=2)),
+}
+
+
+def made_pod(name: str, kind: str, **more: Any) -> Pod:
+    fields = {**PODS[kind], **more}
+    finish = fields.pop("more", lambda made: made)
+    finished: Pod = finish(pod(name, **fields))
+    return finished
+
+
+def made_node(name: str, kind: str, zone: str) -> Node:
+    options = {"cpu": "4", "memory": "8Gi", "pods": 5} | NODE_KINDS[kind]
+    labels = {HOST: name} | options.pop("labels", {})
+    if zone:
+        labels |= {ZONE: zone}
+    return node(name, labels={key: value for key, value in labels.items() if value}, **options)
+
+
+def outcome(decision: Decision) -> dict[str, Any]:
+    """What must not depend on how the decision was reached; codes are spelled out."""
+    preemption = decision.preemption
+    return {
+        "pod": decision.pod,
+        "node": decision.node,
+        "nominated": decision.nominated,
+        "message": decision.message,
+        "error": decision.error,
+        "refused": decision.refused,
+        "tied": decision.tied,
+        "cursor": decision.cursor if decision.tied else 0,
+        "feasible": decision.feasible_count,
+        "consumed": (decision.consumed, decision.dropped),
+        "verdicts": Counter(
+            {
+                (v.predicate, v.reasons, v.curable): number
+                for code, number in decision.histogram.items()
+                for v in [decision.verdict(code)]
+            }
+        ),
+        "volumes": decision.volumes,
+        "after": decision.post_code,
+        "preemption": preemption
+        and (
+            preemption.eligible,
+            preemption.potential,
+            dict(preemption.candidates),
+            preemption.node,
+            preemption.tie,
+            preemption.criterion,
+            preemption.nomination,
+        ),
+        "cleared": preemption and preemption.cleared,
+    }
+
+
+class Twins:
+    """The same cluster twice: one that remembers and one that does not."""
+
+    def __init__(self, profile: Profile, after_preemption: str) -> None:
+        self.both = tuple(
+            Simulation(profile, after_preemption=after_preemption, fast=fast, start_time=self.now)
+            for fast in (True, False)
+        )
+        self.made = 0
+
+    def now(self, attempt: int) -> str:
+        return f"2026-01-01T00:{attempt // 2 % 60:02}:00Z"
+
+    def each(self, action: Callable[[Simulation], object]) -> None:
+        for simulation in self.both:
+            action(simulation)
+
+    def make(self, kind: str, **more: Any) -> Pod:
+        self.made += 1
+        return made_pod(f"{kind.replace(' ', '-')}-{self.made}", kind, **more)
+
+    def placed(self) -> list[str]:
+        fast, plain = (sorted(simulation._pods) for simulation in self.both)
+        assert fast == plain
+        return fast
+
+    def nodes(self) -> list[Node]:
+        return [each for each in self.both[0].cache.columns.nodes if each is not None]
+
+    # What can happen
+
+    def schedule(self, kind: str) -> None:
+        """A pod comes, and goes where it is sent."""
+        wanted = self.make(kind)
+        fast, plain = ([outcome(step.decision) for step in s.run([wanted])] for s in self.both)
+        assert fast == plain
+
+    def ask(self, kind: str) -> None:
+        """A pod is looked at, and nothing comes of it."""
+        wanted = self.make(kind)
+        fast, plain = (outcome(simulation.attempt(wanted)) for simulation in self.both)
+        assert fast == plain
+
+    def keep_asking(self, kind: str) -> None:
+        """Long enough for answers to be kept that have not changed."""
+        for _ in range(4):
+            self.ask(kind)
+
+    def put_node(self, name: str, kind: str, zone: str) -> None:
+        """A node is new, or changes into another kind of node."""
+        made = made_node(name, kind, zone)
+        self.each(lambda simulation: simulation.cache.put_node(made))
+
+    def drop_node(self, number: int) -> None:
+        """A node goes; its pods stay believed in."""
+        if known := self.nodes():
+            gone = known[number % len(known)]
+            self.each(lambda simulation: simulation.cache.drop_node(gone))
+
+    def remove(self, number: int) -> None:
+        """A placed pod goes."""
+        if placed := self.placed():
+            self.each(lambda simulation: simulation.remove(placed[number % len(placed)]))
+
+    def terminate(self, number: int) -> None:
+        """A placed pod is about to go."""
+        if placed := self.placed():
+            uid = placed[number % len(placed)]
+            self.each(lambda simulation: simulation.cache.columns.mark_terminating(uid))
+
+    def relabel(self, number: int, app: str) -> None:
+        """A placed pod is given another label."""
+        if placed := self.placed():
+            uid = placed[number % len(placed)]
+            for simulation in self.both:
+                before = simulation._pods[uid]
+                if simulation.cache.is_assumed(uid):
+                    simulation.cache.add_pod(before)
+                meta = msgspec.structs.replace(before.metadata, labels={"app": app})
+                after = msgspec.structs.replace(before, metadata=meta)
+                simulation.cache.update_pod(before, after)
+                simulation._pods[uid] = after
+
+    def add_placed(self, kind: str, name: str) -> None:
+        """Somebody else placed a pod, perhaps on a node that nobody knows."""
+        there = self.make(kind, node=name)
+        self.each(lambda simulation: simulation.load(objects(there)))
+
+    def promise(self, kind: str, name: str) -> None:
+        """A pod that waits is promised a node."""
+        waiting = self.make(kind, nominated=name)
+        self.each(lambda simulation: simulation.nominate(waiting, name))
+
+    def keep_promises(self, name: str) -> None:
+        """Pods that were promised a node get another try."""
+        fast, plain = (s._nominations.on(name) for s in self.both)
+        assert [each.uid for each in fast] == [each.uid for each in plain]
+        for waiting in fast:
+            results = [[outcome(step.decision) for step in s.run([waiting])] for s in self.both]
+            assert results[0] == results[1]
+
+    def put(self, name: str) -> None:
+        """A service, a namespace, a volume or the like comes or changes."""
+        shelf, item = OTHERS[name]
+        self.each(lambda s: getattr(s.cache.columns.catalog, shelf).put(item))
+
+    def drop(self, name: str) -> None:
+        """It goes."""
+        shelf, item = OTHERS[name]
+        self.each(lambda s: getattr(s.cache.columns.catalog, shelf).drop(item))
+
+
+@dataclass(frozen=True)
+class History:
+    """What happens, and how small the limits are while it does."""
+
+    profile: str
+    after_preemption: str
+    one_by_one: int
+    journal: int
+    patience: int
+    pods: tuple[str, ...]
+    start: list[tuple[Any, ...]]
+    events: list[tuple[Any, ...]] = field(default_factory=list)
+
+    @contextmanager
+    def limits(self) -> Iterator[None]:
+        with ExitStack() as changed:
+            for module, name, value in (
+                (ranking_module, "ONE_BY_ONE", self.one_by_one),
+                (ranking_module, "PATIENCE", self.patience),
+                (columns_module, "JOURNAL_LIMIT", self.journal),
+                (mass_trial_module, "WORTH_IT", 2),
+            ):
+                changed.enter_context(patch.object(module, name, value))
+            yield
+
+    def live(self) -> Twins:
+        with self.limits():
+            twins = Twins(PROFILES[self.profile], self.after_preemption)
+            for name, *arguments in [*self.start, *self.events]:
+                getattr(twins, name)(*arguments)
+            for kind in self.pods:
+                twins.ask(kind)
+        return twins
+
+
+ZONES = st.sampled_from(["", "east", "west", "south"])
+NUMBERS = st.integers(0, 20)
+NAMES = st.sampled_from(NODES)
+#: The node that only pods speak of comes rarely.
+ANY_NODE = st.sampled_from((*NODES * 2, "unknown"))
+NODE_EVENT = st.tuples(st.just("put_node"), NAMES, st.sampled_from(sorted(NODE_KINDS)), ZONES)
+
+
+@st.composite
+def histories(draw: st.DrawFn, longest: int = 30) -> History:
+    """Few kinds of pods in each, so that classes come again."""
+    kinds = tuple(draw(st.lists(st.sampled_from(sorted(PODS)), min_size=1, max_size=4)))
+    kind = st.sampled_from(kinds)
+    other = st.sampled_from(sorted(OTHERS))
+    schedule = st.tuples(st.just("schedule"), kind)
+    event = st.one_of(
+        schedule,
+        schedule,
+        schedule,
+        st.tuples(st.just("ask"), kind),
+        st.tuples(st.just("keep_asking"), kind),
+        NODE_EVENT,
+        st.tuples(st.just("drop_node"), NUMBERS),
+        st.tuples(st.just("remove"), NUMBERS),
+        st.tuples(st.just("terminate"), NUMBERS),
+        st.tuples(st.just("relabel"), NUMBERS, st.sampled_from("abc")),
+        st.tuples(st.just("add_placed"), st.sampled_from(sorted(PODS)), ANY_NODE),
+        st.tuples(st.just("promise"), kind, NAMES),
+        st.tuples(st.just("keep_promises"), NAMES),
+        st.tuples(st.just("put"), other),
+        st.tuples(st.just("drop"), other),
+    )
+    return History(
+        profile=draw(st.sampled_from(sorted(PROFILES))),
+        after_preemption=draw(st.sampled_from([RETRY, TERMINATE])),
+        one_by_one=draw(st.sampled_from([24, 1])),
+        journal=draw(st.sampled_from([1 << 16, 6])),
+        patience=draw(st.sampled_from([1, 2, 8])),
+        pods=kinds,
+        start=draw(st.lists(NODE_EVENT, min_size=1, max_size=6)),
+        events=draw(st.lists(event, max_size=longest)),
+    )
+
+
+@settings(max_examples=300)
+@given(history=histories())
+def test_a_remembered_answer_equals_a_fresh_one(history: History) -> None:
+    history.live()
