@@ -409,6 +409,10 @@ def tie_kind(number: int, wild: Wild) -> dict[str, Any]:
         found["anti"] = [pod_term(dice, wild) for _ in range(dice.choice([0, 1, 2]))]
         found["prefers"] = [(5, pod_term(dice, wild)) for _ in range(dice.choice([0, 1]))]
         found["avoids"] = [(100, pod_term(dice, wild)) for _ in range(dice.choice([0, 1]))]
+    elif dice.random() < 0.4:
+        # A group that wants to be together: its first pod is a case of its own.
+        found["labels"] = {"app": "x"}
+        found["affinity"] = [term({"app": "x"}, dice.choice(["zone", "disk"]))]
     return found
 
 

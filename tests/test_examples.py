@@ -231,11 +231,12 @@ def test_every_script_runs(script: Path, shell: tuple[Path, dict[str, str]]) -> 
 
 
 @pytest.mark.parametrize(
-    "policy",
-    sorted((EXAMPLES / "policies").glob("*.[jy]*")),
-    ids=lambda policy: policy.name,
+    "file",
+    sorted([*EXAMPLES.glob("policies/*.[jy]*"), *EXAMPLES.glob("configs/*.[jy]*")]),
+    ids=lambda file: file.name,
 )
-def test_every_policy_is_accepted(policy: Path, shell: tuple[Path, dict[str, str]]) -> None:
-    code, output = run(f"podium policy check examples/policies/{policy.name}", shell)
+def test_every_configuration_is_accepted(file: Path, shell: tuple[Path, dict[str, str]]) -> None:
+    command = {"policies": "policy", "configs": "config"}[file.parent.name]
+    code, output = run(f"podium {command} check {file.relative_to(ROOT)}", shell)
 
     assert code == 0, output

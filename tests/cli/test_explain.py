@@ -296,3 +296,34 @@ def test_a_file_that_is_not_there(classic: Podium) -> None:
 
     assert result.code == 2
     assert result.err == "podium: missing.yaml: cannot be read: no such file or directory\n"
+
+
+def test_the_current_generation_speaks_of_plugins(podium: Podium, write: Files) -> None:
+    result = podium("explain", "a", write([*FIVE, pod("a")]), "--node", "n4")
+
+    assert result.lines[0] == "v1.36 default-scheduler: 5 nodes, 1 pod"
+    assert re.search(r"^PLUGIN +REASON +NODES +WHICH$", result.out, re.MULTILINE)
+    assert "NodeUnschedulable turned it down: node(s) were unschedulable" in result.out
+    assert "PREDICATE" not in result.out
+    assert "PRIORITY" not in result.out
+
+
+def test_the_same_reason_for_good_is_told_apart(podium: Podium, write: Files) -> None:
+    full = pod("runs", "7", nodeName="n3")
+
+    out = podium("explain", "a", write([*FIVE, full, pod("a", "6")])).out
+
+    assert re.search(r"^NodeResourcesFit +Insufficient cpu +1   n3$", out, re.MULTILINE)
+    wanted = r"^NodeResourcesFit +Insufficient cpu \(evicting pods would not help\) +2   n1, n2$"
+    assert re.search(wanted, out, re.MULTILINE)
+
+
+def test_a_pod_that_is_held_back(podium: Podium, write: Files) -> None:
+    gated = pod("a", schedulingGates=[{"name": "quota"}])
+
+    result = podium("explain", "a", write([*FIVE, gated]))
+
+    assert result.code == 1
+    assert result.lines[2] == "default/a is held back by SchedulingGates"
+    assert "quota" in result.lines[3]
+    assert "Preemption" not in result.out

@@ -87,7 +87,10 @@ def test_a_generation_can_be_named(podium: Podium, cluster: str) -> None:
 def test_wrong_flags_exit_2_with_a_sentence(
     podium: Podium, cluster: str, command: tuple[str, ...], flags: tuple[str, ...], sentence: str
 ) -> None:
-    result = podium(*command, cluster, *flags)
+    ways = {"--policy", "--provider", "--config", "--profile"}
+    classic = () if ways & set(flags) else ("--provider", "DefaultProvider")
+
+    result = podium(*command, cluster, *flags, *classic)
 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("podium: ")
@@ -101,17 +104,39 @@ def without(name: str) -> tuple[Generation, ...]:
     return tuple(bare if each.name == name else each for each in GENERATIONS)
 
 
-@pytest.mark.parametrize("flags", [("--profile", "v1.36"), ("--config", "config.yaml")])
 def test_a_generation_that_is_not_served_is_named(
-    podium: Podium, cluster: str, flags: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    podium: Podium, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generations, "GENERATIONS", without("v1.36"))
 
-    result = podium("schedule", cluster, *flags)
+    result = podium("schedule", cluster, "--profile", "v1.36")
 
     assert result.code == 2
-    assert "v1.36" in result.err
-    assert "is not served yet; served: v1.13" in result.err
+    assert result.err == "podium: profile v1.36 is not served yet; served: v1.13\n"
+
+
+CONFIG = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: packing
+"""
+
+
+def test_a_configuration_decides_for_all_its_schedulers(podium: Podium, write: Files) -> None:
+    config = write(CONFIG, "config.yaml")
+    pods = [pod("a"), pod("b", schedulerName="packing"), pod("c", schedulerName="x")]
+    cluster = write([*FIVE, *pods])
+
+    names = podium("schedule", cluster, "--config", config, "-o", "name").lines
+    assert [line.split()[0] for line in names] == ["default/a", "default/b"]
+
+    one = ("--config", config, "--scheduler-name", "packing")
+    assert podium("schedule", cluster, *one, "-o", "name").out.startswith("default/b ")
+    other = podium("schedule", cluster, "--config", config, "--scheduler-name", "x")
+    assert other.code == 2
+    assert "has no profile for the scheduler 'x'; it has default-scheduler, packing" in other.err
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,9 @@ def recording_of(classic: Podium, *arguments: str) -> str:
     return result.out
 
 
-def test_a_recording_replays_without_differences(classic: Podium, write: Files) -> None:
+def test_a_recording_replays_without_differences(
+    classic: Podium, podium: Podium, write: Files
+) -> None:
     zones = ("b", "a", "b", "a", "c")
     labels = [{"failure-domain.beta.kubernetes.io/zone": zone} for zone in zones]
     nodes = [node(f"n{i}", labels=each) for i, each in enumerate(labels)]
@@ -211,13 +213,13 @@ def test_a_recording_replays_without_differences(classic: Podium, write: Files) 
     assert result.json["differences"] == 0
 
 
-def test_a_recording_holds_its_configuration(classic: Podium, write: Files) -> None:
+def test_a_recording_holds_its_configuration(podium: Podium, write: Files) -> None:
     policy = write(
         '{"kind":"Policy","apiVersion":"v1","priorities":[{"name":"EqualPriority","weight":2}]}',
         "policy.json",
     )
     flags = ("--no-preemption", "--feature-gates", "TaintNodesByCondition=false")
-    text = recording_of(classic, write([*FIVE, pod("a")]), "--policy", policy, *flags)
+    text = recording_of(podium, write([*FIVE, pod("a")]), "--policy", policy, *flags)
     scenario = json.loads(text)
 
     assert scenario["policy"]["priorities"] == [{"name": "EqualPriority", "weight": 2}]
@@ -311,10 +313,31 @@ def test_bad_input_is_one_sentence(
     assert len(result.err.splitlines()) == 1
 
 
-def test_what_extenders_say_is_not_recorded(classic: Podium, write: Files) -> None:
+def test_what_extenders_say_is_not_recorded(podium: Podium, write: Files) -> None:
     policy = {"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "http://x/"}]}
     path = write(json.dumps(policy), "p.json")
-    result = classic("schedule", write(FIVE), "--policy", path, "-o", "recording")
+    result = podium("schedule", write(FIVE), "--policy", path, "-o", "recording")
 
     assert result.code == 2
     assert "asks extenders (http://x/), whose answers a recording cannot hold" in result.err
+
+
+def test_without_a_policy_the_current_generation_decides(podium: Podium, write: Files) -> None:
+    gated = pod("gated", schedulingGates=[{"name": "quota"}])
+    result = podium("schedule", write([*FIVE, pod("a"), gated]))
+
+    assert result.code == 1
+    assert result.lines[0] == "v1.36 default-scheduler: 5 nodes, 2 pods, 2 pending"
+    assert result.lines[3].split() == ["default/a", "n3"]
+    assert result.lines[4].split(maxsplit=2)[:2] == ["default/gated", "<none>"]
+    assert "quota" in result.lines[4]
+
+
+def test_a_recording_of_the_current_generation_replays(podium: Podium, write: Files) -> None:
+    full = [pod(f"low{i}", "1500m", nodeName=f"n{i}", priority=i) for i in (1, 2)]
+    cluster = write([*FIVE, *full, deployment("web", 4), pod("vip", "8", priority=9)])
+
+    text = recording_of(podium, cluster)
+
+    result = podium("verify", write(text, "mine.jsonl"))
+    assert (result.code, result.lines[0]) == (0, "recordings of v1.36, replayed")

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from builders import (
     BROKEN,
     REGION,
@@ -38,9 +40,6 @@ from builders import (
     tolerates,
     volume,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from podium.cluster import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
 from podium.engine import ranking as ranking_module
@@ -218,7 +217,7 @@ class Twins:
 
     def put_node(self, name: str, kind: str, zone: str) -> None:
         """A node is new, or changes into another kind of node."""
-        options = {"cpu": "4", "memory": "8Gi", "pods": 5} | NODE_KINDS[kind]
+        options: dict[str, Any] = {"cpu": "4", "memory": "8Gi", "pods": 5} | NODE_KINDS[kind]
         labels = {HOST: name} | options.pop("labels", {})
         if zone:
             labels |= {ZONE: zone, REGION: "r"}
@@ -278,6 +277,7 @@ class History:
     profile: str
     after_preemption: str
     one_by_one: int
+    patience: int
     journal: int
     pods: tuple[str, ...]
     start: list[tuple[Any, ...]]
@@ -287,6 +287,7 @@ class History:
     def limits(self) -> Iterator[None]:
         with (
             patch.object(ranking_module, "ONE_BY_ONE", self.one_by_one),
+            patch.object(ranking_module, "PATIENCE", self.patience),
             patch.object(columns_module, "JOURNAL_LIMIT", self.journal),
         ):
             yield
@@ -335,6 +336,7 @@ def histories(draw: st.DrawFn, longest: int = 30) -> History:
         profile=draw(st.sampled_from(sorted(PROFILES))),
         after_preemption=draw(st.sampled_from([RETRY, TERMINATE])),
         one_by_one=draw(st.sampled_from([24, 1])),
+        patience=draw(st.sampled_from([8, 1])),
         journal=draw(st.sampled_from([1 << 16, 6])),
         pods=kinds,
         start=draw(st.lists(NODE_EVENT, min_size=1, max_size=6)),
@@ -342,7 +344,7 @@ def histories(draw: st.DrawFn, longest: int = 30) -> History:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=8000)
 @given(history=histories())
 def test_a_remembered_answer_equals_a_fresh_one(history: History) -> None:
     history.live()

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import decided, profile, view
+from builders import budget, decided, node, pod, profile, selector, view
 from generated import HUGE, PREDICATES, PRIORITIES, Cluster, Wild, clusters
+from podium.engine import mass_trial
 from podium.engine.decision import Decision
+from podium.engine.predicates.nodes import CheckNodeUnschedulable
+from podium.engine.predicates.pod_affinity import MatchInterPodAffinity
 from podium.engine.predicates.room import GeneralPredicates, PodFitsResources
 from podium.engine.predicates.service_affinity import CheckServiceAffinity
+from podium.engine.preemption import choose, find_candidates, victims_on
 from podium.engine.priorities.nodes import ImageLocalityPriority
 from podium.objects.node import Node
+from podium.objects.pod import Pod
 from podium.objects.quantity import milli, value
+from podium.objects.workloads import PodDisruptionBudget
 
 #: Without what the real program lets depend on history: who came first, and who held an image.
 TIMELESS = [rule for rule in PREDICATES if not isinstance(rule, CheckServiceAffinity)]
@@ -150,9 +157,7 @@ def test_a_decision_made_twice_is_the_same(cluster: Cluster, data: st.DataObject
 def test_a_preemption_that_is_carried_out_makes_room(cluster: Cluster) -> None:
     # With the victims really gone the pod fits, and with any one fewer gone it would not.
     rules = profile()
-    wanted = msgspec.structs.replace(
-        cluster.wanted, spec=msgspec.structs.replace(cluster.wanted.spec, priority=20)
-    )
+    wanted = important(cluster.wanted)
     found = decided(view(*cluster.objects()), wanted, rules).preemption
     if found is None or found.node is None:
         return
@@ -162,3 +167,78 @@ def test_a_preemption_that_is_carried_out_makes_room(cluster: Cluster) -> None:
     for uid in victims:
         left.remove_pod(uid)
     assert decided(left, wanted, rules, order=[found.node]).node == found.node
+
+
+#: Budgets that may be used up, for pods that meet often.
+BUDGETS = (
+    budget("x", selector({"app": "x"})),
+    budget("t", selector({"tier": "t"}), allowed=1),
+    budget("y", selector({"app": "y"}), allowed=-1),
+)
+
+
+SIZES = st.tuples(st.integers(0, 3), st.integers(0, 3))
+ROOMS = st.tuples(st.integers(3, 9), st.integers(3, 9))
+#: Per node: cpu and memory, and of each pod cpu and memory, priority and labels.
+CROWDS = st.lists(
+    st.tuples(
+        ROOMS,
+        st.lists(
+            st.tuples(SIZES, st.integers(0, 6), st.sampled_from(["x", "y", "z"])),
+            min_size=3,
+            max_size=7,
+        ),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def sized(size: tuple[int, int]) -> dict[str, int]:
+    return {"cpu": size[0], "memory": size[1]}
+
+
+@given(
+    crowds=CROWDS,
+    budgets=st.lists(st.sampled_from(BUDGETS), unique_by=repr),
+    size=SIZES,
+    priority=st.integers(3, 7),
+)
+@settings(max_examples=200)
+def test_victims_on_all_nodes_at_once_equal_those_on_each(
+    crowds: list[Any], budgets: list[PodDisruptionBudget], size: tuple[int, int], priority: int
+) -> None:
+    columns = view(*budgets)
+    for number, (room, pods) in enumerate(crowds):
+        columns.put_node(node(f"n{number}", cpu=room[0], memory=room[1], pods=6))
+        for index, (wants, importance, app) in enumerate(pods):
+            columns.add_pod(
+                pod(
+                    f"p{number}-{index}",
+                    node=f"n{number}",
+                    requests=sized(wants),
+                    priority=importance,
+                    labels={"app": app} if app != "z" else None,
+                )
+            )
+    wanted = columns.incoming(pod("wanted", requests=sized(size), priority=priority))
+    rules = profile(CheckNodeUnschedulable(), GeneralPredicates(), MatchInterPodAffinity())
+
+    with patch.object(mass_trial, "WORTH_IT", 1):
+        together = find_candidates(wanted, columns, rules, columns.order)
+    each = {
+        columns.names[row]: victims
+        for row in columns.order.tolist()
+        if (victims := victims_on(wanted, columns, rules, row)) is not None
+    }
+
+    assert isinstance(together, mass_trial.MassVictims)
+    assert list(together) == list(each)
+    assert {name: together[name] for name in together} == each
+    assert choose(together) == choose(each)
+
+
+def important(wanted: Pod) -> Pod:
+    """The pod with a priority above that of all others."""
+    spec = msgspec.structs.replace(wanted.spec, priority=20)
+    return msgspec.structs.replace(wanted, spec=spec)

@@ -1,4 +1,4 @@
-"""As much of JSON Schema (draft 2020-12) as our schemas use; a keyword it does not know is an error."""
+"""As much of JSON Schema (draft 2020-12) as our schemas use; other keywords are an error."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 
@@ -51,7 +52,7 @@ def decided(*items: Any) -> Decision:
     return simulation(*items, profile=RULES).attempt(WANTED, recording=True)
 
 
-CASES = {
+CASES: dict[str, Callable[[], Decision]] = {
     "placed": lambda: decided(
         node("a", cpu="2"), node("b", cpu="4"), node("c", unschedulable=True)
     ),

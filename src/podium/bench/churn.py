@@ -1,10 +1,10 @@
-"""Objects that come and go while pods are scheduled."""
+"""What happens beside the pods that are scheduled: objects come and go, pods are deleted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.bench.definitions import RECREATE, Churn
+from podium.bench.definitions import RECREATE, Churn, DeletePods
 
 if TYPE_CHECKING:
     from podium.bench.world import World
@@ -55,3 +55,21 @@ class Churning:
             made = self._world.create(template, step, max(op.number, 1), self._namespace)
             if slots:
                 slots[place] = made
+
+
+class Deleting:
+    """Pods that go one by one."""
+
+    def __init__(self, world: World, op: DeletePods, uids: list[str]) -> None:
+        self._world = world
+        self._uids = uids
+        self._begun = world.now()
+        self._per_second = op.delete_pods_per_second
+        self._gone = 0
+
+    def tick(self) -> None:
+        """Called before every pod."""
+        due = int((self._world.now() - self._begun) * self._per_second)
+        for uid in self._uids[self._gone : due]:
+            self._world.delete_pod(uid)
+        self._gone = max(self._gone, due)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
@@ -105,6 +105,15 @@ class CreateAny(_Counted, tag="createAny", frozen=True):
     namespace: str = ""
 
 
+class DeletePods(_Op, tag="deletePods", frozen=True):
+    """Pods of a namespace go, all at once or so many per second while others are scheduled."""
+
+    namespace: str = ""
+    label_selector: dict[str, str] = {}
+    delete_pods_per_second: int = 0
+    skip_wait_to_completion: bool = False
+
+
 class Churn(_Op, tag="churn", frozen=True):
     """Objects that come (and go) while pods are scheduled, from here to the end."""
 
@@ -132,20 +141,25 @@ class Sleep(_Op, tag="sleep", frozen=True):
     duration_param: str = ""
 
 
-Op = CreateNodes | CreateNamespaces | CreatePods | CreatePodSets | CreateAny | Churn | Barrier | Sleep
-OPCODES = tuple(
-    str(op.__struct_config__.tag)
-    for op in (
-        CreateNodes,
-        CreateNamespaces,
-        CreatePods,
-        CreatePodSets,
-        CreateAny,
-        Churn,
-        Barrier,
-        Sleep,
-    )
+class Unknown(_Op, tag="unknown", frozen=True):
+    """An operation that cannot be carried out; it stops only the workloads that have it."""
+
+    sentence: str
+
+
+Known = (
+    CreateNodes
+    | CreateNamespaces
+    | CreatePods
+    | CreatePodSets
+    | CreateAny
+    | DeletePods
+    | Churn
+    | Barrier
+    | Sleep
 )
+Op = Known | Unknown
+OPCODES = tuple(str(op.__struct_config__.tag) for op in get_args(Known))
 
 
 class Size(Struct, rename="camel", frozen=True):
@@ -187,6 +201,12 @@ class Workload(Struct, frozen=True):
     def name(self) -> str:
         """`Case/Size`."""
         return f"{self.case}/{self.size}"
+
+    def check(self) -> None:
+        """Refuse a workload with operations that cannot be carried out."""
+        for op in self.ops:
+            if isinstance(op, Unknown):
+                raise InputError(op.sentence, object=f"workload {self.name}")
 
     def with_params(self, changes: Params) -> Workload:
         """The same case with other numbers, as far as it has them."""
@@ -261,11 +281,11 @@ def _op(value: dict[str, Any], place: str) -> Op:
     opcode = value.get("opcode")
     if opcode not in OPCODES:
         known = f"known: {', '.join(OPCODES)}"
-        raise InputError(f"the operation {opcode!r} is not known", object=place, hint=known)
+        return Unknown(str(InputError(f"the operation {opcode!r} is not known", hint=known)))
     try:
-        op: Op = msgspec.convert(value, Op)
+        op: Op = msgspec.convert(value, Known)
     except msgspec.ValidationError as error:
-        raise InputError(f"{opcode}: {_lower(str(error))}", object=place) from None
+        return Unknown(f"{opcode}: {_lower(str(error))}")
     if isinstance(op, Churn):
         _check_churn(op, place)
     return op
@@ -278,7 +298,9 @@ def _check_churn(churn: Churn, place: str) -> None:
     if churn.mode == RECREATE and churn.number < 1:
         raise InputError(f"churn: with mode {RECREATE}, number is at least 1", object=place)
     if churn.interval_milliseconds <= 0 or not churn.template_paths:
-        what = "intervalMilliseconds is not positive" if churn.template_paths else "no templatePaths"
+        what = (
+            "intervalMilliseconds is not positive" if churn.template_paths else "no templatePaths"
+        )
         raise InputError(f"churn: {what}", object=place)
 
 

@@ -51,6 +51,8 @@ def chosen(known: Sequence[Workload], names: Sequence[str], sizes: Sizes) -> lis
             raise InputError(f"there is no workload {name!r}", hint=f"known: {cases}")
     if not names:
         found = [workload for workload in known if SHORT in workload.labels] or list(known)
+    for workload in found:
+        workload.check()
     changes = sizes.params()
     return _resized(found, changes) if changes else found
 

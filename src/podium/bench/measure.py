@@ -117,8 +117,8 @@ def measure(
     for chunk in _chunks(pods):
         began, began_cpu = wall(), cpu()
         for pod in chunk:
-            if world.churning:
-                world.churn()
+            if world.is_busy:
+                world.tick()
             start = wall()
             result.placed += world.schedule(pod)
             latencies.append(wall() - start)

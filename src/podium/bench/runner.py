@@ -26,8 +26,11 @@ def nothing(_: int) -> None:
 
 def missing(workload: Workload, profile: Profile) -> list[str]:
     """The rules that the workload is about and the profile does not have."""
-    names = {rule.name for rule in (*profile.predicates, *profile.priorities)}
-    known = names | set(profile.configured_predicates)
+    known = {
+        *(predicate.name for predicate in profile.predicates),
+        *(priority.name for priority in profile.priorities),
+        *profile.configured_predicates,
+    }
     return [name for name in workload.needs if name not in known]
 
 
@@ -46,10 +49,11 @@ def run(
         why = f"{profile.name} has no {' and no '.join(lacking)}"
         return [Result(workload.name, profile.name, skipped=why)]
     forget_peak()
+    simulation = Simulation(profile, fast=fast)
     results: list[tuple[str, Result]] = []
 
     def measured(world: World, namespace: str, pods: Sequence[Pod]) -> None:
-        columns = simulation.cache.columns
+        columns = world.simulation.cache.columns
         result = Result(
             workload.name,
             profile.name,
@@ -60,10 +64,10 @@ def run(
         measure(world, pods, result, clocks, progress)
         results.append((namespace, result))
 
-    simulation = Simulation(profile, fast=fast)
     world = World(workload, simulation, clock=clocks.wall, measure=measured, watch=watch)
     for place, op in enumerate(workload.ops):
         world.run(place, op)
+    # The next workload starts without the remains of this one.
     del world, simulation
     gc.collect()
     if len(results) > 1:

@@ -7,12 +7,13 @@ passes as the clock does, and `sleep` only moves it on.
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from podium.bench.churn import Churning
+from podium.bench.churn import Churning, Deleting
 from podium.bench.definitions import (
     Barrier,
     Churn,
@@ -21,6 +22,7 @@ from podium.bench.definitions import (
     CreateNodes,
     CreatePods,
     CreatePodSets,
+    DeletePods,
     Op,
     Params,
     Sleep,
@@ -88,7 +90,7 @@ class World:
         self._measure = measure
         self._watch = watch
         self._made = 0
-        self._churns: list[Churning] = []
+        self._beside: list[Churning | Deleting] = []
         self._templates: dict[Path, Template] = {}
 
     def now(self) -> float:
@@ -99,33 +101,21 @@ class World:
 
     def run(self, place: int, op: Op) -> None:
         """Carry out the operation at this place of the list."""
-        match op:
-            case CreateNodes():
-                self._create_nodes(op)
-            case CreateNamespaces():
-                self._create_namespaces(op)
-            case CreatePods():
-                namespace = op.namespace or f"namespace-{place}"
-                self._create_pods(op, namespace, op.number(self._params))
-            case CreatePodSets():
-                for number in range(op.number(self._params)):
-                    inner = op.create_pods_op
-                    namespace = f"{op.namespace_prefix}-{number}"
-                    self._create_pods(inner, namespace, inner.number(self._params))
-            case CreateAny():
-                self._create_any(op)
-            case Churn():
-                namespace = op.namespace or f"namespace-{place}"
-                self._churns.append(Churning(self, op, namespace))
-            case Barrier():
-                self._try_again(op)
-            case Sleep():
-                given = op.duration_param
-                text = str(parameter(given, self._params)) if given else op.duration
-                self._skipped += seconds(text)
-                self.churn()
+        carry_out: dict[type[Op], Callable[[Any, str], None]] = {
+            CreateNodes: self._create_nodes,
+            CreateNamespaces: self._create_namespaces,
+            CreatePods: self._create_pods,
+            CreatePodSets: self._create_pod_sets,
+            CreateAny: self._create_any,
+            DeletePods: self._delete_pods,
+            Churn: self._churn,
+            Barrier: self._try_again,
+            Sleep: self._sleep,
+        }
+        # Where an operation names no namespace, it has one of its own.
+        carry_out[type(op)](op, f"namespace-{place}")
 
-    def _create_nodes(self, op: CreateNodes) -> None:
+    def _create_nodes(self, op: CreateNodes, _: str) -> None:
         template = self.template(op.node_template_path, DEFAULT_NODE)
         count, made = op.number(self._params), Objects()
         for index in range(count):
@@ -136,7 +126,7 @@ class World:
                 made.csi_nodes.append(csi_node(name, op.node_allocatable_strategy))
         self.simulation.load(made)
 
-    def _create_namespaces(self, op: CreateNamespaces) -> None:
+    def _create_namespaces(self, op: CreateNamespaces, _: str) -> None:
         made = Objects()
         count = op.number(self._params)
         for index in range(count):
@@ -148,13 +138,18 @@ class World:
             made.namespaces.append(replace(namespace, metadata=metadata))
         self.simulation.load(made)
 
-    def _create_any(self, op: CreateAny) -> None:
+    def _create_any(self, op: CreateAny, _: str) -> None:
         template = self.template(op.template_path)
         count = op.number(self._params) if op.count or op.count_param else 1
         for index in range(count):
             self.create(template, index, count, op.namespace)
 
-    def _create_pods(self, op: CreatePods, namespace: str, count: int) -> None:
+    def _create_pod_sets(self, op: CreatePodSets, _: str) -> None:
+        for number in range(op.number(self._params)):
+            self._create_pods(op.create_pods_op, f"{op.namespace_prefix}-{number}")
+
+    def _create_pods(self, op: CreatePods, place: str) -> None:
+        namespace, count = op.namespace or place, op.number(self._params)
         default = self.workload.default_pod_template
         template = self.template(op.pod_template_path or default, DEFAULT_POD)
         indices = range(count)
@@ -165,7 +160,7 @@ class World:
             self._measure(self, namespace, pods)
         else:
             for pod in pods:
-                self.churn()
+                self.tick()
                 self.schedule(pod)
 
     def _with_volumes(self, op: CreatePods, pods: list[Pod]) -> list[Pod]:
@@ -181,7 +176,35 @@ class World:
         self.simulation.load(made)
         return [claiming(pod) for pod in pods]
 
-    def _try_again(self, op: Barrier) -> None:
+    def _delete_pods(self, op: DeletePods, _: str) -> None:
+        wanted = op.label_selector.items()
+        placed = chain.from_iterable(self.simulation.cache.columns.residents)
+        uids = [
+            pod.uid
+            for pod in placed
+            if pod.labels.namespace == op.namespace and wanted <= pod.labels.labels.items()
+        ]
+        uids += [
+            pod.uid
+            for pod in self.waiting.values()
+            if pod.namespace == op.namespace and wanted <= pod.labels.items()
+        ]
+        if op.delete_pods_per_second and op.skip_wait_to_completion:
+            self._beside.append(Deleting(self, op, uids))
+            return
+        for uid in uids:
+            self.delete_pod(uid)
+
+    def _churn(self, op: Churn, place: str) -> None:
+        self._beside.append(Churning(self, op, op.namespace or place))
+
+    def _sleep(self, op: Sleep, _: str) -> None:
+        given = op.duration_param
+        text = str(parameter(given, self._params)) if given else op.duration
+        self._skipped += seconds(text)
+        self.tick()
+
+    def _try_again(self, op: Barrier, _: str) -> None:
         chosen = [
             pod
             for pod in self.waiting.values()
@@ -227,9 +250,7 @@ class World:
         """Take an object away again; from a node, its pods go with it."""
         cache = self.simulation.cache
         if isinstance(item, Pod):
-            self.waiting.pop(item.uid, None)
-            if cache.columns.pod(item.uid) is not None:
-                self.simulation.remove(item.uid)
+            self.delete_pod(item.uid)
         elif isinstance(item, Node):
             row = cache.columns.row_of[item.name]
             for resident in list(cache.columns.residents[row]):
@@ -237,6 +258,12 @@ class World:
             cache.drop_node(item)
         elif item.kind in _SHELVES:
             getattr(cache.columns.catalog, _SHELVES[item.kind]).drop(item)
+
+    def delete_pod(self, uid: str) -> None:
+        """Take a pod away, wherever it is; one that was evicted meanwhile is gone already."""
+        self.waiting.pop(uid, None)
+        if self.simulation.cache.columns.pod(uid) is not None:
+            self.simulation.remove(uid)
 
     def _name(self, item: Object) -> str:
         """The name in the template, or the prefix there with a number that nobody else has."""
@@ -268,12 +295,12 @@ class World:
         self.waiting[pod.uid] = pod
         return False
 
-    def churn(self) -> None:
-        """Let come and go what is due now."""
-        for churning in self._churns:
-            churning.tick()
+    def tick(self) -> None:
+        """Let happen what is due now beside the pods."""
+        for each in self._beside:
+            each.tick()
 
     @property
-    def churning(self) -> bool:
-        """Whether anything comes and goes."""
-        return bool(self._churns)
+    def is_busy(self) -> bool:
+        """Whether anything happens beside the pods."""
+        return bool(self._beside)

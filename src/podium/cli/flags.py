@@ -130,7 +130,9 @@ _OPTIONS: Final = (
     click.option("--provider", metavar="NAME", help="Decide by this algorithm provider (v1.13)."),
     click.option("--config", metavar="FILE", help="Decide by this KubeSchedulerConfiguration."),
     click.option(
-        "--profile", metavar="NAME", help="Decide by the defaults of a generation: v1.13 or v1.36.  [default: v1.36]"
+        "--profile",
+        metavar="NAME",
+        help="Decide by the defaults of a generation: v1.13 or v1.36.  [default: v1.36]",
     ),
     gates_flag,
     click.option(

@@ -31,6 +31,9 @@ COMMANDS: Final = {
     "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),
+    "extender": ("podium.cli.extender", "Serve predicates and priorities to kube-scheduler."),
+    "new": ("podium.cli.new", "Write a predicate or priority of your own, with its test."),
+    "bench": ("podium.cli.bench", "Run scheduling workloads in memory and measure them."),
     "version": ("podium.cli.version", "Print the version and the profiles it serves."),
     "completion": ("podium.cli.completion", "Print the completion script for a shell."),
 }

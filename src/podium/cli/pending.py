@@ -58,7 +58,9 @@ def pending(
     return ordered
 
 
-def seen_by(objects: Objects, schedulers: Collection[str], without: Collection[Pod] = ()) -> Objects:
+def seen_by(
+    objects: Objects, schedulers: Collection[str], without: Collection[Pod] = ()
+) -> Objects:
     """The objects as those schedulers see them, except the pods that they are about to place.
 
     Pods without a node that wait for another scheduler are none of their business.
@@ -68,8 +70,7 @@ def seen_by(objects: Objects, schedulers: Collection[str], without: Collection[P
     seen.pods = [
         pod
         for pod in objects.pods
-        if pod.key not in left_out
-        and (pod.spec.node_name or pod.spec.scheduler_name in schedulers)
+        if pod.key not in left_out and (pod.spec.node_name or pod.spec.scheduler_name in schedulers)
     ]
     return seen
 

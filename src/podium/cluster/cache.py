@@ -76,6 +76,7 @@ class Cache:
         #: How many pods stand on the promise of a volume, or of one for a claim.
         self._promises: Counter[str] = Counter()
         self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
+        self._ring_epoch = -1
         #: The same order (the same array) for as long as it does not change.
         self._rolled: tuple[int, np.ndarray] = (0, self._ring[1])
 
@@ -103,7 +104,10 @@ class Cache:
             names, start = self.tree.round_robin_order(), self._start
         else:
             names, start = self.tree.ring()
-        if names is not self._ring[0]:
+        epoch = self.columns.epoch
+        if names is not self._ring[0] or epoch != self._ring_epoch:
+            # The same names may have other rows, after a node went and came back.
+            self._ring_epoch = epoch
             self._ring = (names, self.columns.rows_named(names))
             self._rolled = (0, self._ring[1])
         if self._rolled[0] != start:

@@ -252,7 +252,9 @@ def _sample(
         fits = fits[:want]
     else:
         decision.consumed = seen
-    errors = [text for position, text in fit.errors.items() if position < seen]
+    errors = [text for position, text in sorted(fit.errors.items()) if position < seen]
+    if errors and not attempt.profile.all_errors:
+        raise AttemptError(errors[0])
     if errors:
         raise AttemptError(merged_errors(errors))
     decision.feasible_count = len(fits)

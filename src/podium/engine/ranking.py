@@ -102,6 +102,8 @@ class Ranking:
         telling = [w for w, u in known if u is None]
         self.scoring_nodes = [w for w in telling if w.priority.scope(self.cls) is Scope.NODE]
         self.scoring_pods = [w for w in telling if w.priority.scope(self.cls) is Scope.PODS]
+        states = [_state(each, pod, self.view) for each in self.scoring_nodes]
+        self._planned = (self.uniform, self.scoring_nodes, self.scoring_pods, states)
 
     def _nearby(self, pod: Incoming) -> list[bool]:
         """Which cluster-wide predicates depend on the row's own pods alone, as things are now."""
@@ -136,9 +138,9 @@ class Ranking:
         self.seen = view.journal_start + len(view.journal)
         if min(news) < 0:
             # A node changed: what was the same for every row may not be so any more.
-            before = (self.uniform, self.scoring_nodes, self.scoring_pods)
+            before = self._planned
             self._plan(pod)
-            if before != (self.uniform, self.scoring_nodes, self.scoring_pods):
+            if before != self._planned:
                 self.rebuild(pod)
                 return
             self._memo = {}
@@ -313,6 +315,12 @@ class Ranking:
         except AttemptError as error:
             errors += error.args
             return 0
+
+
+def _state(weighted: Weighted, pod: Incoming, view: View) -> Hashable:
+    """What the scores of a priority depend on besides the row's own node, if anything."""
+    ask = getattr(weighted.priority, "state", None)
+    return ask(pod, view) if ask is not None else None
 
 
 class _Steady:

@@ -247,7 +247,7 @@ class ManyRows:
         packed = np.packbits(np.array(flags, np.bool_), axis=0)
         _, first, inverse = np.unique(packed, axis=1, return_index=True, return_inverse=True)
         answers = [answer(tuple(bool(flag[i]) for flag in flags)) for i in first.tolist()]
-        return np.array(answers)[inverse.ravel()]
+        return np.array(answers, np.int64)[inverse.ravel()]
 
     def fail_where(self, flags: Flags, text: str) -> None:
         """An error on some rows."""

@@ -208,6 +208,23 @@ def decoded_names(raw: msgspec.Raw) -> list[str]:
     return found
 
 
+def asked_victims(raw: msgspec.Raw | None, *, whole: bool) -> dict[str, tuple[list[str], int]]:
+    """Node -> uids of its victims, and the budgets violated; *whole*: pods and not just uids."""
+    found = {}
+    for node, entry in _mapping_of(raw).items():
+        given = _mapping(entry, f"victims of {node}")
+        pods = [_mapping(pod, "a victim") for pod in _list(given.get("pods"), "pods")]
+        if whole:
+            pods = [_mapping(pod.get("metadata"), "metadata") for pod in pods]
+        violations = given.get("numpdbviolations") or 0
+        found[node] = ([_text(pod.get("uid"), "uid") for pod in pods], violations)
+    return found
+
+
+def _mapping_of(raw: msgspec.Raw | None) -> dict[str, Any]:
+    return {} if raw is None else _decoded(raw, dict[str, Any])  # type: ignore[no-any-return]
+
+
 def _decoded(raw: msgspec.Raw, kind: Any) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)

@@ -103,6 +103,7 @@ class _Builder:
             nominated_first=True,
             nominated_fully=True,
             node_order="list",
+            all_errors=False,
             percentage_of_nodes_to_score=self.percentage(),
             adaptive_sampling=True,
             ties=rule,

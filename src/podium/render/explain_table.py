@@ -15,7 +15,7 @@ from podium.render.quantities import shown
 from podium.render.reasoning import extender_points, gaps, groups, ranking, telling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import JustifyMethod, RenderableType
 
@@ -107,7 +107,7 @@ class _Picture:
         yield from _heading(f"Turned down: {count} of {counted(self.decision.nodes, 'node')}")
         table = _table(self.rule, "REASON", "NODES", "WHICH", right=["NODES"])
         for group in found:
-            reasons = ", ".join(group.reasons)
+            reasons = words.reasons(group, found)
             _row(table, group.predicate, reasons, group.count, self.sample(group.nodes))
         yield table
 
@@ -229,7 +229,7 @@ class _Picture:
             lost = words.listed([key for _, key in preemption.cleared], SAMPLE)
             yield Text(printable(f"  lose the node they were promised: {lost}"))
 
-    def candidates(self, candidates: dict[str, Victims], chosen: str | None) -> Table:
+    def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> Table:
         """The criteria from left to right, as they are applied."""
         columns = ("BUDGETS BROKEN", "TOP PRIORITY", "SUM", "VICTIMS")
         table = _table("NODE", *columns, "WHO HAS TO GO", right=columns)

@@ -161,7 +161,12 @@ def _rejections(decision: Decision) -> str:
         return ""
     count = sum(group.count for group in found)
     rows = [
-        (group.predicate, ", ".join(group.reasons), group.count, words.listed(group.nodes, _SAMPLE))
+        (
+            group.predicate,
+            words.reasons(group, found),
+            group.count,
+            words.listed(group.nodes, _SAMPLE),
+        )
         for group in found
     ]
     rule = words.rule_names(decision)[0].capitalize()

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 UNSCHEDULABLE, UNRESOLVABLE = "Unschedulable", "UnschedulableAndUnresolvable"
 
 
-def scenario(
-    objects: Objects, pending: Sequence[Pod], steps: Sequence[Step]
-) -> dict[str, Any]:
+def scenario(objects: Objects, pending: Sequence[Pod], steps: Sequence[Step]) -> dict[str, Any]:
     """A whole scenario, apart from its configuration."""
     made = [step(s.decision, s.pod.namespace, retry=s.attempt > 1) for s in steps]
     return world(objects, pending, {"steps": made})

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from podium.engine.decision import Decision, Preemption, Victims
     from podium.render.explanation import Asked
+    from podium.render.reasoning import Group
 
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 #: How many contributions a sentence names.
@@ -53,6 +54,15 @@ def rule_names(decision: Decision) -> tuple[str, str]:
     if decision.profile.startswith("v1.13"):
         return "predicate", "priority"
     return "plugin", "plugin"
+
+
+def reasons(group: Group, others: Sequence[Group]) -> str:
+    """Why a group was turned down, told apart from one with the same reasons."""
+    text = ", ".join(group.reasons)
+    twins = [g for g in others if (g.predicate, g.reasons) == (group.predicate, group.reasons)]
+    if len(twins) > 1 and not group.curable:
+        return f"{text} (evicting pods would not help)"
+    return text
 
 
 def headline(decision: Decision) -> str:

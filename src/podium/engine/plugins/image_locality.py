@@ -8,6 +8,8 @@ from podium.engine.plugins.base import MAX_SCORE, ScorePlugin
 from podium.engine.priorities.nodes import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
     from podium.engine.tallies import Ints
@@ -22,6 +24,11 @@ class ImageLocality(ScorePlugin):
     def uniform(self, pod: Incoming, view: View) -> int | None:
         """Nobody has any of the images."""
         return None if any(name in view.image_registry for name in _images(pod.cls)) else 0
+
+    def state(self, pod: Incoming, view: View) -> Hashable:
+        """How widely the images are spread: the same for all nodes, whichever of them changed."""
+        found = (view.image_registry.get(name) for name in _images(pod.cls))
+        return (len(view.order), *((each[0], len(each[1])) if each else None for each in found))
 
     def score(self, pod: Incoming, at: Rows) -> Ints:
         """How widely an image is spread is counted now, for all nodes alike."""

@@ -123,12 +123,13 @@ class InterPodAffinity(FilterPlugin):
     def state(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""
         own = own_terms(pod.cls, view)
-        return domain_state(
+        domains = domain_state(
             view,
             [(term_tally(view, own.affinity), term.topology_key) for term in own.affinity]
             + [(term_tally(view, (term,)), term.topology_key) for term in own.anti_affinity]
             + [(c.tally, c.term.topology_key) for c in _minding(pod.cls, view)],
         )
+        return None if domains is None else (view.catalog.namespaces.version, domains)
 
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """The first that applies: own affinity, own anti-affinity, that of others."""

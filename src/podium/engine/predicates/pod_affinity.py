@@ -54,7 +54,7 @@ def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
     """Which domains hold any of the counted pods; None where that changes with every pod."""
     if any(view.label_column(key).one_row_each for _, key in tallies):
         return None
-    return tuple((tally.by_domain(key) > 0).tobytes() for tally, key in tallies)
+    return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
 
 
 class MatchInterPodAffinity:

@@ -1,0 +1,86 @@
+"""The figures as a table of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.render.plain import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from podium.bench.definitions import Workload
+    from podium.bench.measure import Result
+
+_GUTTER = "   "
+TITLES = (
+    "Workload",
+    "Nodes",
+    "Existing",
+    "Pods",
+    "Placed",
+    "Pods/s",
+    "CPU ms/pod",
+    "p50 ms",
+    "p90 ms",
+    "p99 ms",
+    "Peak MiB",
+)
+
+
+def figures(result: Result) -> tuple[str, ...]:
+    """The cells of one row, in the order of the titles."""
+    return (
+        result.workload,
+        str(result.nodes),
+        str(result.existing),
+        str(result.pods),
+        str(result.placed),
+        f"{result.pods_per_second:,.0f}",
+        short(result.cpu_ms_per_pod),
+        *(short(latency) for latency in result.latencies_ms),
+        f"{result.peak_bytes / 2**20:,.0f}",
+    )
+
+
+def short(number: float) -> str:
+    """Three digits that matter."""
+    if number >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 10 else f"{number:.3f}"
+
+
+def results(found: Sequence[Result]) -> Iterator[str]:
+    """The lines of the table; what was skipped follows, with its reason."""
+    measured = [figures(result) for result in found if not result.skipped]
+    if measured:
+        yield from aligned([tuple(map(str.upper, TITLES)), *measured], left=1)
+    for result in found:
+        if result.skipped:
+            yield printable(f"{result.workload}: skipped, {result.skipped}")
+
+
+def listing(known: Sequence[Workload]) -> Iterator[str]:
+    """The lines of the list of workloads: a case, its sizes, what it is about."""
+    cases: dict[str, list[Workload]] = {}
+    for workload in known:
+        cases.setdefault(workload.case, []).append(workload)
+    rows = [("WORKLOAD", "SIZES", "WHAT IT IS ABOUT")]
+    for case, sizes in cases.items():
+        about = sizes[0].description
+        if sizes[0].needs:
+            about += f" (needs {', '.join(sizes[0].needs)})"
+        rows.append((case, " ".join(size.size for size in sizes), about))
+    yield from aligned(rows, left=3)
+
+
+def aligned(rows: Sequence[tuple[str, ...]], left: int) -> Iterator[str]:
+    """Columns as wide as they need to be: the first ones flush left, the others flush right."""
+    shown = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = [
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield _GUTTER.join(cells).rstrip()

@@ -1,0 +1,151 @@
+"""`podium bench`: run scheduling workloads in memory and measure them."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import podium
+from podium.bench.library import Sizes, chosen, workloads
+from podium.bench.runner import FAST, PLAIN, measured_pods, nothing, run
+from podium.bench.table import listing, results
+from podium.cli.console import note, notes, write, write_data
+from podium.cli.flags import FlagsCommand, ProfileFlags, output_flag, profile_flags
+from podium.cli.generations import refuse_extenders
+from podium.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from podium.bench.definitions import Workload
+    from podium.bench.measure import Result
+    from podium.engine.profile import Profile
+
+_COUNT = click.IntRange(min=0)
+
+
+@click.command(cls=FlagsCommand)
+@click.argument("names", nargs=-1, metavar="[WORKLOAD]…")
+@click.option("-f", "--file", metavar="FILE", help="Take workloads from a performance-config.yaml.")
+@click.option("--nodes", type=_COUNT, metavar="N", help="Create N nodes.")
+@click.option("--existing", type=_COUNT, metavar="P", help="Place P pods before measuring.")
+@click.option("--pods", type=_COUNT, metavar="M", help="Measure M pods.")
+@click.option("--plain", is_flag=True, help="Ask every rule about every node, each time.")
+@click.option("--list", "listed", is_flag=True, help="List the workloads and do nothing.")
+@click.option("--chart", metavar="FILE", help="Draw throughput over time: FILE.svg or FILE.html.")
+@output_flag("table", "json", "yaml")
+@profile_flags
+def bench(
+    *,
+    names: tuple[str, ...],
+    file: str | None,
+    nodes: int | None,
+    existing: int | None,
+    pods: int | None,
+    plain: bool,
+    listed: bool,
+    chart: str | None,
+    output: str,
+    flags: ProfileFlags,
+) -> int:
+    """Run scheduling workloads in memory: create nodes, place pods, measure the next ones.
+
+    A WORKLOAD is a case (SchedulingBasic), a case and a size (SchedulingBasic/5000Nodes), or a
+    pattern of either ('Scheduling*'). Without any, all cases are run at their smallest size.
+    Deciding and placing is measured; making the pods is not.
+
+    Exit code: 0 all measured pods placed, 1 some not, 2 bad input.
+    """
+    found = chosen(workloads(file), names, Sizes(nodes, existing, pods))
+    if listed:
+        write("".join(f"{line}\n" for line in listing(found if names else workloads(file))))
+        return 0
+    _check_chart(chart)
+    profile = flags.choose().profile
+    refuse_extenders(profile)
+    notes(dict.fromkeys(text for workload in found for text in workload.notes))
+    measured = _run(found, profile, fast=not plain)
+    _print(measured, profile, output, PLAIN if plain else FAST)
+    if chart:
+        _draw(measured, profile, Path(chart))
+    return int(any(result.placed < result.pods for result in measured))
+
+
+def _run(found: Sequence[Workload], profile: Profile, *, fast: bool) -> list[Result]:
+    measured: list[Result] = []
+    with _bar(sum(map(measured_pods, found))) as advance:
+        for workload in found:
+            measured += run(workload, profile, fast=fast, progress=advance)
+            if measured and measured[-1].skipped:
+                advance(measured_pods(workload))
+    return measured
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal. It moves only between stretches of measuring."""
+    if not sys.stderr.isatty():
+        yield nothing
+        return
+    from rich.console import Console  # noqa: PLC0415  only on terminals
+    from rich.progress import Progress  # noqa: PLC0415
+
+    bar = Progress(console=Console(file=sys.stderr), transient=True, auto_refresh=False)
+    task = bar.add_task("measuring", total=total)
+
+    def advance(pods: int) -> None:
+        bar.update(task, advance=pods, refresh=True)
+
+    with bar:
+        yield advance
+
+
+def _print(measured: Sequence[Result], profile: Profile, output: str, path: str) -> None:
+    if output != "table":
+        write_data(_document(measured, profile, path), output)
+        return
+    share = profile.percentage_of_nodes_to_score
+    scored = "all nodes scored" if share == 100 else f"{share}% of the nodes scored"
+    write(f"profile {profile.name}, {scored}, {path} path\n\n")
+    write("".join(f"{line}\n" for line in results(measured)))
+
+
+def _document(measured: Sequence[Result], profile: Profile, path: str) -> dict[str, Any]:
+    return {
+        "profile": profile.name,
+        "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+        "path": path,
+        "podium": podium.__version__,
+        "python": platform.python_version(),
+        "results": [result.as_dict() for result in measured],
+    }
+
+
+def _check_chart(chart: str | None) -> None:
+    """Before anything is measured: a chart that cannot be written costs minutes otherwise."""
+    if chart is None:
+        return
+    path = Path(chart)
+    if path.suffix not in {".svg", ".html"}:
+        raise InputError("is no chart", where=chart, hint="name a file that ends in .svg or .html")
+    if not path.absolute().parent.is_dir():
+        raise InputError("cannot be written: there is no such folder", where=chart)
+
+
+def _draw(measured: Sequence[Result], profile: Profile, path: Path) -> None:
+    from podium.bench.chart import html, svg  # noqa: PLC0415  only when asked for
+
+    title = f"podium bench, {profile.name}"
+    text = html(measured, title) if path.suffix == ".html" else svg(measured)
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot be written: {reason}", where=str(path)) from None
+    if sys.stderr.isatty():
+        note(f"wrote {path}")

@@ -1,0 +1,117 @@
+"""`podium extender`: rules served to a stock kube-scheduler."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli.console import note, notes, write
+from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
+from podium.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from podium.engine.profile import Profile
+
+
+@click.command(cls=FlagsCommand)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8888, show_default=True, help="The port to listen on; 0: any.")
+@click.option("--tls-cert-file", metavar="FILE", help="Serve https with this certificate.")
+@click.option("--tls-private-key-file", metavar="FILE", help="The key of that certificate.")
+@click.option("-f", "--filename", "files", multiple=True, metavar="FILES", help="What is known of the cluster, from files.")
+@click.option("--api-server", metavar="URL", help="Watch the cluster there, and bind pods.")
+@click.option("--token", metavar="TOKEN", help="A bearer token for it; --token-file is safer.")
+@click.option("--token-file", metavar="FILE", help="A file with a bearer token, read every time.")
+@click.option("--ca", metavar="FILE", help="The authority that signed its certificate.")
+@click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check its certificate.")
+@profile_flags
+def extender(
+    *,
+    host: str,
+    port: int,
+    tls_cert_file: str | None,
+    tls_private_key_file: str | None,
+    files: tuple[str, ...],
+    api_server: str | None,
+    token: str | None,
+    token_file: str | None,
+    ca: str | None,
+    insecure_skip_tls_verify: bool,
+    flags: ProfileFlags,
+) -> int:
+    r"""Serve predicates and priorities to a kube-scheduler that asks extenders.
+
+    With --rules alone, just these rules; with --policy, --provider or --config, what that lists.
+    The cluster is known from the requests (nodeCacheCapable: false; nodes without their pods),
+    from files, or from an API server.
+
+    \b
+    Policy of the kube-scheduler:
+      "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter",
+                     "prioritizeVerb": "prioritize", "weight": 1, "bindVerb": "bind",
+                     "preemptVerb": "preempt", "nodeCacheCapable": true}]
+    """
+    from podium.extender.judging import Judge  # noqa: PLC0415  brings the engine and the server
+    from podium.extender.knowledge import Knowledge  # noqa: PLC0415
+    from podium.extender.server import ExtenderApp  # noqa: PLC0415
+    from podium.extender.watching import ApiServer, Watcher  # noqa: PLC0415
+
+    profile = _profile(flags)
+    notes(profile.notes)
+    knowledge = Knowledge(profile)
+    if files:
+        from podium.cli.inputs import read  # noqa: PLC0415
+
+        knowledge.load(read(files))
+    watcher = None
+    if api_server is not None:
+        where = ApiServer(
+            api_server, token or "", token_file or "", ca or "", insecure_skip_tls_verify
+        )
+        where.ssl()  # refuse a bad authority now
+        watcher = Watcher(where, knowledge, note)
+    app = ExtenderApp(Judge(profile, knowledge), knowledge, watcher, note)
+    return _serve(app.asgi(), profile, host, port, tls_cert_file, tls_private_key_file)
+
+
+def _profile(flags: ProfileFlags) -> Profile:
+    """What the flags choose; with nothing but rules, those alone."""
+    if any((flags.policy, flags.provider, flags.config, flags.profile)):
+        return flags.choose().profile
+    from podium.cli.own_rules import rules_of  # noqa: PLC0415
+    from podium.engine.accounting import ContainerSums  # noqa: PLC0415
+    from podium.engine.profile import Profile  # noqa: PLC0415
+    from podium.profiles.rules import with_rules  # noqa: PLC0415
+
+    rules = rules_of(flags, None)
+    if not rules:
+        raise ConfigError("nothing to serve", hint="give --rules, --policy, --provider or --config")
+    return with_rules(Profile("own rules", (), (), ContainerSums()), rules)
+
+
+def _serve(
+    app: object, profile: Profile, host: str, port: int, cert: str | None, key: str | None
+) -> int:
+    import uvicorn  # noqa: PLC0415
+
+    try:
+        listener = socket.create_server((host, port), backlog=1024)
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}:{port}: {(error.strerror or '').lower()}") from None
+    config = uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        log_level="warning",
+        access_log=False,
+        ssl_certfile=cert,
+        ssl_keyfile=key,
+        timeout_graceful_shutdown=5,
+    )
+    scheme, number = "https" if cert else "http", listener.getsockname()[1]
+    rules = f"{len(profile.predicates)} predicates, {len(profile.priorities)} priorities"
+    write(f"{profile.name}: {rules} at {scheme}://{host}:{number}\n")
+    click.get_text_stream("stdout").flush()
+    with listener:
+        uvicorn.Server(config).run(sockets=[listener])
+    return 0

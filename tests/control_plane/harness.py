@@ -1,0 +1,421 @@
+"""A real etcd and kube-apiserver on loopback, and a real kube-scheduler beside them.
+
+The programs come from KUBEBUILDER_ASSETS where that is set, else `tools/control-plane` makes them
+once. Everything a test starts here is stopped again, and what it wrote to its log is shown when it
+ends before its time.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).parents[2]
+TOOL = ROOT / "tools" / "control-plane"
+PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler")
+#: A newer scheduler to try besides.
+NEWER = "PODIUM_KUBE_SCHEDULER"
+ADMIN, PODIUM, SCHEDULER = "admin-token", "podium-token", "scheduler-token"
+
+_T = TypeVar("_T")
+
+
+class MissingError(Exception):
+    """There are no programs, and they cannot be made here."""
+
+
+def unavailable() -> str:
+    """Why there can be no control plane here; nothing if there can be one."""
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    if given:
+        absent = [name for name in PROGRAMS[:2] if not Path(given, name).is_file()]
+        return f"KUBEBUILDER_ASSETS={given} lacks {', '.join(absent)}" if absent else ""
+    if _cached() is not None:
+        return ""
+    tried = subprocess.run([TOOL, "--check"], capture_output=True, text=True, check=False)
+    return tried.stderr.strip() if tried.returncode else ""
+
+
+def _cached() -> Path | None:
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(base, "podium", "control-plane")
+    return folder if all(Path(folder, name).is_file() for name in PROGRAMS) else None
+
+
+def assets() -> Path:
+    """The folder with the programs; they are made now if they have to be."""
+    reason = unavailable()
+    if reason:
+        raise MissingError(reason)
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    if given:
+        return Path(given)
+    made = subprocess.run([TOOL], stdout=subprocess.PIPE, text=True, check=True)
+    return Path(made.stdout.splitlines()[-1])
+
+
+def until(
+    what: str, found: Callable[[], _T], seconds: float = 60, pause: float = 0.05
+) -> _T:
+    """What is found, as soon as it is true."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = found()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {seconds:g} s: {what}")
+        time.sleep(pause)
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+class Program:
+    """A running program and its log."""
+
+    def __init__(self, name: str, command: Sequence[str | Path], log: Path) -> None:
+        self.name = name
+        self.log = log
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        with log.open("ab") as stream:
+            self._process = subprocess.Popen(
+                [str(part) for part in command], stdout=stream, stderr=stream, env=environment
+            )
+
+    def check(self) -> None:
+        """Complain if it has ended."""
+        code = self._process.poll()
+        if code is not None:
+            tail = "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-30:])
+            raise RuntimeError(f"{self.name} ended with code {code}:\n{tail}")
+
+    def wait_for(self, what: str, found: Callable[[], _T], seconds: float = 60) -> _T:
+        """What is found, as long as the program runs."""
+
+        def checked() -> _T:
+            self.check()
+            return found()
+
+        return until(f"{what} ({self.name})", checked, seconds)
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(15)
+
+
+class ControlPlane:
+    """etcd and kube-apiserver, and a client for tests."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.programs = programs
+        self.folder = folder
+        self._running: list[Program] = []
+        self.url = ""
+
+    # Life
+    def start(self) -> None:
+        """Start both; another port is tried if somebody else was faster."""
+        self._write_credentials()
+        self._retried(self._start_etcd)
+        self._retried(self._start_api_server)
+        self._allow()
+        until("the default namespace", lambda: self._quietly("/api/v1/namespaces/default"))
+
+    def _retried(self, start: Callable[[], None]) -> None:
+        for attempt in range(3):
+            try:
+                start()
+            except RuntimeError:
+                if attempt == 2:
+                    raise
+                self._running.pop().stop()
+            else:
+                return
+
+    def stop(self) -> None:
+        """Stop everything that was started, the last first."""
+        for program in reversed(self._running):
+            program.stop()
+        self._running.clear()
+
+    def _write_credentials(self) -> None:
+        tokens = [
+            f'{ADMIN},admin,1,"system:masters"',
+            f"{PODIUM},podium,2",
+            f"{SCHEDULER},plain-scheduler,3",
+        ]
+        (self.folder / "tokens.csv").write_text("".join(f"{line}\n" for line in tokens), "utf-8")
+        subprocess.run(
+            ["openssl", "genrsa", "-out", self.folder / "sa.key", "2048"],
+            check=True,
+            capture_output=True,
+        )
+
+    def _start_etcd(self) -> None:
+        clients, peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        program = self._run(
+            "etcd",
+            self.programs / "etcd",
+            f"--data-dir={self.folder / 'etcd'}",
+            f"--listen-client-urls={clients}",
+            f"--advertise-client-urls={clients}",
+            f"--listen-peer-urls={peers}",
+            f"--initial-advertise-peer-urls={peers}",
+            f"--initial-cluster=default={peers}",
+        )
+        program.wait_for("etcd is healthy", lambda: _answers(f"{clients}/health"))
+        self._etcd = clients
+
+    def _start_api_server(self) -> None:
+        port = free_port()
+        self.url = f"https://127.0.0.1:{port}"
+        program = self._run(
+            "kube-apiserver",
+            self.programs / "kube-apiserver",
+            f"--etcd-servers={self._etcd}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--cert-dir={self.folder / 'certificates'}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-signing-key-file={self.folder / 'sa.key'}",
+            f"--service-account-key-file={self.folder / 'sa.key'}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority",
+        )
+        program.wait_for("the API server is ready", lambda: self._quietly("/readyz"), 120)
+
+    def _run(self, name: str, *command: str | Path) -> Program:
+        program = Program(name, command, self.folder / f"{name}.log")
+        self._running.append(program)
+        return program
+
+    # Rights
+    def _allow(self) -> None:
+        """Podium may read nodes and pods and bind; the scheduler may do all it needs but bind."""
+        reading = {"verbs": ["get", "list", "watch"], "apiGroups": ["*"], "resources": ["*"]}
+        writing = {"verbs": ["create", "patch", "update"], "apiGroups": ["", "events.k8s.io"]}
+        rights = {
+            "podium": [
+                {**reading, "apiGroups": [""], "resources": ["nodes", "pods"]},
+                {"verbs": ["create"], "apiGroups": [""], "resources": ["pods/binding"]},
+            ],
+            "plain-scheduler": [
+                reading,
+                {**writing, "resources": ["events", "pods/status"]},
+                {"verbs": ["delete"], "apiGroups": [""], "resources": ["pods"]},
+            ],
+        }
+        group = "/apis/rbac.authorization.k8s.io/v1"
+        for user, rules in rights.items():
+            about = {"metadata": {"name": user}}
+            self.post(f"{group}/clusterroles", {**about, "rules": rules})
+            role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user}
+            subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]
+            binding = {**about, "roleRef": role, "subjects": subjects}
+            self.post(f"{group}/clusterrolebindings", binding)
+
+    @property
+    def authority(self) -> Path:
+        """The certificate to trust."""
+        return self.folder / "certificates" / "apiserver.crt"
+
+    def kubeconfig(self, token: str) -> Path:
+        """A kubeconfig for this token."""
+        path = self.folder / f"{token}.kubeconfig"
+        authority = base64.b64encode(self.authority.read_bytes()).decode()
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "test",
+                    "cluster": {"server": self.url, "certificate-authority-data": authority},
+                }
+            ],
+            "users": [{"name": "user", "user": {"token": token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
+            "current-context": "test",
+        }
+        path.write_text(json.dumps(document), "utf-8")
+        return path
+
+    # Talking
+    def call(self, method: str, path: str, body: Any = None, kind: str = "json") -> Any:
+        """One request as the administrator."""
+        request = urllib.request.Request(
+            f"{self.url}{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Bearer {ADMIN}", "Content-Type": f"application/{kind}"},
+            method=method,
+        )
+        context = ssl.create_default_context(cafile=str(self.authority))
+        with urllib.request.urlopen(request, timeout=30, context=context) as response:
+            text = response.read()
+        return json.loads(text) if text.startswith(b"{") else text.decode()
+
+    def get(self, path: str) -> Any:
+        """Read something."""
+        return self.call("GET", path)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Create something."""
+        return self.call("POST", path, body)
+
+    def _quietly(self, path: str) -> Any:
+        try:
+            return self.get(path)
+        except (OSError, urllib.error.URLError):
+            return None
+
+    def add_node(self, name: str, labels: Mapping[str, str], cpu: str = "4") -> None:
+        """A node that is ready, with room."""
+        room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+        status = {
+            "capacity": room,
+            "allocatable": room,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }
+        about = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
+        self.post("/api/v1/nodes", {"metadata": about, "status": status})
+
+    def clear_nodes(self) -> None:
+        """No nodes, and no pods."""
+        self.call("DELETE", "/api/v1/nodes")
+        for pod in self.get("/api/v1/pods")["items"]:
+            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+            self.call("DELETE", path, {"gracePeriodSeconds": 0})
+
+    def add_pod(self, name: str, scheduler: str, **spec: Any) -> None:
+        """A pod that wants little."""
+        labels, cpu = spec.pop("labels", {}), spec.pop("cpu", "10m")
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        body = {
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"schedulerName": scheduler, "containers": [container], **spec},
+        }
+        self.post("/api/v1/namespaces/default/pods", body)
+
+    def node_of(self, pod: str) -> str:
+        """Where a pod is; nothing while it is nowhere."""
+        found: str = self.get(f"/api/v1/namespaces/default/pods/{pod}")["spec"].get("nodeName", "")
+        return found
+
+    def events_of(self, pod: str) -> list[str]:
+        """What was said about a pod."""
+        query = f"fieldSelector=involvedObject.name%3D{pod}"
+        found = self.get(f"/api/v1/namespaces/default/events?{query}")["items"]
+        return [f"{event['reason']}: {event.get('message', '')}" for event in found]
+
+    # Programs beside it
+    @contextmanager
+    def program(self, name: str, *command: str | Path) -> Iterator[Program]:
+        """Something that runs for a while."""
+        program = self._run(name, *command)
+        try:
+            yield program
+        finally:
+            self._running.remove(program)
+            program.stop()
+
+    @contextmanager
+    def scheduler(
+        self, name: str, extender: Mapping[str, Any], program: Path | None = None
+    ) -> Iterator[Program]:
+        """A kube-scheduler with this name and one extender."""
+        program = program or self.programs / "kube-scheduler"
+        newer = program != self.programs / "kube-scheduler"
+        flags = self._by_config(name, extender) if newer else self._by_policy(name, extender)
+        command = [
+            program,
+            *flags,
+            "--leader-elect=false",
+            f"--secure-port={free_port()}",
+            "--bind-address=127.0.0.1",
+            f"--cert-dir={self.folder / name}",
+            f"--authentication-kubeconfig={self.kubeconfig(SCHEDULER)}",
+            f"--authorization-kubeconfig={self.kubeconfig(SCHEDULER)}",
+            "--authentication-skip-lookup=true",
+            "--v=6",
+        ]
+        with self.program(name, *command) as running:
+            yield running
+
+    def _by_policy(self, name: str, extender: Mapping[str, Any]) -> list[str]:
+        path = self.folder / f"{name}.policy.json"
+        policy = {"kind": "Policy", "apiVersion": "v1", "extenders": [dict(extender)]}
+        path.write_text(json.dumps(policy), "utf-8")
+        return [
+            f"--policy-config-file={path}",
+            f"--scheduler-name={name}",
+            f"--kubeconfig={self.kubeconfig(SCHEDULER)}",
+            "--port=0",
+        ]
+
+    def _by_config(self, name: str, extender: Mapping[str, Any]) -> list[str]:
+        path = self.folder / f"{name}.config.json"
+        config = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(self.kubeconfig(SCHEDULER))},
+            "profiles": [{"schedulerName": name}],
+            "extenders": [dict(extender)],
+        }
+        path.write_text(json.dumps(config), "utf-8")
+        return [f"--config={path}"]
+
+    @contextmanager
+    def podium_extender(self, name: str, rules: Path, *flags: str) -> Iterator[str]:
+        """`podium extender` with these rules; where it listens."""
+        log = self.folder / f"{name}.log"
+        command = [sys.executable, "-m", "podium", "extender", "--rules", rules, "--port", "0"]
+        with self.program(name, *command, *flags) as running:
+
+            def address() -> str:
+                lines = log.read_text("utf-8").splitlines()
+                return next((line.rpartition(" at ")[2] for line in lines if " at http" in line), "")
+
+            url = running.wait_for("the extender listens", address)
+            running.wait_for("the extender is ready", lambda: _answers(f"{url}/readyz"))
+            yield url
+
+    @property
+    def access(self) -> list[str]:
+        """The flags that let Podium in."""
+        return [
+            f"--api-server={self.url}",
+            f"--token={PODIUM}",
+            f"--ca={self.authority}",
+        ]
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return bool(response.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
