@@ -8,6 +8,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from control_plane.harness import unavailable
+
 # Machines that share their cores stall now and then; that is no failure.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
@@ -20,6 +22,14 @@ settings.register_profile(
 settings.load_profile("quick")
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+
+
+def pytest_report_header() -> str:
+    """Say first thing whether there is a real control plane to test against."""
+    reason = unavailable()
+    if reason:
+        return f"NO CONTROL PLANE, its tests are skipped (CI: fail): {reason}"
+    return "control plane: a real etcd, kube-apiserver and kube-scheduler"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,9 +25,10 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / "tools" / "control-plane"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler")
-#: A newer scheduler to try besides.
-NEWER = "PODIUM_KUBE_SCHEDULER"
+#: Newer schedulers to try besides, like PATH.
+NEWER = "PODIUM_KUBE_SCHEDULERS"
 ADMIN, PODIUM, SCHEDULER = "admin-token", "podium-token", "scheduler-token"
+PODS = "/api/v1/namespaces/default/pods"
 
 _T = TypeVar("_T")
 
@@ -306,9 +307,21 @@ class ControlPlane:
     def clear_nodes(self) -> None:
         """No nodes, and no pods."""
         self.call("DELETE", "/api/v1/nodes")
-        for pod in self.get("/api/v1/pods")["items"]:
-            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-            self.call("DELETE", path, {"gracePeriodSeconds": 0})
+        for pod in self.get(PODS)["items"]:
+            self.delete_pod(pod["metadata"]["name"])
+
+    def delete_pod(self, name: str) -> None:
+        """The pod is gone at once; there is no kubelet that would let it finish."""
+        try:
+            self.call("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+
+    def is_leaving(self, name: str) -> bool:
+        """Whether the pod is being deleted, or is gone."""
+        found = {item["metadata"]["name"]: item for item in self.get(PODS)["items"]}.get(name)
+        return found is None or "deletionTimestamp" in found["metadata"]
 
     def add_pod(self, name: str, scheduler: str, **spec: Any) -> None:
         """A pod that wants little."""
@@ -318,11 +331,11 @@ class ControlPlane:
             "metadata": {"name": name, "labels": labels},
             "spec": {"schedulerName": scheduler, "containers": [container], **spec},
         }
-        self.post("/api/v1/namespaces/default/pods", body)
+        self.post(PODS, body)
 
     def node_of(self, pod: str) -> str:
         """Where a pod is; nothing while it is nowhere."""
-        found: str = self.get(f"/api/v1/namespaces/default/pods/{pod}")["spec"].get("nodeName", "")
+        found: str = self.get(f"{PODS}/{pod}")["spec"].get("nodeName", "")
         return found
 
     def events_of(self, pod: str) -> list[str]:
@@ -344,14 +357,12 @@ class ControlPlane:
 
     @contextmanager
     def scheduler(
-        self, name: str, extender: Mapping[str, Any], program: Path | None = None
+        self, name: str, extender: Mapping[str, Any], program: str = ""
     ) -> Iterator[Program]:
-        """A kube-scheduler with this name and one extender."""
-        program = program or self.programs / "kube-scheduler"
-        newer = program != self.programs / "kube-scheduler"
-        flags = self._by_config(name, extender) if newer else self._by_policy(name, extender)
+        """A kube-scheduler with this name and one extender: our own, or a newer one."""
+        flags = self._by_config(name, extender) if program else self._by_policy(name, extender)
         command = [
-            program,
+            program or self.programs / "kube-scheduler",
             *flags,
             "--leader-elect=false",
             f"--secure-port={free_port()}",
@@ -360,7 +371,6 @@ class ControlPlane:
             f"--authentication-kubeconfig={self.kubeconfig(SCHEDULER)}",
             f"--authorization-kubeconfig={self.kubeconfig(SCHEDULER)}",
             "--authentication-skip-lookup=true",
-            "--v=6",
         ]
         with self.program(name, *command) as running:
             yield running

@@ -101,8 +101,12 @@ def test_the_first_victim_of_the_reply_counts_as_the_most_important() -> None:
 
 
 def test_violations_are_forgotten_once_an_extender_was_asked() -> None:
-    ground = tuple(
-        low("a1", "a", 3, labels={"app": "x"}) if item is GROUND[2] else item for item in ground
+    ground = (
+        node("a", cpu=1),
+        node("b", cpu=1),
+        low("a2", "a", 1, labels={"app": "x"}),
+        low("b2", "b", 2),
+        budget("used-up", selector({"app": "x"})),
     )
 
     alone = preempted(World(), ground=ground)
