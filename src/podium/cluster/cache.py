@@ -184,12 +184,16 @@ class Cache:
 
     def remove_pod(self, pod: Pod) -> None:
         """A placed pod was deleted, or has finished. An assumption goes with it."""
-        if self.columns.pod(pod.uid) is None:
+        self.remove(pod.uid)
+
+    def remove(self, uid: str) -> None:
+        """The same, by its uid."""
+        if self.columns.pod(uid) is None:
             raise CacheError(
-                f"pod {pod.uid} is not found in scheduler cache, so cannot be removed from it"
+                f"pod {uid} is not found in scheduler cache, so cannot be removed from it"
             )
-        self._assumed.pop(pod.uid, None)
-        self.columns.remove_pod(pod.uid)
+        self._assumed.pop(uid, None)
+        self.columns.remove_pod(uid)
 
     # Volumes
     def _promise(self, pod: Pod, node: str, plan: VolumePlan | None) -> tuple[list[str], list[str]]:

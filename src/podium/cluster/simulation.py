@@ -105,7 +105,7 @@ class Simulation:
                 continue
             if pod.spec.node_name:
                 self.cache.add_pod(pod)
-                self._pods[pod.uid] = pod
+                self._keep(pod)
             else:
                 self.nominate(pod, pod.status.nominated_node_name)
 
@@ -180,7 +180,8 @@ class Simulation:
         """Carry the decision out; the pod to try again, if it was promised a node."""
         pod, decision = step.pod, step.decision
         if decision.node is not None:
-            self.nominate(pod, "")
+            if self._nominations.nodes():
+                self.nominate(pod, "")
             self.place(pod, decision)
             return None
         preemption = decision.preemption
@@ -208,15 +209,21 @@ class Simulation:
             status = msgspec.structs.replace(pod.status, start_time=started)
             pod = msgspec.structs.replace(pod, status=status)
         self.cache.assume(pod, decision.node, decision.volumes)
-        self._pods[pod.uid] = _on_node(pod, decision.node)
+        self._keep(pod)
 
     def placed(self, uid: str) -> Pod | None:
         """A placed pod."""
         return self._pods.get(uid)
 
+    def _keep(self, pod: Pod) -> None:
+        """Extenders are told of whole pods; nobody else needs more than the record of one."""
+        if any(profile.extenders for profile in self._profiles.values()):
+            self._pods[pod.uid] = pod
+
     def remove(self, uid: str) -> None:
         """A placed pod goes away."""
-        self.cache.remove_pod(self._pods.pop(uid))
+        self._pods.pop(uid, None)
+        self.cache.remove(uid)
 
     def _evict(self, uid: str) -> None:
         if self.after_preemption == TERMINATE:
@@ -238,7 +245,3 @@ class Simulation:
 def _with_nomination(pod: Pod, node: str) -> Pod:
     status = msgspec.structs.replace(pod.status, nominated_node_name=node)
     return msgspec.structs.replace(pod, status=status)
-
-
-def _on_node(pod: Pod, node: str) -> Pod:
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))

@@ -29,9 +29,14 @@ NATIVE = ("cpu", "memory", "ephemeral-storage")
 CPU, MEMORY, EPHEMERAL = range(3)
 
 
+TOP = 1 << 63
+
+
 def wrap(number: int) -> int:
     """The number as a signed 64-bit integer holds it."""
-    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+    if -TOP <= number < TOP:
+        return number
+    return (number + TOP) % (2 * TOP) - TOP
 
 
 def amount(name: str, raw: str | float) -> int:

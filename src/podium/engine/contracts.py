@@ -30,6 +30,16 @@ class Scope(IntEnum):
     CLUSTER = 3
 
 
+class Reach(IntEnum):
+    """How far away pods are that a cluster-wide predicate looks at, as things are now."""
+
+    #: It has nothing to say, and no pod without terms of its own can change that.
+    NOWHERE = 0
+    #: On the very same row.
+    ROW = 1
+    ANYWHERE = 2
+
+
 class Predicate(Protocol):
     """Says which rows a pod must not run on."""
 

@@ -67,9 +67,10 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
     pod, profile = attempt.pod, attempt.profile
     decision = Decision(pod.key, pod.uid, profile.name, nodes=len(view.order))
     decision.verdicts = view.verdicts
-    decision.held = next((held for gate in profile.gates if (held := gate.hold(pod))), None)
-    if decision.held is not None:
-        return decision
+    for gate in profile.gates:
+        decision.held = gate.hold(pod)
+        if decision.held is not None:
+            return decision
     try:
         _check(view, attempt)
         look = FirstLook(pod, view, profile)

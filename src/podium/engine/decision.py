@@ -65,6 +65,10 @@ class Preemption:
     nomination: str | None = None
 
 
+NO_CODES = np.zeros(0, np.int32)
+NO_CODES.flags.writeable = False
+
+
 @dataclass(slots=True)
 class Decision:
     """Where the pod goes, or why nowhere."""
@@ -78,7 +82,7 @@ class Decision:
     error: str = ""
     #: Nodes looked at, in order, and the verdict code of each; filled when recording.
     examined: Sequence[str] = ()
-    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    codes: np.ndarray = field(default_factory=lambda: NO_CODES)
     verdicts: Verdicts | None = None
     #: How many nodes got which verdict.
     histogram: Counter[int] = field(default_factory=Counter)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.contracts import AttemptError, Scope
+from podium.engine.contracts import AttemptError, Reach, Scope
 from podium.engine.fit import ERROR, Fit, idle
 from podium.engine.rows import ManyRows, OneRow
 from podium.engine.score_index import ScoreIndex
@@ -59,6 +59,7 @@ class Ranking:
         self.reducing = [w for w in profile.priorities if w not in self.flat]
         self.index: ScoreIndex | None = None
         self._rejections: Counter[int] | None = None
+        self._asked = [getattr(predicate, "reach", None) for _, predicate in self._anywhere]
         self._steady = {place: _Steady() for place, p in self._anywhere if hasattr(p, "state")}
         self._allocate()
         self.rebuild(pod)
@@ -83,12 +84,16 @@ class Ranking:
         self.seen = view.journal_start + len(view.journal)
         self.index = self._rejections = None
         rows = view.order
-        self._near = self._nearby(pod)
-        close = [p for p, near in zip(self._anywhere, self._near, strict=True) if near]
-        kept = [p for p in self._anywhere if p not in close and self._is_kept(p[0])]
+        self._reaches = self._reach(pod)
+        reaching = list(zip(self._anywhere, self._reaches, strict=True))
+        close = [p for p, reach in reaching if reach is Reach.ROW]
+        far = [p for p, reach in reaching if reach is Reach.ANYWHERE]
+        kept = [p for p in far if self._is_kept(p[0])]
         self.of_node = sorted([*self._by_node, *kept], key=lambda numbered: numbered[0])
         self.of_pods = sorted([*self._on_row, *close], key=lambda numbered: numbered[0])
-        self.afar = [p for p in self._anywhere if p not in close and p not in kept]
+        self.afar = [p for p in far if p not in kept]
+        #: Those whose answers may come to stay the same.
+        self._far = [p for p in far if p[0] in self._steady]
         self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
         self._memo: dict[Hashable, Any] = {}
         self._plan(pod)
@@ -105,10 +110,10 @@ class Ranking:
         states = [_state(each, pod, self.view) for each in self.scoring_nodes]
         self._planned = (self.uniform, self.scoring_nodes, self.scoring_pods, states)
 
-    def _nearby(self, pod: Incoming) -> list[bool]:
-        """Which cluster-wide predicates depend on the row's own pods alone, as things are now."""
-        asked = (getattr(predicate, "nearby", None) for _, predicate in self._anywhere)
-        return [ask is not None and ask(pod, self.view) for ask in asked]
+    def _reach(self, pod: Incoming) -> list[Reach]:
+        """How far the cluster-wide predicates look, as things are now."""
+        view = self.view
+        return [Reach.ANYWHERE if ask is None else ask(pod, view) for ask in self._asked]
 
     def _is_kept(self, place: int) -> bool:
         return place in self._steady and self._steady[place].kept
@@ -116,9 +121,9 @@ class Ranking:
     def _is_unsteady(self, pod: Incoming) -> bool:
         """Whether answers of a cluster-wide predicate are to be kept from now on, or no more."""
         changed = False
-        for place, predicate in self._anywhere:
-            steady = self._steady.get(place)
-            if steady is not None and (steady.kept or not idle(predicate, pod, self.view)):
+        for place, predicate in self._far:
+            steady = self._steady[place]
+            if steady.kept or not idle(predicate, pod, self.view):
                 state = predicate.state(pod, self.view)  # type: ignore[attr-defined]
                 changed = steady.watch(state) or changed
         return changed
@@ -127,9 +132,8 @@ class Ranking:
         """Ask again about the rows that changed since the last pod of this class."""
         view = self.view
         behind = self.seen - view.journal_start
-        unsteady = bool(self._steady) and self._is_unsteady(pod)
         stale = self.epoch != view.epoch or behind < 0
-        if stale or unsteady or self._near != self._nearby(pod):
+        if stale or self._reaches != self._reach(pod) or (self._far and self._is_unsteady(pod)):
             self.rebuild(pod)
             return
         news = view.journal[behind:]

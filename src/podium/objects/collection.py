@@ -142,9 +142,11 @@ class Objects:
                 yield kind, index, item
 
     def manifest(self, pod: Pod) -> JsonObject:
-        """The whole pod as it was written, with the name and owner that it has now.
+        """The whole pod as it was written, with the name that it has now.
 
-        What a controller adds to its template (claims, tolerations, a node) is there as well.
+        What a controller adds to its template (claims, tolerations, a node) is there as well, but
+        no owner: the uid of one that never met an API server is made up, and a cluster would
+        delete a pod whose owner does not exist.
         """
         typed: JsonObject = msgspec.to_builtins(pod)
         source = self.sources.get(pod.key)
@@ -156,6 +158,7 @@ class Objects:
         written["metadata"] = (written.get("metadata") or {}) | known
         if "kind" not in written:  # a template
             written["spec"] = _instance(written.get("spec") or {}, typed["spec"])
+            written["metadata"].pop("ownerReferences", None)
         return {"apiVersion": "v1", "kind": "Pod"} | written
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.contracts import Scope
+from podium.engine.contracts import Reach, Scope
 from podium.engine.plugins.base import MAX_SCORE, FilterPlugin, Refused, ScorePlugin
 from podium.engine.predicates import reasons as why
-from podium.engine.predicates.pod_affinity import covers_all, domain_state, term_tally
+from podium.engine.predicates.pod_affinity import covers_all, domain_state, reach_of, term_tally
 from podium.engine.tallies import PodTerm
 from podium.engine.terms import (
     PREFERRED_AFFINITY,
@@ -108,17 +108,18 @@ class InterPodAffinity(FilterPlugin):
             c.tally.carriers and c.tally.total(c.term.topology_key) for c in _minding(pod.cls, view)
         )
 
-    def nearby(self, pod: Incoming, view: View) -> bool:
-        """Whether only pods on the very same row matter, as with anti-affinity by host name."""
+    def reach(self, pod: Incoming, view: View) -> Reach:
+        """With anti-affinity by host name and the like, only pods on the very same row matter."""
         now = (view.epoch, len(view.carried), view.node_changes, view.catalog.namespaces.version)
-        known = pod.cls.memo.get("affinity nearby")
+        known = pod.cls.memo.get("affinity reach")
         if known is None or known[0] != now:
             own = own_terms(pod.cls, view)
             terms = (*own.anti_affinity, *(c.term for c in _minding(pod.cls, view)))
             keys = {term.topology_key for term in terms}
-            near = not own.affinity and all(view.label_column(k).one_row_each for k in keys)
-            known = pod.cls.memo["affinity nearby"] = (now, near)
-        return bool(known[1])
+            reach = Reach.ANYWHERE if own.affinity else reach_of(keys, view)
+            known = pod.cls.memo["affinity reach"] = (now, reach)
+        found: Reach = known[1]
+        return found
 
     def state(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.contracts import Scope
+from podium.engine.contracts import Reach, Scope
 from podium.engine.predicates import reasons as why
 from podium.engine.terms import REQUIRED_ANTI_AFFINITY, required
 from podium.engine.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Collection, Hashable, Iterator
 
     from podium.engine.pod_class import Incoming, PodClass, Resident
     from podium.engine.rows import OneRow, Rows
@@ -57,6 +57,14 @@ def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
     return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
 
 
+def reach_of(keys: Collection[str], view: View) -> Reach:
+    """How far terms with these topology keys reach."""
+    if not keys:
+        return Reach.NOWHERE
+    unique = all(view.label_column(key).one_row_each for key in keys)
+    return Reach.ROW if unique else Reach.ANYWHERE
+
+
 class MatchInterPodAffinity:
     """No anti-affinity is broken, on either side, and the pod's own affinity is met."""
 
@@ -75,25 +83,27 @@ class MatchInterPodAffinity:
             for carried in pod.cls.labels.terms_meaning(view)
         )
 
-    def nearby(self, pod: Incoming, view: View) -> bool:
-        """Whether only pods on the very same row matter, as with anti-affinity by host name."""
-        known = pod.cls.memo.get("nearby")
+    def reach(self, pod: Incoming, view: View) -> Reach:
+        """With anti-affinity by host name and the like, only pods on the very same row matter."""
+        known = pod.cls.memo.get("reach")
         now = (view.epoch, len(view.carried), view.node_changes, bool(view.pod_total))
         if known is None or known[0] != now:
-            known = pod.cls.memo["nearby"] = (now, self._is_nearby(pod, view))
-        return bool(known[1])
+            known = pod.cls.memo["reach"] = (now, self._reach(pod, view))
+        found: Reach = known[1]
+        return found
 
-    def _is_nearby(self, pod: Incoming, view: View) -> bool:
+    def _reach(self, pod: Incoming, view: View) -> Reach:
         if view.ghosts or view.invalid_carried or own_affinity(pod.cls):
-            return False
+            return Reach.ANYWHERE
         anti = own_anti_affinity(pod.cls)
         keys = {term.topology_key for term in anti} | {
             carried.term.topology_key
             for carried in pod.cls.labels.terms_meaning(view)
             if carried.kind == REQUIRED_ANTI_AFFINITY
         }
-        unique = all(view.label_column(key).one_row_each for key in keys)
-        return unique and not any(term.error for term in anti)
+        if any(term.error for term in anti):
+            return Reach.ANYWHERE
+        return reach_of(keys, view)
 
     def state(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""

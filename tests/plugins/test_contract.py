@@ -1,0 +1,415 @@
+"""What every filter and every score promises.
+
+A rule is written once and read in three ways: over many rows as arrays, over one row as plain
+numbers, and over one row with pods added and taken away. The three must agree, none of them may
+change the view, and what a rule says about itself (its scope, when it is idle, skips or knows its
+score beforehand) must be true.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from builders import pod
+from contract.test_rules import picture
+from generated import Wild
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+from plugins.made import view
+from plugins.worlds import FILTERS, SCORES, World, label, worlds
+
+from podium.cluster.columns import Columns
+from podium.engine import plugins
+from podium.engine.contracts import AttemptError, Scope
+from podium.engine.plugins.base import FilterPlugin, Refused, ScorePlugin
+from podium.engine.plugins.dynamic_resources import DynamicResourcesScore
+from podium.engine.plugins.pod_topology_spread import (
+    HARD,
+    PodTopologySpread,
+    PodTopologySpreadScore,
+    constraints_of,
+)
+from podium.engine.plugins.volume_binding import VolumeBindingScore
+from podium.engine.plugins.volume_restrictions import VolumeRestrictions
+from podium.engine.pod_class import Incoming, Resident
+from podium.engine.rows import ManyRows, OneRow
+from podium.engine.trial import TrialRow
+from podium.engine.verdicts import Verdict
+
+TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=False)
+BODILESS = (VolumeBindingScore, DynamicResourcesScore)
+#: Verdict, or the text of an error.
+Said = Verdict | str
+
+# Nobody is left out -------------------------------------------------------------------------------
+
+
+def rules_of(base: type) -> Iterator[type]:
+    """The rules of all plugins."""
+    for info in pkgutil.iter_modules(plugins.__path__, f"{plugins.__name__}."):
+        for _, found in inspect.getmembers(import_module(info.name), inspect.isclass):
+            if issubclass(found, base) and found.__module__ == info.name and found is not base:
+                yield found
+
+
+def test_every_filter_is_under_contract() -> None:
+    assert {type(rule) for rule in FILTERS} == set(rules_of(FilterPlugin))
+
+
+def test_every_score_is_under_contract() -> None:
+    assert {type(rule) for rule in SCORES} == set(rules_of(ScorePlugin))
+
+
+# Reading answers ----------------------------------------------------------------------------------
+
+
+def asked(columns: Columns, wanted: Incoming) -> list[FilterPlugin]:
+    """The filters that would be asked about the pod: nobody is after a refusal of its own."""
+    found = []
+    for rule in FILTERS:
+        try:
+            refused = isinstance(rule.prepare(wanted, columns), Refused)
+            rule.skips(wanted, columns)
+        except AttemptError:
+            continue
+        if not refused:
+            found.append(rule)
+    return found
+
+
+def scoring(columns: Columns, wanted: Incoming) -> list[ScorePlugin]:
+    """The scores that have something to say, on no rows as well as on many."""
+    found = []
+    for rule in SCORES:
+        try:
+            if not rule.skips(wanted, ManyRows(columns, columns.order)):
+                found.append(rule)
+        except AttemptError:
+            continue
+    return found
+
+
+def many(rule: FilterPlugin, wanted: Incoming, columns: Columns, rows: np.ndarray) -> list[Said]:
+    """What a filter says of these rows, asked at once."""
+    at = ManyRows(columns, rows)
+    codes = rule.reject(wanted, at)
+    assert isinstance(codes, np.ndarray), label(rule)
+    assert codes.shape == rows.shape, label(rule)
+    assert np.issubdtype(codes.dtype, np.integer), label(rule)
+    return [at.errors.get(i, columns.verdicts[code]) for i, code in enumerate(codes.tolist())]
+
+
+def one(rule: FilterPlugin, wanted: Incoming, at: OneRow) -> Said:
+    """What a filter says of one row."""
+    at.errors.clear()
+    code = rule.reject(wanted, at)
+    assert isinstance(code, int), label(rule)
+    return at.errors.get(0, at.view.verdicts[code])
+
+
+def raw_many(rule: ScorePlugin, wanted: Incoming, columns: Columns, rows: np.ndarray) -> list[int]:
+    raw = rule.score(wanted, ManyRows(columns, rows))
+    assert isinstance(raw, np.ndarray), label(rule)
+    assert raw.shape == rows.shape, label(rule)
+    assert np.issubdtype(raw.dtype, np.integer), label(rule)
+    return [int(number) for number in raw]
+
+
+def raw_one(rule: ScorePlugin, wanted: Incoming, at: OneRow) -> int:
+    raw = rule.score(wanted, at)
+    assert isinstance(raw, int), label(rule)
+    return raw
+
+
+def shuffled(columns: Columns, shuffle: Any) -> np.ndarray:
+    """Some rows, not in node order, some of them twice."""
+    rows = columns.order.tolist() * 2
+    shuffle.shuffle(rows)
+    return np.array(rows[: len(rows) * 3 // 4], np.int64)
+
+
+# Many rows and one row ----------------------------------------------------------------------------
+
+
+@given(world=worlds(), shuffle=st.randoms(use_true_random=False))
+@settings(max_examples=80)
+def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+    before = picture(columns)
+    order = shuffled(columns, shuffle)
+
+    for rule in asked(columns, wanted):
+        note(label(rule))
+        together = many(rule, wanted, columns, order)
+        assert together == [one(rule, wanted, OneRow(columns, row)) for row in order.tolist()]
+        assert {said.predicate for said in together if isinstance(said, Verdict)} <= {"", rule.name}
+
+    assert picture(columns) == before
+
+
+@given(world=worlds(wild=Wild(broken=False)), shuffle=st.randoms(use_true_random=False))
+@settings(max_examples=80)
+def test_scores_are_the_same_for_many_rows_and_for_one(world: World, shuffle: Any) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+    before = picture(columns)
+    order = shuffled(columns, shuffle)
+
+    for rule in scoring(columns, wanted):
+        note(label(rule))
+        try:
+            together = raw_many(rule, wanted, columns, order)
+        except AttemptError as error:
+            for row in order.tolist():
+                with pytest.raises(AttemptError) as alone:
+                    raw_one(rule, wanted, OneRow(columns, row))
+                assert alone.value.args == error.args
+            continue
+        if not isinstance(rule, PodTopologySpreadScore):
+            assert together == [
+                raw_one(rule, wanted, OneRow(columns, row)) for row in order.tolist()
+            ]
+
+    assert picture(columns) == before
+
+
+@given(world=worlds(least_nodes=1, wild=TAME), shuffle=st.randoms(use_true_random=False))
+@settings(max_examples=80)
+def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
+    world: World, shuffle: Any
+) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+    rows = columns.order.copy()
+    shuffle.shuffle(rows)
+    rows = rows[: shuffle.randint(1, len(rows))]
+
+    for rule in scoring(columns, wanted):
+        note(label(rule))
+        at = ManyRows(columns, rows)
+        try:
+            raw = rule.score(wanted, at)
+        except AttemptError:
+            continue
+        kept = raw.tolist()
+        final = rule.reduce(wanted, at, raw)
+        assert raw.tolist() == kept, "the raw scores were changed"
+        assert final.shape == rows.shape
+        assert np.issubdtype(final.dtype, np.integer)
+        assert all(0 <= score <= 100 for score in final.tolist())
+        if not rule.reduces:
+            assert final.tolist() == kept
+        uniform = rule.uniform(wanted, columns)
+        if uniform is not None:
+            assert set(final.tolist()) == {uniform}
+
+
+@given(world=worlds(least_nodes=1, wild=TAME))
+@settings(max_examples=60)
+def test_who_leaves_itself_out_gives_nothing(world: World) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+
+    for rule in set(SCORES) - set(scoring(columns, wanted)):
+        note(label(rule))
+        assert rule.uniform(wanted, columns) == 0
+
+
+# No rows ------------------------------------------------------------------------------------------
+
+NO_ROWS = np.zeros(0, np.int64)
+
+
+@given(world=worlds())
+@settings(max_examples=40)
+def test_nothing_is_said_of_no_rows(world: World) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+
+    for rule in asked(columns, wanted):
+        note(label(rule))
+        assert many(rule, wanted, columns, NO_ROWS) == []
+    for score in scoring(columns, wanted):
+        note(label(score))
+        try:
+            assert raw_many(score, wanted, columns, NO_ROWS) == []
+        except AttemptError:
+            continue
+
+
+# What a rule says about itself --------------------------------------------------------------------
+
+
+@given(world=worlds(least_nodes=1, wild=Wild(huge=False)))
+@settings(max_examples=80)
+def test_who_has_nothing_to_do_rejects_nothing(world: World) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+
+    for rule in asked(columns, wanted):
+        note(label(rule))
+        idle = getattr(rule, "idle", None)
+        nothing = rule.scope(wanted.cls) is Scope.NONE or rule.skips(wanted, columns)
+        if nothing or (idle is not None and idle(wanted, columns)):
+            said = many(rule, wanted, columns, columns.order)
+            assert {v.reasons for v in said if isinstance(v, Verdict)} == {()}
+            assert not any(isinstance(v, str) for v in said)
+
+
+@given(world=worlds(wild=Wild(huge=False)))
+@settings(max_examples=60)
+def test_who_is_quiet_has_nothing_to_say_beforehand(world: World) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+
+    for rule in FILTERS:
+        note(label(rule))
+        if rule.quiet(wanted.cls):
+            assert rule.prepare(wanted, columns) is None
+
+
+def only_here(world: World, name: str, *, with_pods: bool) -> Columns:
+    """The same cluster with no other node, perhaps without pods."""
+    nodes = [each for each in world.nodes if each.name == name]
+    pods = [each for each in world.pods if each.spec.node_name == name and with_pods]
+    return view(*world.objects(nodes, pods))
+
+
+@given(world=worlds(least_nodes=2, wild=Wild(huge=False)), data=st.data())
+@settings(max_examples=80)
+def test_an_answer_depends_on_no_more_than_its_scope_says(
+    world: World, data: st.DataObject
+) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+    row = data.draw(st.sampled_from(columns.order.tolist()))
+    name = columns.names[row]
+    alone = {
+        Scope.NODE: only_here(world, name, with_pods=False),
+        Scope.PODS: only_here(world, name, with_pods=True),
+    }
+
+    for rule in asked(columns, wanted):
+        note(label(rule))
+        scope = rule.scope(wanted.cls)
+        nearby = getattr(rule, "nearby", None)
+        if nearby is not None and nearby(wanted, columns):
+            scope = Scope.PODS
+        if scope in alone:
+            less = alone[scope]
+            at = OneRow(less, less.row_of[name])
+            assert one(rule, wanted, OneRow(columns, row)) == one(
+                rule, less.incoming(world.wanted), at
+            )
+    for score in scoring(columns, wanted):
+        note(label(score))
+        if (scope := score.scope(wanted.cls)) in alone:
+            less = alone[scope]
+            at = OneRow(less, less.row_of[name])
+            try:
+                expected = raw_one(score, wanted, OneRow(columns, row))
+            except AttemptError:
+                continue
+            assert raw_one(score, less.incoming(world.wanted), at) == expected
+
+
+# On trial -----------------------------------------------------------------------------------------
+
+
+@given(world=worlds(least_nodes=1, nominated=True))
+@settings(max_examples=60)
+def test_a_trial_that_changes_nothing_is_the_row_itself(world: World) -> None:
+    columns = view(*world.objects())
+    wanted = columns.incoming(world.wanted)
+    before = picture(columns)
+
+    for row in columns.order.tolist():
+        trial, copied = TrialRow(columns, row), TrialRow(columns, row).copy()
+        for rule in asked(columns, wanted):
+            note(label(rule))
+            expected = one(rule, wanted, OneRow(columns, row))
+            assert one(rule, wanted, trial) == expected
+            assert one(rule, wanted, copied) == expected
+
+    assert picture(columns) == before
+
+
+def quirky(rule: FilterPlugin, wanted: Incoming, columns: Columns, pods: list[Resident]) -> bool:
+    """Where a pod that comes or goes on trial is known to count in another way than in truth."""
+    if isinstance(rule, PodTopologySpread):
+        constraints = constraints_of(wanted, columns, HARD, rule.defaults)
+        return any(each.selector.empty for each in constraints) or any(r.terminating for r in pods)
+    if isinstance(rule, VolumeRestrictions):
+        own = rule._exclusive(wanted.cls, columns)
+        return any(name in own for r in pods for name in r.cls.claims)
+    return False
+
+
+@given(world=worlds(least_nodes=1, wild=TAME), data=st.data())
+@settings(max_examples=100)
+def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> None:
+    columns, real = view(*world.objects()), view(*world.objects())
+    crowded = [row for row in columns.order.tolist() if columns.residents[row]]
+    row = data.draw(st.sampled_from(crowded or columns.order.tolist()))
+    pods = {p.uid: p for p in world.pods}
+    trial = TrialRow(columns, row)
+    before = picture(columns)
+    residents = columns.residents[row]
+    some = st.lists(st.sampled_from(residents), unique=True) if residents else st.just([])
+    leaving = data.draw(some)
+    put_back = leaving[: data.draw(st.integers(0, len(leaving)))]
+    for resident in leaving:
+        trial.remove(resident)
+        real.remove_pod(resident.uid)
+    for resident in put_back:
+        trial.add(resident)
+        real.add_pod(pods[resident.uid])
+    wanted, really = columns.incoming(world.wanted), real.incoming(world.wanted)
+
+    for rule in asked(columns, wanted):
+        note(label(rule))
+        if not quirky(rule, wanted, columns, leaving):
+            assert one(rule, wanted, trial) == one(rule, really, OneRow(real, row))
+    for score in scoring(columns, wanted):
+        note(label(score))
+        if not isinstance(score, (PodTopologySpreadScore, *BODILESS)):
+            try:
+                expected = raw_one(score, really, OneRow(real, row))
+            except AttemptError:
+                continue
+            # Who leaves itself out when the pods are gone is not asked then.
+            if not score.skips(really, ManyRows(real, real.order)):
+                assert raw_one(score, wanted, trial) == expected
+
+    assert picture(columns) == before
+
+
+@given(world=worlds(least_nodes=1, wild=TAME), data=st.data())
+@settings(max_examples=80)
+def test_a_pod_added_on_trial_is_what_would_really_be(world: World, data: st.DataObject) -> None:
+    columns, real = view(*world.objects()), view(*world.objects())
+    row = data.draw(st.sampled_from(columns.order.tolist()))
+    guest = data.draw(st.sampled_from(world.pods)) if world.pods else pod("guest")
+    added = msgspec.structs.replace(
+        guest,
+        metadata=msgspec.structs.replace(guest.metadata, name="guest", deletion_timestamp=None),
+        spec=msgspec.structs.replace(guest.spec, node_name=columns.names[row]),
+    )
+    trial = TrialRow(columns, row)
+    resident = columns.resident(added, row)
+    trial.add(resident)
+    real.add_pod(added)
+    wanted, really = columns.incoming(world.wanted), real.incoming(world.wanted)
+
+    for rule in asked(columns, wanted):
+        note(label(rule))
+        if not quirky(rule, wanted, columns, [resident]):
+            assert one(rule, wanted, trial) == one(rule, really, OneRow(real, row))
