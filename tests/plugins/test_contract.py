@@ -29,7 +29,7 @@ from podium.cluster.columns import Columns
 from podium.engine import plugins
 from podium.engine.contracts import AttemptError, Scope
 from podium.engine.plugins.base import FilterPlugin, Refused, ScorePlugin
-from podium.engine.plugins.dynamic_resources import DynamicResourcesScore
+from podium.engine.plugins.dynamic_resources import DynamicResources, DynamicResourcesScore
 from podium.engine.plugins.pod_topology_spread import (
     HARD,
     PodTopologySpread,
@@ -71,15 +71,16 @@ def test_every_score_is_under_contract() -> None:
 
 
 def asked(columns: Columns, wanted: Incoming) -> list[FilterPlugin]:
-    """The filters that would be asked about the pod: nobody is after a refusal of its own."""
+    """The filters that could be asked about the pod: one that refuses it beforehand is not."""
     found = []
     for rule in FILTERS:
         try:
-            refused = isinstance(rule.prepare(wanted, columns), Refused)
+            if isinstance(rule.prepare(wanted, columns), Refused):
+                continue
             rule.skips(wanted, columns)
         except AttemptError:
             continue
-        if not refused:
+        if not isinstance(rule, DynamicResources):  # looks at no node, whatever the pod
             found.append(rule)
     return found
 

@@ -7,7 +7,7 @@ ephemeral volumes; around them are namespaces, CSI nodes, attachments and storag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 from typing import Any
@@ -334,7 +334,7 @@ class World:
 
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
-    others: tuple[Object, ...]
+    others: tuple[Object, ...] = field(repr=False)
     wanted: Pod
 
     def objects(

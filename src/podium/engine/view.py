@@ -262,6 +262,10 @@ class View:
 
     # Reading ----------------------------------------------------------------------------------
 
+    def ghosts_by_name(self) -> list[int]:
+        """The rows without a node object, by the name of the node they stand for."""
+        return sorted(self.ghosts, key=lambda row: self.names[row])
+
     def rows_named(self, names: Sequence[str]) -> np.ndarray:
         """The rows of these nodes, in this order."""
         return np.fromiter((self.row_of[name] for name in names), np.int64, len(names))

@@ -16,6 +16,7 @@ import aiohttp
 
 from podium.engine.extending import AskFilter, AskScores, AskVictims, Failure, Together, interested
 from podium.extender import wire
+from podium.extender.reasons import words
 from podium.extender.tls import context_of
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class ExtenderClient:
             seconds = extender.timeout_seconds
             raise _ExchangeError(f'Post "{url}": no answer within {seconds:g} s') from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise _ExchangeError(f'Post "{url}": {_reason(error)}') from None
+            raise _ExchangeError(f'Post "{url}": {words(error)}') from None
 
     async def _session(self, extender: Extender) -> aiohttp.ClientSession:
         """The connections to an extender, kept open between questions."""
@@ -180,13 +181,6 @@ class ExtenderClient:
 
 class _ExchangeError(Exception):
     """No reply, or one that says no."""
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return str(error.os_error.strerror or error.os_error).lower()
-    text = str(error)
-    return text or type(error).__name__
 
 
 def binder_of(profile: Profile, pod: Incoming) -> Extender | None:

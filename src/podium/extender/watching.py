@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 
 from podium.errors import ConfigError
+from podium.extender.reasons import words
 from podium.objects.node import Node
 from podium.objects.pod import Pod
 
@@ -177,7 +178,7 @@ class Watcher:
                     return ""
                 return _message(response.status, await response.read())
         except (aiohttp.ClientError, OSError, TimeoutError, WatchError) as error:
-            return f"binding {namespace}/{name}: {_words(error)}"
+            return f"binding {namespace}/{name}: {words(error)}"
 
     # Following ------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class Watcher:
             except _OutdatedError:
                 version = ""
             except (aiohttp.ClientError, OSError, TimeoutError, WatchError, msgspec.MsgspecError) as error:
-                self._tell(f"{self._server.url}{resource.path}: {_words(error)}; trying again")
+                self._tell(f"{self._server.url}{resource.path}: {words(error)}; trying again")
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
@@ -276,11 +277,3 @@ def _message(status: int, body: bytes) -> str:
     except msgspec.MsgspecError:
         said = ""
     return said or f"answered with code {status}"
-
-
-def _words(error: BaseException) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return str(error.os_error.strerror or error.os_error).lower()
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    return str(error) or type(error).__name__

@@ -51,7 +51,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
             capacity, used = at.allocatable(column), at.requested(column)
             present = capacity != 0
             before.append(at.where(present, _share(at, used, capacity), 0.0))
-            after.append(at.where(present, _share(at, used + wanted, capacity), 0.0))
+            after.append(at.where(present, _share(at, at.wrap(used + wanted), capacity), 0.0))
             counted.append(present)
         change = _balance(at, after, counted) - _balance(at, before, counted)
         return 50 + at.divide(50 + change, 2)

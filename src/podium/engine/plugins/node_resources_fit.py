@@ -122,11 +122,12 @@ class NodeResourcesFitScore(ScorePlugin):
 
     def _rate(self, at: Rows, used: Ints, capacity: Ints) -> Ints:
         if self.strategy == "LeastAllocated":
-            left = at.divide(at.wrap(capacity - used) * MAX_SCORE, capacity)
+            left = at.divide(at.wrap(at.wrap(capacity - used) * MAX_SCORE), capacity)
             return at.where(used > capacity, 0, left)
         if self.strategy == "MostAllocated":
-            return at.divide(at.where(used > capacity, capacity, used) * MAX_SCORE, capacity)
-        percent = at.divide(used * 100, capacity)
+            most = at.where(used > capacity, capacity, used)
+            return at.divide(at.wrap(most * MAX_SCORE), capacity)
+        percent = at.divide(at.wrap(used * 100), capacity)
         return broken_line(at, self.shape, at.where(used > capacity, 100, percent))
 
 

@@ -229,10 +229,14 @@ def facts_unavailable(cls: PodClass, view: View) -> bool:
 
 
 def _everybody(row: OneRow) -> Iterator[Resident]:
-    """All pods of the cluster, without those that a trial took off this row."""
+    """All pods of the cluster in node order, without those that a trial took off this row.
+
+    Pods on nodes that nobody knows come last, by the name of their node.
+    """
+    view = row.view
     here = {resident.key for resident in row.residents()}
-    for number, residents in enumerate(row.view.residents):
-        for resident in residents:
+    for number in (*view.order.tolist(), *view.ghosts_by_name()):
+        for resident in view.residents[number]:
             if number != row.row or resident.key in here:
                 yield resident
 

@@ -68,7 +68,7 @@ def _pods_like(pod: Incoming, at: Rows) -> Iterator[Resident]:
     tally = view.tally(
         ("like", pod.cls.namespace, alike), lambda labels: _alike(labels, pod.cls.namespace, alike)
     )
-    order = np.concatenate([view.order, np.array(sorted(view.ghosts), np.int64)])
+    order = np.concatenate([view.order, np.array(view.ghosts_by_name(), np.int64)])
     trial = at if isinstance(at, TrialRow) else None
     for row in order[tally.rows[order] > 0].tolist():
         pods = view.residents[row]

@@ -1,0 +1,451 @@
+"""What Podium sends to extenders, and what it makes of their replies."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import node, pod
+from builders import simulation as simulated
+from extender.scripted import SILENCE, Scripted, certificate
+from podium.cli.asking import Seen
+from podium.engine.accounting import ContainerSums
+from podium.engine.decision import Decision
+from podium.engine.plugins.default_preemption import DefaultPreemption
+from podium.engine.predicates.room import GeneralPredicates
+from podium.engine.profile import Extender, Profile
+from podium.errors import ConfigError
+from podium.extender.client import ExtenderClient, binder_of, interviewer
+from podium.extender.tls import context_of
+from podium.extender.wire import formatted
+from podium.objects.meta import Object
+from podium.objects.pod import Pod
+
+ABC = [node("a", labels={"l": "1"}), node("b"), node("c")]
+CPU = {"cpu": "1"}
+FULL = [
+    node("a", cpu=1),
+    node("b", cpu=1),
+    pod("x", uid="ux", node="a", priority=1, requests=CPU),
+    pod("y", uid="uy", node="b", priority=2, requests=CPU),
+]
+
+
+def decide(
+    *extenders: Extender,
+    ground: list[Object] | None = None,
+    wanted: Pod | None = None,
+    current: bool = False,
+) -> Decision:
+    post = (DefaultPreemption(),) if current else ()
+    profile = Profile(
+        "test", (GeneralPredicates(),), (), ContainerSums(), extenders=extenders,
+        post_filters=post, max_score=100 if current else 10,
+    )  # fmt: skip
+    seen = Seen()
+    with interviewer(seen) as answer:
+        seen.simulation = simulated(*(ground or ABC), profile=profile, answer=answer)
+        return seen.simulation.attempt(wanted or pod("new", uid="u"), recording=True)
+
+
+def filters(at: Scripted | str, **options: Any) -> Extender:
+    url = at if isinstance(at, str) else at.url
+    return Extender(f"{url}//", filter_verb="filter", **options)
+
+
+def scores(at: Scripted, **options: Any) -> Extender:
+    return Extender(at.url, prioritize_verb="prioritize", **{"weight": 1, **options})
+
+
+def evicts(at: Scripted, **options: Any) -> Extender:
+    return Extender(at.url, preempt_verb="preempt", **options)
+
+
+def names(listed: Any) -> list[str]:
+    return [each["metadata"]["name"] for each in listed]
+
+
+# Requests -----------------------------------------------------------------------------------------
+
+
+def test_whole_nodes_are_sent_under_the_names_of_go_fields() -> None:
+    with Scripted(filter=lambda asked: {"Nodes": asked["Nodes"]}) as extender:
+        decision = decide(filters(extender))
+
+    [(verb, asked)] = extender.asked
+    assert verb == "filter"
+    assert extender.types == {"application/json"}
+    assert list(asked) == ["Pod", "Nodes", "NodeNames"]
+    assert asked["Pod"]["metadata"]["name"] == "new"
+    assert asked["Nodes"]["metadata"] == {}
+    assert names(asked["Nodes"]["items"]) == ["a", "b", "c"]
+    assert asked["Nodes"]["items"][0]["metadata"]["labels"] == {"l": "1"}
+    assert asked["NodeNames"] is None
+    assert decision.feasible == ["a", "b", "c"]
+
+
+def test_names_are_sent_to_who_knows_the_nodes() -> None:
+    with Scripted(
+        filter={"NodeNames": ["c", "a"]}, prioritize=[{"Host": "a", "Score": 7}]
+    ) as extender:
+        decision = decide(
+            filters(extender, node_cache_capable=True), scores(extender, node_cache_capable=True)
+        )
+
+    assert [asked["Nodes"] for _, asked in extender.asked] == [None, None]
+    assert [asked["NodeNames"] for _, asked in extender.asked] == [["a", "b", "c"], ["c", "a"]]
+    assert decision.node == "a"
+
+
+def test_victims_are_sent_whole_or_as_uids() -> None:
+    reply = {"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": "uy"}]}}}
+    with Scripted(preempt=reply) as extender:
+        wanted = pod("new", priority=9, requests=CPU)
+        whole = decide(evicts(extender), ground=FULL, wanted=wanted)
+        decide(evicts(extender, node_cache_capable=True), ground=FULL, wanted=wanted)
+
+    (_, first), (_, second) = extender.asked
+    assert list(first) == ["Pod", "NodeNameToVictims", "NodeNameToMetaVictims"]
+    assert names(first["NodeNameToVictims"]["a"]["Pods"]) == ["x"]
+    assert first["NodeNameToVictims"]["a"]["NumPDBViolations"] == 0
+    assert first["NodeNameToMetaVictims"] is None
+    assert second["NodeNameToVictims"] is None
+    assert second["NodeNameToMetaVictims"] == {
+        "a": {"Pods": [{"UID": "ux"}], "NumPDBViolations": 0},
+        "b": {"Pods": [{"UID": "uy"}], "NumPDBViolations": 0},
+    }
+    assert whole.preemption is not None
+    assert whole.preemption.node == "b"
+    assert whole.preemption.candidates["b"].pods == ("default/y",)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        pytest.param({"Error": ""}, "", id="bound"),
+        pytest.param({}, "", id="nothing said"),
+        pytest.param({"error": "100% bad"}, "100%!b(MISSING)ad", id="an error is a format"),
+        pytest.param((409, b"no"), "Failed bind with extender at URL {}/bind, code 409", id="a code"),
+        pytest.param(b"", "EOF", id="no body"),
+    ],
+)
+def test_binding(reply: Any, error: str) -> None:
+    async def bind(extender: Extender) -> str:
+        async with ExtenderClient(Seen()) as client:
+            return await client.bind(extender, pod("p", namespace="ns", uid="u1"), "n1")
+
+    with Scripted(bind=reply) as scripted:
+        said = asyncio.run(bind(Extender(scripted.url, bind_verb="bind")))
+
+    assert scripted.asked == [
+        ("bind", {"PodName": "p", "PodNamespace": "ns", "PodUID": "u1", "Node": "n1"})
+    ]
+    assert said == error.format(scripted.url)
+
+
+def test_the_binder_is_who_is_interested() -> None:
+    picky = Extender("http://x", bind_verb="bind", managed_resources=frozenset({"e.com/gpu"}))
+    profile = Profile("test", (), (), ContainerSums(), extenders=(picky,))
+    columns = simulated(profile=profile).cache.columns
+
+    assert binder_of(profile, columns.incoming(pod("p"))) is None
+    wanted = columns.incoming(pod("q", requests={"e.com/gpu": 1}))
+    assert binder_of(profile, wanted) is picky
+
+
+# Replies ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "left"),
+    [
+        pytest.param({"Nodes": {"items": [{"metadata": {"name": "b"}}]}}, ["b"], id="Go names"),
+        pytest.param({"nodes": {"items": [{"metadata": {"name": "b"}}]}}, ["b"], id="lower case"),
+        pytest.param({"NODES": {"ITEMS": [{"metadata": {"name": "b"}}]}}, ["b"], id="any case"),
+        pytest.param({"Nodes": {"items": None}}, [], id="no items"),
+        pytest.param({}, [], id="nothing at all"),
+        pytest.param(b"null", [], id="null"),
+        pytest.param({"NodeNames": ["a"]}, [], id="names do not count"),
+        pytest.param(
+            {"Nodes": {"items": [{"metadata": {"name": n}} for n in ("c", "a")]}},
+            ["c", "a"],
+            id="its order",
+        ),
+        pytest.param(
+            b'{"Nodes":{"items":[{"metadata":{"name":"b"}}]},"extra":1} and more',
+            ["b"],
+            id="what follows is not read",
+        ),
+    ],
+)
+def test_filter_replies(reply: Any, left: list[str]) -> None:
+    with Scripted(filter=reply) as extender:
+        decision = decide(filters(extender))
+
+    assert list(decision.feasible) == left
+    assert decision.error == ""
+
+
+def test_messages_are_shown() -> None:
+    reply = {"nodenames": [], "failedNodes": {"a": "no", "b": "no"}}
+    with Scripted(filter=reply) as extender:
+        decision = decide(filters(extender, node_cache_capable=True))
+
+    assert decision.message == "0/3 nodes are available: 2 no."
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        pytest.param({"Error": "100% bad"}, "100%!b(MISSING)ad", id="an error is a format"),
+        pytest.param((500, b""), "Failed filter with extender at URL {}/filter, code 500", id="500"),
+        pytest.param((201, {}), "Failed filter with extender at URL {}/filter, code 201", id="201"),
+        pytest.param(b"", "EOF", id="no body"),
+        pytest.param(b"<html>", "JSON is malformed", id="no JSON"),
+        pytest.param(b"{", "Input data was truncated", id="half of it"),
+        pytest.param([1], "a filter result: expected a mapping, got a list", id="a list"),
+        pytest.param({"Nodes": "a"}, "nodes: expected a mapping, got a string", id="not nodes"),
+        pytest.param({"Error": 7}, "error: expected a string, got a number", id="not an error"),
+        pytest.param(SILENCE, 'Post "{}/filter": no answer within 0.3 s', id="too slow"),
+    ],
+)
+@pytest.mark.parametrize("ignorable", [False, True])
+def test_failing_filters(reply: Any, error: str, ignorable: bool) -> None:
+    with Scripted(filter=reply) as extender:
+        decision = decide(filters(extender, ignorable=ignorable, timeout_seconds=0.3))
+        expected = error.format(extender.url)
+
+    if ignorable:
+        assert (decision.error, decision.feasible) == ("", ["a", "b", "c"])
+    else:
+        assert decision.error.startswith(expected)
+        assert decision.preemption is None
+
+
+def test_nobody_there() -> None:
+    decision = decide(filters("http://127.0.0.1:1"))
+
+    assert decision.error == 'Post "http://127.0.0.1:1/filter": connection refused'
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with Scripted(filter={"NodeNames": ["z"]}) as extender:
+        decision = decide(filters(extender, node_cache_capable=True))
+
+    assert decision.error == (
+        f'extender "{extender.url}//" claims a filtered node "z" '
+        "which is not found in the input node list"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "totals"),
+    [
+        pytest.param([{"Host": "a", "Score": 7}], [14, 0, 0], id="Go names"),
+        pytest.param([{"host": "a", "score": 7}], [14, 0, 0], id="lower case"),
+        pytest.param([{"host": "a"}], [0, 0, 0], id="no score is nothing"),
+        pytest.param([{"host": "a", "score": 7.5}], [0, 0, 0], id="a fraction is an error"),
+        pytest.param([{"host": "a", "score": "7"}], [0, 0, 0], id="a text is an error"),
+        pytest.param({"host": "a"}, [0, 0, 0], id="no list is an error"),
+        pytest.param((500, b""), [0, 0, 0], id="a code is an error"),
+        pytest.param(b"null", [0, 0, 0], id="null is an empty list"),
+    ],
+)
+def test_scores(reply: Any, totals: list[int]) -> None:
+    with Scripted(prioritize=reply) as extender:
+        decision = decide(scores(extender, weight=2))
+
+    assert decision.error == ""
+    assert decision.totals is not None
+    assert decision.totals.tolist() == totals
+
+
+def test_scores_are_asked_for_at_the_same_time() -> None:
+    # Each waits for the other before it answers.
+    both = threading.Barrier(2)
+
+    def together(_: Any) -> Any:
+        both.wait(10)
+        return [{"Host": "b", "Score": 1}]
+
+    with Scripted(prioritize=together) as one, Scripted(prioritize=together) as two:
+        decision = decide(scores(one), scores(two))
+
+    assert decision.totals is not None
+    assert decision.totals.tolist() == [0, 2, 0]
+
+
+# Victims ------------------------------------------------------------------------------------------
+
+
+def victims(reply: Any, *, current: bool = False, **options: Any) -> Decision:
+    with Scripted(preempt=reply) as extender:
+        extenders = evicts(extender, current=current, **options)
+        wanted = pod("new", priority=9, requests=CPU)
+        return decide(extenders, ground=FULL, wanted=wanted, current=current)
+
+
+@pytest.mark.parametrize("current", [False, True])
+def test_an_extender_may_leave_no_candidate(current: bool) -> None:
+    decision = victims({}, current=current)
+
+    assert decision.preemption is not None
+    assert decision.preemption.node is None
+    if current:
+        assert decision.post_message == "preemption: no candidate node for preemption"
+
+
+@pytest.mark.parametrize("current", [False, True])
+@pytest.mark.parametrize("ignorable", [False, True])
+def test_victims_that_are_not_there(current: bool, ignorable: bool) -> None:
+    reply = {"nodeNameToMetaVictims": {"a": {"pods": [{"uid": "nobody"}]}}}
+    decision = victims(reply, current=current, ignorable=ignorable)
+
+    assert decision.preemption is not None
+    if ignorable:
+        assert decision.preemption.node == "a"  # as if nobody had been asked
+        return
+    assert decision.preemption.node is None
+    assert decision.preemption.error.endswith(
+        "claims to preempt pod (UID: nobody) on node: a, but the pod is not found on that node"
+    )
+    assert (decision.post_code == "Error") == current
+
+
+def test_a_node_without_victims() -> None:
+    reply = {"NodeNameToMetaVictims": {"a": {"Pods": []}, "b": {"Pods": [{"UID": "uy"}]}}}
+
+    old = victims(reply)
+    assert old.preemption is not None
+    assert old.preemption.node == "a"
+
+    new = victims(reply, current=True)
+    assert new.post_message == 'preemption: expected at least one victim pod on node "a"'
+
+    lenient = victims(reply, current=True, ignorable=True)
+    assert lenient.preemption is not None
+    assert lenient.preemption.node == "b"
+
+
+def test_violations_are_forgotten_in_the_old_generation() -> None:
+    reply = {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "ux"}], "NumPDBViolations": 3}}}
+
+    old, new = victims(reply), victims(reply, current=True)
+
+    assert old.preemption is not None
+    assert new.preemption is not None
+    assert old.preemption.candidates["a"].violations == 0
+    assert new.preemption.candidates["a"].violations == 3
+
+
+# Today --------------------------------------------------------------------------------------------
+
+
+def test_today_nodes_may_be_failed_for_good() -> None:
+    reply = {
+        "NodeNames": [],
+        "FailedNodes": {"a": "busy", "b": "busy"},
+        "FailedAndUnresolvableNodes": {"b": "broken"},
+    }
+    with Scripted(filter=reply) as extender:
+        asked = filters(extender, node_cache_capable=True, current=True)
+        decision = decide(asked, wanted=pod("new", priority=5), current=True)
+
+    assert decision.failed() == {"a": ["busy"], "b": ["broken"]}
+    assert decision.preemption is not None
+    assert decision.preemption.potential == ("a", "c")
+
+
+def test_today_errors_are_taken_as_they_are() -> None:
+    with Scripted(filter={"Error": "100% bad"}) as extender:
+        assert decide(filters(extender, current=True), current=True).error == "100% bad"
+    with Scripted(filter=(500, b"")) as extender:
+        error = decide(filters(extender, current=True), current=True).error
+        assert error == f"failed filter with extender at URL {extender.url}/filter, code 500"
+
+
+def test_today_scores_count_ten_times() -> None:
+    with Scripted(prioritize=[{"Host": "a", "Score": 7}]) as extender:
+        decision = decide(scores(extender, weight=2, current=True), current=True)
+
+    assert decision.totals is not None
+    assert decision.totals.tolist() == [140, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("100%", "100%!(NOVERB)"),
+        ("100%% sure", "100% sure"),
+        ("%d of %5.2f", "%!d(MISSING) of %!f(MISSING)"),
+        ("%-+s", "%!s(MISSING)"),
+    ],
+)
+def test_a_text_as_a_format(text: str, shown: str) -> None:
+    assert formatted(text) == shown
+
+
+# TLS ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("server.test", "client.test"):
+        certificate(folder, name)
+    return folder
+
+
+def serving(folder: Path, *, mutual: bool = False) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.test.crt", folder / "server.test.key")
+    if mutual:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(folder / "client.test.crt")
+    return context
+
+
+def test_who_is_trusted(certificates: Path) -> None:
+    authority = str(certificates / "server.test.crt")
+    data = (certificates / "server.test.crt").read_bytes()
+    with Scripted(
+        tls=serving(certificates), filter=lambda asked: {"Nodes": asked["Nodes"]}
+    ) as extender:
+        for trusted in (
+            filters(extender, tls={"ca_file": authority}),
+            filters(extender, tls={"ca_data": data}),
+            filters(extender, tls={"ca_data": data, "server_name": "server.test"}),
+            filters(extender, tls={"insecure": True}),
+            filters(extender, enable_https=True),
+        ):
+            assert decide(trusted).error == ""
+        for stranger in (
+            filters(extender),
+            filters(extender, tls={"ca_file": authority, "server_name": "other.test"}),
+            filters(extender, tls={"ca_file": str(certificates / "client.test.crt")}, enable_https=True),
+        ):
+            assert "certificate" in decide(stranger).error.lower()
+
+
+@pytest.mark.parametrize("data", [False, True])
+def test_a_certificate_of_our_own(certificates: Path, data: bool) -> None:
+    own: dict[str, object] = {"insecure": True}
+    for part, suffix in (("cert", "crt"), ("key", "key")):
+        path = certificates / f"client.test.{suffix}"
+        own |= {f"{part}_data": path.read_bytes()} if data else {f"{part}_file": str(path)}
+    with Scripted(
+        tls=serving(certificates, mutual=True), filter=lambda asked: {"Nodes": asked["Nodes"]}
+    ) as extender:
+        assert decide(filters(extender, tls=own)).error == ""
+        assert decide(filters(extender, tls={"insecure": True})).error != ""
+
+
+def test_a_certificate_that_cannot_be_read() -> None:
+    with pytest.raises(ConfigError, match="tlsConfig of extender https://x: No such file"):
+        context_of(Extender("https://x", tls={"ca_file": "/missing"}))

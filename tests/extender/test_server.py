@@ -1,0 +1,263 @@
+"""What `podium extender` answers, in both forms of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import node, objects, pod
+from podium.engine.accounting import ContainerSums
+from podium.engine.predicates.room import GeneralPredicates
+from podium.engine.priorities.resources import LeastRequestedPriority
+from podium.engine.profile import Profile, Weighted
+from podium.extender.judging import Judge
+from podium.extender.knowledge import Knowledge
+from podium.extender.server import ExtenderApp
+from podium.objects.meta import Object
+from podium.profiles.rules import Rules, rules_in, with_rules
+from podium.rules import predicate, priority
+
+
+@predicate("SameTeam", reason="node(s) belonged to another team", depends="node")
+def same_team(pod: Any, node: Any) -> bool:
+    return bool(pod.labels.get("team") == node.labels.get("team"))
+
+
+@predicate("Quiet", reason="node(s) were noisy", depends="pods")
+def quiet(pod: Any, node: Any) -> bool:  # noqa: ARG001
+    return not any("noisy" in each.labels for each in node.pods)
+
+
+@priority("Rank", weight=3, depends="node")
+def rank(pod: Any, node: Any) -> int:  # noqa: ARG001
+    return int(node.labels["rank"])
+
+
+SPECS = [spec for rule in (same_team, quiet, rank) for spec in rules_in(rule)]
+RULES = Rules(
+    {spec.name: spec for spec in SPECS if spec.kind == "predicate"},
+    {spec.name: spec for spec in SPECS if spec.kind == "priority"},
+)
+NOTHING = Profile("own", (), (), ContainerSums())
+
+NODES: list[Any] = [
+    {"metadata": {"name": "a", "labels": {"team": "red", "rank": "1"}}, "extra": {"kept": True}},
+    {"metadata": {"name": "b", "labels": {"team": "red", "rank": "4"}}},
+    {"metadata": {"name": "c", "labels": {"team": "blue", "rank": "9"}}},
+]
+POD = {"metadata": {"name": "p", "labels": {"team": "red"}}}
+OTHER_TEAM = "node(s) belonged to another team"
+
+
+class Server:
+    """The application, called without a network."""
+
+    def __init__(self, profile: Profile = NOTHING, *known: Object, rules: Rules = RULES) -> None:
+        whole = with_rules(profile, rules)
+        self.knowledge = Knowledge(whole)
+        self.knowledge.load(objects(*known))
+        self.told: list[str] = []
+        self._app = ExtenderApp(
+            Judge(whole, self.knowledge), self.knowledge, None, self.told.append
+        ).asgi()
+
+    def post(self, path: str, body: Any) -> tuple[int, Any]:
+        return asyncio.run(self._exchange("POST", path, body))
+
+    def get(self, path: str) -> tuple[int, Any]:
+        return asyncio.run(self._exchange("GET", path, None))
+
+    async def _exchange(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        text = body if isinstance(body, bytes) else json.dumps(body).encode()
+        scope = {
+            "type": "http", "method": method, "path": path, "raw_path": path.encode(),
+            "query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http",
+            "server": ("test", 80), "client": ("test", 1), "root_path": "",
+        }  # fmt: skip
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": text, "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        answer = b"".join(message.get("body", b"") for message in sent)
+        status: int = sent[0]["status"]
+        return status, json.loads(answer) if answer[:1] in b"[{" else answer.decode()
+
+
+def test_whole_nodes_are_given_back_as_they_came() -> None:
+    status, said = Server().post("/filter", {"Pod": POD, "Nodes": {"items": NODES}, "NodeNames": None})
+
+    assert status == 200
+    assert said == {
+        "Nodes": {"metadata": {}, "items": NODES[:2]},
+        "NodeNames": None,
+        "FailedNodes": {"c": OTHER_TEAM},
+        "FailedAndUnresolvableNodes": {"c": OTHER_TEAM},
+        "Error": "",
+    }
+
+
+def test_the_lower_case_form_is_answered_in_kind() -> None:
+    _, said = Server().post("/filter", {"pod": POD, "nodes": {"items": NODES}})
+
+    assert list(said) == [
+        "nodes",
+        "nodenames",
+        "failedNodes",
+        "failedAndUnresolvableNodes",
+        "error",
+    ]
+    assert said["nodes"]["items"] == NODES[:2]
+
+    _, said = Server().post("/prioritize", {"pod": POD, "nodes": {"items": NODES}})
+    assert said[1] == {"host": "b", "score": 12}
+
+
+def test_scores_are_weighted_sums() -> None:
+    _, said = Server().post("/x/y/prioritize", {"Pod": POD, "Nodes": {"items": NODES}})
+
+    assert said == [
+        {"Host": "a", "Score": 3},
+        {"Host": "b", "Score": 12},
+        {"Host": "c", "Score": 27},
+    ]
+
+
+def test_a_profile_that_scores_to_a_hundred_is_scaled() -> None:
+    profile = Profile("own", (), (), ContainerSums(), max_score=100)
+    _, said = Server(profile).post("/prioritize", {"Pod": POD, "Nodes": {"items": NODES[1:2]}})
+
+    assert said == [{"Host": "b", "Score": 1}]  # 12 of 100
+
+
+def test_names_mean_what_is_known() -> None:
+    known = [node("a", labels={"team": "red"}), node("b", labels={"team": "blue"})]
+    _, said = Server(NOTHING, *known).post("/filter", {"Pod": POD, "NodeNames": ["b", "a", "z"]})
+
+    assert said["NodeNames"] == ["a"]
+    assert said["Nodes"] is None
+    assert said["FailedNodes"] == {"b": OTHER_TEAM, "z": "node(s) were unknown to the extender"}
+    assert said["FailedAndUnresolvableNodes"] == {"b": OTHER_TEAM}
+
+
+def test_pods_count_where_they_are_known() -> None:
+    red = {"team": "red"}
+    known = [node("a", labels=red), node("b", labels=red), pod("x", node="a", labels={"noisy": ""})]
+    server = Server(NOTHING, *known)
+
+    _, said = server.post("/filter", {"Pod": POD, "NodeNames": ["a", "b"]})
+    assert said["NodeNames"] == ["b"]
+    assert said["FailedNodes"] == {"a": "node(s) were noisy"}
+    assert said["FailedAndUnresolvableNodes"] == {}  # evicting pods would help
+
+    server.knowledge.drop_pod("default/x")
+    _, said = server.post("/filter", {"Pod": POD, "NodeNames": ["a", "b"]})
+    assert said["NodeNames"] == ["a", "b"]
+
+
+def test_built_in_rules_are_served_too() -> None:
+    profile = Profile(
+        "own", (GeneralPredicates(),), (Weighted(LeastRequestedPriority(), 2),), ContainerSums()
+    )
+    known = [node("a", cpu="1"), node("b", cpu="4"), pod("x", node="b", requests={"cpu": "2"})]
+    server = Server(profile, *known, rules=Rules())
+    container = {"name": "c", "resources": {"requests": {"cpu": "2"}}}
+    wanted = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+
+    _, said = server.post("/filter", {"Pod": wanted, "NodeNames": ["a", "b"]})
+    assert said["FailedNodes"] == {"a": "Insufficient cpu"}
+    _, said = server.post("/prioritize", {"Pod": wanted, "NodeNames": ["b"]})
+    assert said == [{"Host": "b", "Score": 2 * 4}]  # (0 + 9) // 2 for cpu and memory
+
+
+def test_a_changed_node_is_read_again() -> None:
+    server = Server()
+    ask = {"Pod": POD, "Nodes": {"items": NODES[2:]}}
+    _, before = server.post("/filter", ask)
+    changed = {"metadata": {"name": "c", "labels": {"team": "red", "rank": "1"}}}
+    _, after = server.post("/filter", {"Pod": POD, "Nodes": {"items": [changed]}})
+
+    assert before["Nodes"]["items"] == []
+    assert after["Nodes"]["items"] == [changed]
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_victims_are_kept_where_the_rules_let_the_pod_in(lower: bool, whole: bool) -> None:
+    red = {"team": "red"}
+    known = [
+        node("a", labels=red),
+        node("b", labels=red),
+        node("c", labels={"team": "blue"}),
+        pod("x", uid="ux", node="a", labels={"noisy": ""}),
+        pod("y", uid="uy", node="b", labels={"noisy": ""}),
+        pod("z", uid="uz", node="b"),
+    ]
+    uid, pods, number = ("uid", "pods", "numPDBViolations") if lower else ("UID", "Pods", "NumPDBViolations")
+    key = ("nodeToVictims" if lower else "NodeNameToVictims") if whole else (
+        "nodeNameToMetaVictims" if lower else "NodeNameToMetaVictims"
+    )
+
+    def victim(name: str) -> Any:
+        return {"metadata": {"uid": name}} if whole else {uid: name}
+
+    candidates = {
+        "a": {pods: [victim("ux")], number: 1},
+        "b": {pods: [victim("uz")], number: 0},  # the noisy one stays
+        "c": {pods: [], number: 0},
+        "z": {pods: [], number: 0},
+    }
+    body = {"pod" if lower else "Pod": POD, key: candidates}
+    status, said = Server(NOTHING, *known).post("/preempt", body)
+
+    answer = "nodeNameToMetaVictims" if lower else "NodeNameToMetaVictims"
+    assert (status, said) == (200, {answer: {"a": {pods: [{uid: "ux"}], number: 1}}})
+
+
+def test_without_an_api_server_nothing_is_bound() -> None:
+    _, said = Server().post("/bind", {"PodName": "p", "PodNamespace": "n", "PodUID": "u", "Node": "a"})
+
+    assert said == {
+        "Error": "this extender has no API server to bind at; start it with --api-server"
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "sentence"),
+    [
+        pytest.param("/filters", {}, 404, "no verb 'filters'; known: filter, ", id="a wrong verb"),
+        pytest.param("/filter", b"{", 400, "the request is not readable", id="half a request"),
+        pytest.param("/filter", [], 400, "the request is not readable", id="a list"),
+        pytest.param("/filter", {"Nodes": None}, 400, "the request has no pod", id="no pod"),
+        pytest.param("/filter", {"Pod": 1}, 400, "the request is not readable", id="not a pod"),
+    ],
+)
+def test_bad_requests(path: str, body: Any, status: int, sentence: str) -> None:
+    found, said = Server().post(path, body)
+
+    assert found == status
+    assert said.startswith(sentence)
+
+
+def test_probes() -> None:
+    assert Server().get("/healthz") == (200, "ok")
+    assert Server().get("/readyz") == (200, "ok")
+
+
+def test_examples_in_the_help_are_a_policy() -> None:
+    from podium.cli.extender import extender  # noqa: PLC0415
+    from podium.profiles.build import Options, from_policy  # noqa: PLC0415
+
+    text = (extender.callback.__doc__ or "").partition("kube-scheduler:\n")[2]
+    policy = {"kind": "Policy", "apiVersion": "v1", **json.loads("{" + text + "}")}
+    [made] = from_policy(policy, Options()).extenders
+    assert (made.filter_verb, made.bind_verb, made.node_cache_capable) == ("filter", "bind", True)
+    assert Path(made.url_prefix).name == "127.0.0.1:8888"

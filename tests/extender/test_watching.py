@@ -1,0 +1,223 @@
+"""The extender follows an API server through everything that may happen to a watch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from podium.engine.accounting import ContainerSums
+from podium.engine.profile import Profile
+from podium.errors import ConfigError
+from podium.extender import watching
+from podium.extender.knowledge import Knowledge
+from podium.extender.watching import ApiServer, Watcher
+
+Steps = Callable[["Api", Watcher, Knowledge], Awaitable[None]]
+
+
+class Api:
+    """Nodes and pods, listed and watched; tests say what watches see."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[Any]] = {"nodes": [], "pods": []}
+        self.version = 1
+        self.listed = 0
+        self.watched: list[str] = []
+        self.bound: list[tuple[str, Any]] = []
+        self.binding: tuple[int, Any] = (201, {})
+        self.tokens: set[str] = set()
+        self.refusals = 0
+        self._streams: dict[str, asyncio.Queue[bytes | None]] = {}
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/api/v1/{kind}", self._get)
+        app.router.add_post("/api/v1/namespaces/{ns}/pods/{name}/binding", self._bind)
+        return app
+
+    async def _get(self, request: web.Request) -> web.StreamResponse:
+        self.tokens.add(request.headers.get("Authorization", ""))
+        if self.refusals:
+            self.refusals -= 1
+            return web.json_response({"message": "not now"}, status=503)
+        kind = request.match_info["kind"]
+        if "watch" in request.query:
+            return await self._watch(request, kind)
+        self.listed += 1
+        items = self.lists[kind]
+        if kind == "nodes" and len(items) > 1 and "continue" not in request.query:
+            about = {"resourceVersion": str(self.version), "continue": "more"}
+            return web.json_response({"metadata": about, "items": items[:1]})
+        start = 1 if "continue" in request.query else 0
+        about = {"resourceVersion": str(self.version)}
+        return web.json_response({"metadata": about, "items": items[start:]})
+
+    async def _watch(self, request: web.Request, kind: str) -> web.StreamResponse:
+        self.watched.append(f"{kind}@{request.query['resourceVersion']}")
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        queue = self._streams[kind] = asyncio.Queue()
+        while (text := await queue.get()) is not None:
+            await stream.write(text)
+        return stream
+
+    async def _bind(self, request: web.Request) -> web.Response:
+        self.bound.append((request.path, await request.json()))
+        status, body = self.binding
+        return web.json_response(body, status=status)
+
+    async def tell(self, kind: str, event: str, thing: Any, *, cut: int = 0) -> None:
+        """An event, in two pieces if it is to be cut."""
+        await until(lambda: kind in self._streams)
+        text = json.dumps({"type": event, "object": thing}).encode() + b"\n"
+        for piece in (text[:cut], text[cut:]) if cut else (text,):
+            self._streams[kind].put_nowait(piece)
+
+    async def hang_up(self, kind: str) -> None:
+        """The server ends the watch."""
+        await until(lambda: kind in self._streams)
+        self._streams.pop(kind).put_nowait(None)
+
+
+async def until(found: Callable[[], Any], seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not found():
+            await asyncio.sleep(0.005)
+
+
+def thing(name: str, version: int, **parts: Any) -> Any:
+    metadata = {"name": name, "namespace": "d", "uid": f"u-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata, **parts}
+
+
+def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
+    """Run the steps beside a watcher."""
+    api, told = api or Api(), list[str]()
+
+    async def run() -> None:
+        runner = web.AppRunner(api.app(), shutdown_timeout=0)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        knowledge = Knowledge(Profile("own", (), (), ContainerSums()))
+        server = ApiServer(f"http://127.0.0.1:{port}/", token="secret")  # noqa: S106
+        async with Watcher(server, knowledge, told.append) as watcher:
+            await steps(api, watcher, knowledge)
+        await runner.cleanup()
+
+    asyncio.run(run())
+    return api, told
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_FIRST_PAUSE_SECONDS", 0.01)
+
+
+def residents(knowledge: Knowledge, node: str) -> list[str]:
+    columns = knowledge.columns
+    return [pod.key for pod in columns.residents[columns.row_of[node]]]
+
+
+def test_lists_come_in_pages_and_events_after_them() -> None:
+    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
+        await until(lambda: watcher.ready)
+        assert knowledge.knows("a")
+        assert knowledge.knows("b")
+        assert residents(knowledge, "a") == ["d/p"]
+
+        await api.tell("nodes", "ADDED", thing("c", 5), cut=20)
+        await until(lambda: knowledge.knows("c"))
+        await api.tell("nodes", "DELETED", thing("c", 6))
+        await until(lambda: not knowledge.knows("c"))
+        await api.tell("pods", "ADDED", thing("q", 7, spec={"nodeName": "b"}))
+        await until(lambda: residents(knowledge, "b") == ["d/q"])
+        await api.tell("pods", "MODIFIED", thing("q", 8, spec={"nodeName": "b"}, status={"phase": "Failed"}))
+        await until(lambda: residents(knowledge, "b") == [])
+        await api.tell("pods", "DELETED", thing("p", 9, spec={"nodeName": "a"}))
+        await until(lambda: residents(knowledge, "a") == [])
+
+    api = Api()
+    api.lists = {"nodes": [thing("a", 1), thing("b", 1)], "pods": [thing("p", 1, spec={"nodeName": "a"})]}
+    _, told = follow(steps, api)
+    assert told == []
+    assert api.tokens == {"Bearer secret"}
+
+
+def test_a_watch_that_ends_is_taken_up_where_it_stopped() -> None:
+    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
+        await until(lambda: watcher.ready)
+        await api.tell("nodes", "ADDED", thing("a", 7))
+        await api.tell("nodes", "BOOKMARK", {"metadata": {"resourceVersion": "9"}})
+        await until(lambda: knowledge.knows("a"))
+        await api.hang_up("nodes")
+        await until(lambda: "nodes@9" in api.watched)
+
+    api, _ = follow(steps)
+    assert api.listed == 2  # nodes and pods, once each
+
+
+@pytest.mark.parametrize("code", [410, 500])
+def test_an_error_in_a_watch(code: int) -> None:
+    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
+        await until(lambda: watcher.ready)
+        await api.tell("nodes", "ADDED", thing("old", 2))
+        await until(lambda: knowledge.knows("old"))
+        api.lists["nodes"], api.version = [thing("new", 20)], 20
+        await api.tell("nodes", "ERROR", {"code": code, "message": "too old"})
+        if code == 410:
+            await until(lambda: knowledge.knows("new"))
+            assert not knowledge.knows("old")
+        await until(lambda: f"nodes@{20 if code == 410 else 2}" in api.watched)
+
+    _, told = follow(steps)
+    assert bool(told) == (code != 410)
+
+
+def test_an_api_server_that_refuses_is_asked_again() -> None:
+    async def steps(_: Api, watcher: Watcher, __: Knowledge) -> None:
+        assert not watcher.ready
+        await until(lambda: watcher.ready)
+
+    api = Api()
+    api.refusals = 3
+    _, told = follow(steps, api)
+    assert len(told) == 3
+    assert told[0].endswith("not now; trying again")
+
+
+def test_what_was_bound_counts_at_once() -> None:
+    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
+        await until(lambda: watcher.ready)
+        assert await watcher.bind("d", "p", "u-p", "a") == ""
+        assert residents(knowledge, "a") == ["d/p"]
+        # The old news that it has no node comes late and changes nothing.
+        await api.tell("pods", "MODIFIED", thing("p", 3, spec={}))
+        await api.tell("pods", "MODIFIED", thing("p", 4, spec={"nodeName": "a"}))
+        await api.tell("nodes", "ADDED", thing("b", 5))
+        await until(lambda: knowledge.knows("b"))
+        assert residents(knowledge, "a") == ["d/p"]
+
+        api.binding = (409, {"message": "pod p is already assigned"})
+        assert await watcher.bind("d", "p", "u-p", "b") == "pod p is already assigned"
+        api.binding = (500, [])
+        assert await watcher.bind("d", "p", "u-p", "b") == "answered with code 500"
+
+    api = Api()
+    api.lists = {"nodes": [thing("a", 1)], "pods": [thing("p", 1)]}
+    follow(steps, api)
+    path, binding = api.bound[0]
+    assert path == "/api/v1/namespaces/d/pods/p/binding"
+    assert binding["target"] == {"apiVersion": "v1", "kind": "Node", "name": "a"}
+    assert binding["metadata"] == {"name": "p", "namespace": "d", "uid": "u-p"}
+
+
+def test_an_authority_that_cannot_be_read() -> None:
+    with pytest.raises(ConfigError, match="--ca /missing"):
+        ApiServer("https://x", ca_file="/missing").ssl()
