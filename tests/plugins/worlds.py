@@ -7,7 +7,7 @@ ephemeral volumes; around them are namespaces, CSI nodes, attachments and storag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Any
@@ -334,8 +334,13 @@ class World:
 
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
-    others: tuple[Object, ...] = field(repr=False)
+    others: tuple[Object, ...]
     wanted: Pod
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:  # noqa: FBT001 - as it is called
+        """Briefly, where a failing example is shown."""
+        shown = msgspec.json.encode({"nodes": self.nodes, "pods": self.pods, "wanted": self.wanted})
+        printer.text(shown.decode())
 
     def objects(
         self, nodes: Sequence[Node] | None = None, pods: Sequence[Pod] | None = None

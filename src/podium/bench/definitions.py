@@ -226,7 +226,7 @@ def parameter(name: str, params: Params) -> Any:
 def seconds(text: str) -> float:
     """A duration as Go writes it: `1m30s`, `500ms`."""
     parts = _DURATION.findall(text)
-    if text != "0" and "".join(number + unit for number, unit in parts) != text.lstrip("+"):
+    if text != "0" and (not parts or "".join(map("".join, parts)) != text):
         raise InputError(f"{text!r} is no duration", hint="write it like 500ms, 10s or 1m30s")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 

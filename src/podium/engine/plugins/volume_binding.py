@@ -171,6 +171,8 @@ class Finding(Matching):
         catalog = at.view.catalog
         self.promised = [claim for claim in claims if selected_node(claim, catalog)]
         super().__init__([c for c in claims if c not in self.promised], at)
+        names = {class_name(claim) for claim in self.claims}
+        self.volumes = [volume for volume in catalog.volumes if class_name(volume) in names]
         self.everyone = [*self.promised, *self.claims]
         self.everyones = [catalog.storage_classes.get(class_name(c)) for c in self.everyone]
 
@@ -181,6 +183,9 @@ class Finding(Matching):
         flags += [self._allowed(found) for found in self.everyones]
         flags += [self._room(c, f) for c, f in zip(self.everyone, self.everyones, strict=True)]
         bits = at.by_signature(flags, self._found)
+        for code, text in self.errors.items():
+            at.fail_where(bits == code, f'running "{VolumeBinding.name}" filter plugin: {text}')
+        bits = at.where(bits < 0, 0, bits)
         for claim in self.promised:
             node = selected_node(claim, self.catalog) or ""
             bits = at.where(at.is_node(node), bits, 2)
@@ -195,7 +200,10 @@ class Finding(Matching):
 
     def _found(self, flags: tuple[bool, ...]) -> int:
         volumes, claims = len(self.volumes), len(self.everyone)
-        _, left = self._match(flags[:volumes])
+        try:
+            _, left = self._match(flags[:volumes])
+        except VolumeError as error:
+            return self._note(str(error))
         for claim in (*self.promised, *left):
             i = self.everyone.index(claim)
             made_by = self.everyones[i]
@@ -254,7 +262,7 @@ class Finding(Matching):
 
 def _in_question(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     return (
-        volume.spec.storage_class_name == class_name(claim)
+        class_name(volume) == class_name(claim)
         and storage(volume) >= storage(claim)
         and same_mode(claim, volume)
         and volume.metadata.deletion_timestamp is None

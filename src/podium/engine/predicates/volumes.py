@@ -211,8 +211,12 @@ class Matching:
             _, left = self._match(reachable)
             return int(not all(self._provisionable(claim, allowed) for claim in left))
         except VolumeError as error:
-            self.errors[-1 - len(self.errors)] = str(error)
-            return -len(self.errors)
+            return self._note(str(error))
+
+    def _note(self, text: str) -> int:
+        """Remember an error; the number that stands for it."""
+        self.errors[-1 - len(self.errors)] = text
+        return -len(self.errors)
 
     def _provisionable(self, claim: PersistentVolumeClaim, allowed: tuple[bool, ...]) -> bool:
         name = class_name(claim)
@@ -232,6 +236,7 @@ class Matching:
         left = []
         for claim in self.claims:
             taken = {volume.name for _, volume in chosen}
+            check_selector(claim)
             volume = self._best(claim, reachable, taken)
             if volume is None:
                 left.append(claim)
@@ -284,16 +289,20 @@ def same_mode(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     return (claim.spec.volume_mode or "Filesystem") == (volume.spec.volume_mode or "Filesystem")
 
 
+def check_selector(claim: PersistentVolumeClaim) -> None:
+    """A claim whose selector cannot be compiled is an error, whatever volumes there are."""
+    try:
+        from_label_selector(claim.spec.selector)
+    except SelectorError as error:
+        text = f"error creating internal label selector for claim: {claim.key}: {error}"
+        raise VolumeError(text) from error
+
+
 def suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether selector, class, access modes and size of a free volume suit a claim."""
-    if claim.spec.selector is not None:
-        try:
-            selector = from_label_selector(claim.spec.selector)
-        except SelectorError as error:
-            text = f"error creating internal label selector for claim: {claim.key}: {error}"
-            raise VolumeError(text) from error
-        if not selector.matches(volume.labels):
-            return False
+    chosen = claim.spec.selector
+    if chosen is not None and not from_label_selector(chosen).matches(volume.labels):
+        return False
     return (
         class_name(claim) == class_name(volume)
         and set(claim.spec.access_modes or ()) <= set(volume.spec.access_modes or ())
