@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.cluster.node_tree import zone_key
-from podium.engine.accounting import NATIVE, Amounts, wrap
+from podium.engine.accounting import NATIVE, Amounts
+from podium.engine.int64 import wrap
 from podium.engine.view import ImageState, View
 from podium.objects.quantity import value
 from podium.objects.resources import is_attachable

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from podium.engine.int64 import wrap
 from podium.engine.pod_class import Port, host_ports
 from podium.engine.pod_requests import FLOORS, has_pod_level, pod_requests, rounded
 from podium.engine.terms import compiled, compiled_with_namespaces
@@ -27,16 +28,6 @@ DEFAULT_CPU_MILLIS = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
 NATIVE = ("cpu", "memory", "ephemeral-storage")
 CPU, MEMORY, EPHEMERAL = range(3)
-
-
-TOP = 1 << 63
-
-
-def wrap(number: int) -> int:
-    """The number as a signed 64-bit integer holds it."""
-    if -TOP <= number < TOP:
-        return number
-    return (number + TOP) % (2 * TOP) - TOP
 
 
 def amount(name: str, raw: str | float) -> int:

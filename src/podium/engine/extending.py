@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.accounting import wrap
 from podium.engine.contracts import AttemptError
 from podium.engine.decision import ScoreColumn
+from podium.engine.int64 import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence

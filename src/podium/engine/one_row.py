@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.accounting import wrap
+from podium.engine.int64 import wrap
 from podium.engine.pod_class import ANY_IP, Port
 from podium.engine.tallies import Flags, Ints, Tally
 from podium.engine.verdicts import FITS, Reason

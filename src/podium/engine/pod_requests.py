@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.int64 import wrap
 from podium.objects.quantity import nano
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Exact = dict[str, int]
 
 def rounded(name: str, exact: int) -> int:
     """An exact amount as an integer, rounded up: thousandths of cpu, units of all else."""
-    return -(-exact // (MILLI if name == "cpu" else NANO))
+    return wrap(-(-exact // (MILLI if name == "cpu" else NANO)))
 
 
 def has_pod_level(pod: Pod) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from podium.engine.accounting import wrap
+from podium.engine.int64 import wrap
 from podium.engine.rows import OneRow
 from podium.engine.tallies import ABSENT, Ints, LabelSet, Tally
 
