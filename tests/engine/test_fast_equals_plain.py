@@ -344,7 +344,7 @@ def histories(draw: st.DrawFn, longest: int = 30) -> History:
     )
 
 
-@settings(max_examples=max(300, settings.default.max_examples))
+@settings(max_examples=max(300, settings().max_examples))
 @given(history=histories())
 def test_a_remembered_answer_equals_a_fresh_one(history: History) -> None:
     history.live()

@@ -177,3 +177,12 @@ def test_label_keys_of_affinity_terms_become_expressions() -> None:
         None, [LabelSelectorRequirement("app", "NotIn", ["web"])]
     )
     assert absent.label_selector is None
+
+
+def test_a_volume_that_no_cluster_has_seen_becomes_available() -> None:
+    manifest = b'{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"%s"%s}}'
+    new = decode(manifest % (b"new", b""))
+    seen = decode(manifest % (b"seen", b',"uid":"u"'))
+
+    assert with_defaults(new).persistent_volumes[0].status.phase == "Available"
+    assert with_defaults(seen).persistent_volumes[0].status.phase == ""

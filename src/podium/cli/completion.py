@@ -15,13 +15,13 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    r"""Print the completion script for a SHELL.
+    """Print the completion script for a SHELL.
 
     \b
     bash   eval "$(podium completion bash)"
     zsh    eval "$(podium completion zsh)"
     fish   podium completion fish | source
-    """
+    """  # noqa: D301  click reads the escape
     kind = get_completion_class(shell)
     assert kind is not None  # one of the three that click has
     write(kind(ctx.find_root().command, {}, "podium", "_PODIUM_COMPLETE").source())

@@ -41,7 +41,7 @@ def extender(
     insecure_skip_tls_verify: bool,
     flags: ProfileFlags,
 ) -> int:
-    r"""Serve predicates and priorities to a kube-scheduler that asks extenders.
+    """Serve predicates and priorities to a kube-scheduler that asks extenders.
 
     With --rules alone, just these rules; with --policy, --provider or --config, what that lists.
     The cluster is known from the requests (nodeCacheCapable: false; nodes without their pods),
@@ -52,7 +52,7 @@ def extender(
       "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter",
                      "prioritizeVerb": "prioritize", "weight": 1, "bindVerb": "bind",
                      "preemptVerb": "preempt", "nodeCacheCapable": true}]
-    """
+    """  # noqa: D301  click reads the escape
     from podium.extender.judging import Judge  # noqa: PLC0415  brings the engine and the server
     from podium.extender.knowledge import Knowledge  # noqa: PLC0415
     from podium.extender.server import ExtenderApp  # noqa: PLC0415

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @output_flag("table", "wide", "json", "yaml", "name", "recording")
 @profile_flags
 def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int:
-    r"""Place the pending pods in FILES, in queue order, and say why some did not fit.
+    """Place the pending pods in FILES, in queue order, and say why some did not fit.
 
     Pending are pods without a node that are not deleted, not finished and of this scheduler.
     Workloads without a metadata.uid stand for the pods that their controllers would make.
@@ -50,7 +50,7 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int
     recording  one scenario that `podium verify` replays
 
     Exit code: 0 all placed, 1 some not, 2 bad input.
-    """
+    """  # noqa: D301  click reads the escape
     chosen = flags.choose()
     if output == "recording":
         refuse_extenders(chosen.profile)
