@@ -77,14 +77,14 @@ def with_defaults(objects: Objects) -> Objects:
         daemon_sets=[_selecting(each) for each in objects.daemon_sets],
         nodes=[_node(node) for node in objects.nodes],
         storage_classes=[_storage_class(each) for each in objects.storage_classes],
-        persistent_volumes=[_volume(each) for each in objects.persistent_volumes],
+        persistent_volumes=[_persistent_volume(each) for each in objects.persistent_volumes],
         persistent_volume_claims=default_claims(
             objects.persistent_volume_claims, objects.storage_classes
         ),
     )
 
 
-def _volume(volume: PersistentVolume) -> PersistentVolume:
+def _persistent_volume(volume: PersistentVolume) -> PersistentVolume:
     """A volume that no cluster has seen yet becomes available as soon as one does."""
     if volume.metadata.uid or volume.status.phase:
         return volume
