@@ -37,7 +37,7 @@ def fits(pod: Any, node: Any) -> bool | str:
     return bool(node.free("memory") >= 4 * GIB) or "node(s) had too little memory left"
 
 
-def fits_columns(pod: Any, nodes: Any) -> np.ndarray:  # noqa: ARG001
+def fits_columns(pod: Any, nodes: Any) -> np.ndarray:
     """The same for all nodes at once."""
     found: np.ndarray = ~nodes.has_label("lifecycle", "spot") & (nodes.free("memory") >= 4 * GIB)
     return found
@@ -68,7 +68,12 @@ def cluster(size: int) -> tuple[Columns, ManyRows]:
     for number in range(size):
         labels = {"lifecycle": "spot" if number % 3 == 0 else "on-demand", "zone": f"z{number % 5}"}
         room: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": 110}
-        view.put_node(Node(metadata=ObjectMeta(name=f"n{number}", labels=labels), status=NodeStatus(allocatable=room)))
+        view.put_node(
+            Node(
+                metadata=ObjectMeta(name=f"n{number}", labels=labels),
+                status=NodeStatus(allocatable=room),
+            )
+        )
         wants: dict[str, str | int | float] = {"cpu": "1", "memory": f"{number % 64}Gi"}
         container = Container(resources=ResourceRequirements(requests=wants))
         spec = PodSpec(node_name=f"n{number}", containers=[container])
@@ -111,7 +116,9 @@ def main() -> None:
     costs = measure(size)
     print(f"{size} nodes, CPU time for one pod")
     print(f"  plain Python loop     {costs.loop * 1e3:8.3f} ms")
-    print(f"  rule for one node     {costs.one_node * 1e3:8.3f} ms  {costs.overhead:.2f} x the loop")
+    print(
+        f"  rule for one node     {costs.one_node * 1e3:8.3f} ms  {costs.overhead:.2f} x the loop"
+    )
     print(f"  the rule in columns   {costs.columns * 1e3:8.3f} ms  {costs.gain:.0f} x faster")
 
 

@@ -17,13 +17,28 @@ arguments of the function come from `argument` of its entry in the Policy.
 `depends` says what the answer depends on, besides what all pods of a class share: `node` (the node
 object), `pods` (that, and the pods on the node), or `cluster` (anything; asked at every decision).
 The first two are asked again only where something changed.
+
+`try_predicate` and `try_priority` ask a rule about manifests, as the scheduler would: for tests.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from podium.engine.rule_nodes import NodeColumns, NodeFacts, PlacedPod, RuleColumns, RuleNode, RulePod
+import msgspec
+
+from podium.cluster.columns import Columns
+from podium.engine.accounting import ContainerSums
+from podium.engine.rows import ManyRows
+from podium.engine.rule_nodes import (
+    NodeColumns,
+    NodeFacts,
+    PlacedPod,
+    RuleColumns,
+    RuleNode,
+    RulePod,
+)
 from podium.engine.user_rules import (
     ACCEPT,
     DEPENDS,
@@ -32,23 +47,31 @@ from podium.engine.user_rules import (
     PRIORITY,
     REJECT,
     RuleSpec,
+    Unwatched,
+    UserPredicate,
+    UserPriority,
 )
 from podium.errors import ConfigError
+from podium.objects.node import Node
+from podium.objects.pod import Pod
 from podium.profiles.naming import check_name
-from podium.profiles.rules import MARK
+from podium.profiles.rules import MARK, bound, rules_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from podium.engine.pod_class import Incoming
 
 __all__ = [
     "NodeColumns",
     "NodeFacts",
     "PlacedPod",
     "RuleColumns",
+    "RuleFailure",
     "RuleNode",
     "RulePod",
     "predicate",
     "priority",
+    "try_predicate",
+    "try_priority",
 ]
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
@@ -119,6 +142,93 @@ def priority(
             description=_first_line(function),
         )
     )
+
+
+# Trying ---------------------------------------------------------------------------------------
+
+Manifest = Mapping[str, Any]
+
+
+class RuleFailure(AssertionError):  # noqa: N818 - what a test reports
+    """A rule that was tried raised, or answered nonsense."""
+
+
+class _Strict(Unwatched):
+    """Does not put up with failures."""
+
+    def failed(self, rule: str, pod: str, node: str, what: str) -> None:
+        raise _FailedError(f"rule {rule} failed for pod {pod} on {node}: {what}")
+
+
+class _FailedError(BaseException):
+    """Passes through the engine, which catches everything that a rule raises."""
+
+
+def try_predicate(
+    rule: Callable[..., Any],
+    pod: Manifest,
+    nodes: Iterable[Manifest],
+    running: Iterable[Manifest] = (),
+    **arguments: Any,
+) -> dict[str, list[str]]:
+    """Node -> why the rule turns it down, empty where the pod fits.
+
+    Objects are manifests, as short as may be; *running* are pods with a `spec.nodeName`.
+    """
+    spec = _spec(rule, PREDICATE)
+    made = UserPredicate(spec, bound(spec, arguments), _Strict())
+    view, incoming, at = _stage(pod, nodes, running)
+    codes = _without_failures(lambda: made.reject(incoming, at))
+    return {
+        view.names[row]: list(view.verdicts[code].reasons)
+        for row, code in zip(at.index.tolist(), codes.tolist(), strict=True)
+    }
+
+
+def try_priority(
+    rule: Callable[..., Any],
+    pod: Manifest,
+    nodes: Iterable[Manifest],
+    running: Iterable[Manifest] = (),
+    *,
+    max_score: int = 10,
+    **arguments: Any,
+) -> dict[str, int]:
+    """Node -> its final score, normalised but not weighted."""
+    spec = _spec(rule, PRIORITY)
+    made = UserPriority(spec, bound(spec, arguments), _Strict(), max_score)
+    view, incoming, at = _stage(pod, nodes, running)
+    raw = _without_failures(lambda: made.score(incoming, at))
+    final = made.reduce(incoming, at, raw) if made.reduces else raw
+    return dict(zip((view.names[row] for row in at.index.tolist()), final.tolist(), strict=True))
+
+
+def _spec(rule: Callable[..., Any], kind: str) -> RuleSpec:
+    for spec in rules_in(rule):
+        if spec.kind == kind:
+            return spec
+    raise ConfigError(f"{getattr(rule, '__name__', rule)} is not a {kind}")
+
+
+def _stage(
+    pod: Manifest, nodes: Iterable[Manifest], running: Iterable[Manifest]
+) -> tuple[Columns, Incoming, ManyRows]:
+    view = Columns(ContainerSums())
+    for node in nodes:
+        view.put_node(msgspec.convert(node, Node))
+    for each in running:
+        view.add_pod(msgspec.convert(each, Pod))
+    return view, view.incoming(msgspec.convert(pod, Pod)), ManyRows(view, view.order)
+
+
+def _without_failures(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except _FailedError as error:
+        raise RuleFailure(str(error)) from None
+
+
+# Declaring ------------------------------------------------------------------------------------
 
 
 def _declared(made: Callable[[_Function], RuleSpec]) -> Callable[[_Function], _Function]:

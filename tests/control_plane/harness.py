@@ -67,9 +67,7 @@ def assets() -> Path:
     return Path(made.stdout.splitlines()[-1])
 
 
-def until(
-    what: str, found: Callable[[], _T], seconds: float = 60, pause: float = 0.05
-) -> _T:
+def until(what: str, found: Callable[[], _T], seconds: float = 60, pause: float = 0.05) -> _T:
     """What is found, as soon as it is true."""
     deadline = time.monotonic() + seconds
     while True:
@@ -402,12 +400,14 @@ class ControlPlane:
     def podium_extender(self, name: str, rules: Path, *flags: str) -> Iterator[str]:
         """`podium extender` with these rules; where it listens."""
         log = self.folder / f"{name}.log"
-        command = [sys.executable, "-m", "podium", "extender", "--rules", rules, "--port", "0"]
+        command = [sys.executable, "-m", "podium", "extender", "--port=0", f"--rules={rules}"]
         with self.program(name, *command, *flags) as running:
 
             def address() -> str:
                 lines = log.read_text("utf-8").splitlines()
-                return next((line.rpartition(" at ")[2] for line in lines if " at http" in line), "")
+                return next(
+                    (line.rpartition(" at ")[2] for line in lines if " at http" in line), ""
+                )
 
             url = running.wait_for("the extender listens", address)
             running.wait_for("the extender is ready", lambda: _answers(f"{url}/readyz"))

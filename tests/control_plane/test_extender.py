@@ -16,7 +16,7 @@ from control_plane.harness import NEWER, ControlPlane, until
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 
-RULES = '''
+RULES = """
 from podium.rules import predicate, priority
 
 
@@ -28,7 +28,7 @@ def same_team(pod, node):
 @priority("Rank", normalize="max", depends="node")
 def rank(pod, node):
     return int(node.labels["rank"])
-'''
+"""
 
 #: The scheduler of the control plane, and those that are given besides.
 PROGRAMS = ["", *filter(None, os.environ.get(NEWER, "").split(os.pathsep))]

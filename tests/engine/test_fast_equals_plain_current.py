@@ -18,6 +18,9 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from builders import (
     BROKEN,
     budget,
@@ -39,8 +42,6 @@ from builders import (
     tolerates,
     volume,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from plugins.made import (
     HOST,
     SOFT,
@@ -54,10 +55,8 @@ from plugins.made import (
     owned,
     spec_with,
     spread,
-    status_with,
     with_args,
 )
-
 from podium.cluster import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
 from podium.engine import mass_trial as mass_trial_module
@@ -99,7 +98,9 @@ RATIO = {
         with_args(
             "InterPodAffinity", hardPodAffinityWeight=0, ignorePreferredTermsOfExistingPods=True
         ),
-        with_args("NodeResourcesBalancedAllocation", resources=[{"name": "cpu"}, {"name": "memory"}]),
+        with_args(
+            "NodeResourcesBalancedAllocation", resources=[{"name": "cpu"}, {"name": "memory"}]
+        ),
         with_args(
             "NodeAffinity",
             addedAffinity={
@@ -291,7 +292,7 @@ def made_pod(name: str, kind: str, **more: Any) -> Pod:
 
 
 def made_node(name: str, kind: str, zone: str) -> Node:
-    options = {"cpu": "4", "memory": "8Gi", "pods": 5} | NODE_KINDS[kind]
+    options: dict[str, Any] = {"cpu": "4", "memory": "8Gi", "pods": 5, **NODE_KINDS[kind]}
     labels = {HOST: name} | options.pop("labels", {})
     if zone:
         labels |= {ZONE: zone}
@@ -529,4 +530,218 @@ def histories(draw: st.DrawFn, longest: int = 30) -> History:
 @settings(max_examples=300)
 @given(history=histories())
 def test_a_remembered_answer_equals_a_fresh_one(history: History) -> None:
+    history.live()
+
+
+def two_zones() -> list[tuple[Any, ...]]:
+    places = zip(NODES, ("east", "east", "west", "west"), strict=False)
+    return [("put_node", name, "plain", zone) for name, zone in places]
+
+
+ASKED = 12
+
+
+@pytest.mark.parametrize("patience", [1, 8])
+@pytest.mark.parametrize(
+    ("kind", "events"),
+    [
+        pytest.param(
+            "image",
+            [("put_node", "n0", "image", ""), "ask", ("put_node", "n1", "image", ""), "ask"],
+            id="another node gets the image",
+        ),
+        pytest.param(
+            "image",
+            [
+                ("put_node", "n0", "image", ""),
+                ("put_node", "n1", "image", ""),
+                "ask",
+                ("put_node", "n1", "plain", ""),
+            ],
+            id="another node loses the image",
+        ),
+        pytest.param(
+            "near team",
+            [("put", "plain default"), "ask", ("put", "team default"), "ask"],
+            id="the pod's own namespace gets the label that its affinity selects by",
+        ),
+        pytest.param(
+            "not near team",
+            [
+                ("add_placed", "app elsewhere", "n0"),
+                ("put", "plain other"),
+                "ask",
+                ("put", "team other"),
+                "ask",
+                ("drop", "team other"),
+            ],
+            id="another namespace gets the label that its anti-affinity selects by",
+        ),
+        pytest.param(
+            "app",
+            [
+                ("add_placed", "shunned by team", "n0"),
+                ("put", "plain default"),
+                "ask",
+                ("put", "team default"),
+            ],
+            id="its namespace gets the label by which others shun it",
+        ),
+        pytest.param(
+            "likes team",
+            [("add_placed", "app elsewhere", "n2"), "ask", ("put", "team other")],
+            id="a namespace gets the label that a preference selects by",
+        ),
+        pytest.param(
+            "hard zone",
+            ["schedule", "ask", ("add_placed", "app", "n0"), ("add_placed", "app", "n1"), "ask"],
+            id="a zone gets ahead",
+        ),
+        pytest.param(
+            "hard zone",
+            ["schedule", "ask", ("put_node", "n2", "plain", "east"), "ask", ("drop_node", 3)],
+            id="a zone loses its nodes",
+        ),
+        pytest.param(
+            "hard zone",
+            ["schedule", "ask", ("relabel", 0, "b"), "ask", ("terminate", 1), "ask"],
+            id="counted pods change their labels, or leave",
+        ),
+        pytest.param(
+            "hard three",
+            ["schedule", "ask", ("put_node", "n5", "plain", "south"), "ask"],
+            id="a third zone appears",
+        ),
+        pytest.param(
+            "hard honest",
+            ["schedule", "ask", ("put_node", "n2", "tainted", "west"), "ask"],
+            id="a node that counted is tainted",
+        ),
+        pytest.param(
+            "hard choosing",
+            [("put_node", "n0", "ssd", "east"), "ask", ("put_node", "n2", "ssd", "west"), "ask"],
+            id="a node that did not count is chosen now",
+        ),
+        pytest.param(
+            "soft both",
+            ["schedule", "schedule", "ask", ("put_node", "n1", "ssd", "east"), "ask"],
+            id="a node gets the label to spread by",
+        ),
+        pytest.param(
+            "owned",
+            [("put", "set a"), "schedule", "ask", ("put", "set a meaning b"), "ask"],
+            id="its replica set selects others",
+        ),
+        pytest.param(
+            "app",
+            ["schedule", "ask", ("put", "service a"), "ask", ("put", "service c as a"), "ask"],
+            id="a service appears and changes its mind",
+        ),
+        pytest.param(
+            "together",
+            ["ask", "schedule", "ask", ("remove", 0), "ask", ("add_placed", "together", "n3")],
+            id="the first of a group comes, goes, and comes again elsewhere",
+        ),
+        pytest.param(
+            "zone alone",
+            ["schedule", "schedule", "ask", ("remove", 0), "ask", ("drop_node", 0), "ask"],
+            id="zones fill up and empty again",
+        ),
+        pytest.param(
+            "alone",
+            ["schedule", "ask", ("put_node", "n1", "nameless", "east"), "ask", "schedule"],
+            id="a node loses its name",
+        ),
+        pytest.param(
+            "basic",
+            ["ask", ("put_node", "n1", "softly tainted", "east"), "ask", ("drop_node", 1), "ask"],
+            id="the first soft taint comes and goes",
+        ),
+        pytest.param(
+            "basic",
+            [
+                "ask",
+                ("drop_node", 0),
+                ("add_placed", "app", "unknown"),
+                ("put_node", "n0", "plain", "east"),
+                "ask",
+            ],
+            id="a node goes and comes back while its place is taken",
+        ),
+        pytest.param(
+            "claim",
+            [("put", "unbound claim"), ("put", "class"), "ask", *[("drop_node", 0)] * 3, "ask"],
+            id="hardly any node is left for a claim that waits",
+        ),
+        pytest.param(
+            "exclusive",
+            [
+                ("put", "exclusive claim"),
+                ("put", "volume"),
+                "ask",
+                ("add_placed", "exclusive", "n2"),
+                "ask",
+                ("remove", 0),
+            ],
+            id="somebody uses the claim, and stops",
+        ),
+    ],
+)
+def test_what_is_kept_is_never_stale(
+    patience: int, kind: str, events: list[tuple[Any, ...] | str]
+) -> None:
+    # "ask" and "schedule" stand for many times, long enough for everything to be kept.
+    spelled_out = [
+        each
+        for event in events
+        for each in ([(event, kind)] * ASKED if isinstance(event, str) else [event])
+    ]
+    for profile in PROFILES:
+        History(profile, RETRY, 24, 1 << 16, patience, (kind,) * 3, two_zones(), spelled_out).live()
+
+
+def test_pods_of_two_schedulers_do_not_mix() -> None:
+    strict, plain = configured(
+        {"schedulerName": "strict", **STRICT}, {"schedulerName": "default-scheduler"}
+    )
+    both = [Simulation(plain, others=[strict], fast=fast) for fast in (True, False)]
+    made = [made_node(f"n{i}", "plain", zone) for i, zone in enumerate(["a", "a", "b", ""])]
+    for each in both:
+        for one in made:
+            each.cache.put_node(one)
+        each.cache.columns.catalog.services.put(service("a", {"app": "a"}))
+
+    for number in range(24):
+        kind = ("app", "hard zone", "soft host", "likes")[number // 2 % 4]
+        wanted = made_pod(f"p{number}", kind)
+        if number % 2:
+            wanted = spec_with(wanted, scheduler_name="strict")
+        fast, slow = ([outcome(step.decision) for step in each.run([wanted])] for each in both)
+        assert fast == slow
+
+
+@pytest.mark.parametrize("kind", ["basic", "hard zone", "soft zone", "alone", "likes", "owned b"])
+def test_samples_are_the_same(kind: str) -> None:
+    # More than a hundred nodes, of which a hundred are enough.
+    profile = default_profile(percentage_of_nodes_to_score=1)
+    twins = [Simulation(profile, fast=fast) for fast in (True, False)]
+    labelled = [
+        node(each.name, labels={HOST: each.name, ZONE: f"z{number % 3}"}, cpu="4")
+        for number, each in enumerate(nodes(130))
+    ]
+    for each in twins:
+        for one in labelled:
+            each.cache.put_node(one)
+        each.cache.columns.catalog.services.put(service("b", {"app": "b"}))
+
+    for number in range(20):
+        wanted = made_pod(f"p{number}", kind)
+        fast, slow = ([outcome(step.decision) for step in each.run([wanted])] for each in twins)
+        assert fast == slow
+
+
+@pytest.mark.soak
+@settings(max_examples=5000)
+@given(history=histories(longest=80))
+def test_long_histories(history: History) -> None:
     history.live()

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
-from builders import budget, node, nodes, pod, selector, simulation, taint, term
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plugins.made import DEFAULT, HOST, current, status_with
 
+from builders import budget, node, nodes, pod, selector, simulation, taint, term
+from plugins.made import DEFAULT, HOST, current, status_with
 from podium.cluster.columns import Columns
 from podium.engine import mass_trial
 from podium.engine.decision import Victims
@@ -30,7 +30,12 @@ from podium.objects.pod import Pod
 from podium.profiles.build import Options, from_provider
 
 CLASSIC = from_provider("DefaultProvider", Options())
-LABELS: tuple[dict[str, str] | None, ...] = (None, {"app": "a"}, {"app": "b"}, {"app": "a", "b": "y"})
+LABELS: tuple[dict[str, str] | None, ...] = (
+    None,
+    {"app": "a"},
+    {"app": "b"},
+    {"app": "a", "b": "y"},
+)
 REQUESTS: tuple[dict[str, Any] | None, ...] = (
     None,
     {"cpu": "1"},
@@ -55,7 +60,9 @@ BUDGETS = (
     budget("away", selector({"app": "a"}), namespace="other"),
     msgspec.structs.replace(
         budget("gone", selector({"app": "b"})),
-        status=msgspec.structs.replace(budget("x", None).status, disrupted_pods={"p0": "", "p3": ""}),
+        status=msgspec.structs.replace(
+            budget("x", None).status, disrupted_pods={"p0": "", "p3": ""}
+        ),
     ),
 )
 STARTS = (None, "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "2026-01-01T00:01:00.5Z")
@@ -66,7 +73,9 @@ def crowded(draw: st.DrawFn) -> tuple[tuple[Object, ...], Pod]:
     """Nodes full of pods of many priorities, budgets, and a pod that wants room."""
     count = draw(st.integers(2, 7))
     made: list[Object] = [
-        node(f"n{i}", **{"cpu": "4", "memory": "4Gi", "pods": 6, **draw(st.sampled_from(NODE_KINDS))})
+        node(
+            f"n{i}", **{"cpu": "4", "memory": "4Gi", "pods": 6, **draw(st.sampled_from(NODE_KINDS))}
+        )
         for i in range(count)
     ]
     for i in range(draw(st.integers(0, 14))):
@@ -99,9 +108,7 @@ def scene_of(columns: Columns, wanted: Pod, profile: Profile) -> Scene:
         for rule in profile.predicates
         if not rule.skips(columns.incoming(wanted), columns)  # type: ignore[attr-defined]
     )
-    return Scene(
-        columns.incoming(wanted), columns, profile, active, columns.order, frozenset()
-    )
+    return Scene(columns.incoming(wanted), columns, profile, active, columns.order, frozenset())
 
 
 @given(case=crowded())

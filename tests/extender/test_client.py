@@ -130,7 +130,9 @@ def test_victims_are_sent_whole_or_as_uids() -> None:
         pytest.param({"Error": ""}, "", id="bound"),
         pytest.param({}, "", id="nothing said"),
         pytest.param({"error": "100% bad"}, "100%!b(MISSING)ad", id="an error is a format"),
-        pytest.param((409, b"no"), "Failed bind with extender at URL {}/bind, code 409", id="a code"),
+        pytest.param(
+            (409, b"no"), "Failed bind with extender at URL {}/bind, code 409", id="a code"
+        ),
         pytest.param(b"", "EOF", id="no body"),
     ],
 )
@@ -203,7 +205,9 @@ def test_messages_are_shown() -> None:
     ("reply", "error"),
     [
         pytest.param({"Error": "100% bad"}, "100%!b(MISSING)ad", id="an error is a format"),
-        pytest.param((500, b""), "Failed filter with extender at URL {}/filter, code 500", id="500"),
+        pytest.param(
+            (500, b""), "Failed filter with extender at URL {}/filter, code 500", id="500"
+        ),
         pytest.param((201, {}), "Failed filter with extender at URL {}/filter, code 201", id="201"),
         pytest.param(b"", "EOF", id="no body"),
         pytest.param(b"<html>", "JSON is malformed", id="no JSON"),
@@ -428,7 +432,9 @@ def test_who_is_trusted(certificates: Path) -> None:
         for stranger in (
             filters(extender),
             filters(extender, tls={"ca_file": authority, "server_name": "other.test"}),
-            filters(extender, tls={"ca_file": str(certificates / "client.test.crt")}, enable_https=True),
+            filters(
+                extender, tls={"ca_file": str(certificates / "client.test.crt")}, enable_https=True
+            ),
         ):
             assert "certificate" in decide(stranger).error.lower()
 

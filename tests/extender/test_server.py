@@ -28,12 +28,12 @@ def same_team(pod: Any, node: Any) -> bool:
 
 
 @predicate("Quiet", reason="node(s) were noisy", depends="pods")
-def quiet(pod: Any, node: Any) -> bool:  # noqa: ARG001
+def quiet(pod: Any, node: Any) -> bool:
     return not any("noisy" in each.labels for each in node.pods)
 
 
 @priority("Rank", weight=3, depends="node")
-def rank(pod: Any, node: Any) -> int:  # noqa: ARG001
+def rank(pod: Any, node: Any) -> int:
     return int(node.labels["rank"])
 
 
@@ -93,7 +93,9 @@ class Server:
 
 
 def test_whole_nodes_are_given_back_as_they_came() -> None:
-    status, said = Server().post("/filter", {"Pod": POD, "Nodes": {"items": NODES}, "NodeNames": None})
+    status, said = Server().post(
+        "/filter", {"Pod": POD, "Nodes": {"items": NODES}, "NodeNames": None}
+    )
 
     assert status == 200
     assert said == {
@@ -201,9 +203,13 @@ def test_victims_are_kept_where_the_rules_let_the_pod_in(lower: bool, whole: boo
         pod("y", uid="uy", node="b", labels={"noisy": ""}),
         pod("z", uid="uz", node="b"),
     ]
-    uid, pods, number = ("uid", "pods", "numPDBViolations") if lower else ("UID", "Pods", "NumPDBViolations")
-    key = ("nodeToVictims" if lower else "NodeNameToVictims") if whole else (
-        "nodeNameToMetaVictims" if lower else "NodeNameToMetaVictims"
+    uid, pods, number = (
+        ("uid", "pods", "numPDBViolations") if lower else ("UID", "Pods", "NumPDBViolations")
+    )
+    key = (
+        ("nodeToVictims" if lower else "NodeNameToVictims")
+        if whole
+        else ("nodeNameToMetaVictims" if lower else "NodeNameToMetaVictims")
     )
 
     def victim(name: str) -> Any:
@@ -223,7 +229,9 @@ def test_victims_are_kept_where_the_rules_let_the_pod_in(lower: bool, whole: boo
 
 
 def test_without_an_api_server_nothing_is_bound() -> None:
-    _, said = Server().post("/bind", {"PodName": "p", "PodNamespace": "n", "PodUID": "u", "Node": "a"})
+    _, said = Server().post(
+        "/bind", {"PodName": "p", "PodNamespace": "n", "PodUID": "u", "Node": "a"}
+    )
 
     assert said == {
         "Error": "this extender has no API server to bind at; start it with --api-server"

@@ -33,6 +33,7 @@ class Api:
         self.tokens: set[str] = set()
         self.refusals = 0
         self._streams: dict[str, asyncio.Queue[bytes | None]] = {}
+        self._all: list[asyncio.Queue[bytes | None]] = []
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -62,6 +63,7 @@ class Api:
         stream = web.StreamResponse()
         await stream.prepare(request)
         queue = self._streams[kind] = asyncio.Queue()
+        self._all.append(queue)
         while (text := await queue.get()) is not None:
             await stream.write(text)
         return stream
@@ -83,10 +85,15 @@ class Api:
         await until(lambda: kind in self._streams)
         self._streams.pop(kind).put_nowait(None)
 
+    def end(self) -> None:
+        """All watches end."""
+        for queue in self._all:
+            queue.put_nowait(None)
 
-async def until(found: Callable[[], Any], seconds: float = 20) -> None:
+
+async def until(found: Callable[[], Any], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
-        while not found():
+        while not found():  # noqa: ASYNC110 - what is waited for knows of no event
             await asyncio.sleep(0.005)
 
 
@@ -108,7 +115,10 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
         knowledge = Knowledge(Profile("own", (), (), ContainerSums()))
         server = ApiServer(f"http://127.0.0.1:{port}/", token="secret")  # noqa: S106
         async with Watcher(server, knowledge, told.append) as watcher:
-            await steps(api, watcher, knowledge)
+            try:
+                await steps(api, watcher, knowledge)
+            finally:
+                api.end()
         await runner.cleanup()
 
     asyncio.run(run())
@@ -138,13 +148,18 @@ def test_lists_come_in_pages_and_events_after_them() -> None:
         await until(lambda: not knowledge.knows("c"))
         await api.tell("pods", "ADDED", thing("q", 7, spec={"nodeName": "b"}))
         await until(lambda: residents(knowledge, "b") == ["d/q"])
-        await api.tell("pods", "MODIFIED", thing("q", 8, spec={"nodeName": "b"}, status={"phase": "Failed"}))
+        await api.tell(
+            "pods", "MODIFIED", thing("q", 8, spec={"nodeName": "b"}, status={"phase": "Failed"})
+        )
         await until(lambda: residents(knowledge, "b") == [])
         await api.tell("pods", "DELETED", thing("p", 9, spec={"nodeName": "a"}))
         await until(lambda: residents(knowledge, "a") == [])
 
     api = Api()
-    api.lists = {"nodes": [thing("a", 1), thing("b", 1)], "pods": [thing("p", 1, spec={"nodeName": "a"})]}
+    api.lists = {
+        "nodes": [thing("a", 1), thing("b", 1)],
+        "pods": [thing("p", 1, spec={"nodeName": "a"})],
+    }
     _, told = follow(steps, api)
     assert told == []
     assert api.tokens == {"Bearer secret"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import node, pod, simulation
 
+from builders import node, pod, simulation
 from podium.engine.accounting import ContainerSums
 from podium.engine.decision import Decision
 from podium.engine.predicates.room import GeneralPredicates
@@ -38,7 +38,7 @@ class Witness:
     def failed(self, rule: str, pod: str, node: str, what: str) -> None:
         self.failures.append((rule, pod, node, what))
 
-    def set_aside(self, rule: str) -> bool:  # noqa: ARG002
+    def set_aside(self, rule: str) -> bool:
         return False
 
 
@@ -64,12 +64,12 @@ TWO = [node("small", cpu="1", labels={"size": "1"}), node("large", cpu="8", labe
 
 
 @predicate("NotSmall", reason="node(s) were small", depends="node")
-def not_small(pod: Any, node: Any) -> bool:  # noqa: ARG001
+def not_small(pod: Any, node: Any) -> bool:
     return bool(node.labels["size"] != "1")
 
 
 @predicate("NotSmallColumns", reason="node(s) were small", depends="node", columns=True)
-def not_small_columns(pod: Any, nodes: Any) -> Any:  # noqa: ARG001
+def not_small_columns(pod: Any, nodes: Any) -> Any:
     return ~nodes.has_label("size", "1")
 
 
@@ -83,7 +83,7 @@ def test_a_predicate_turns_nodes_down_with_its_reason(rule: Function) -> None:
 
 def test_a_predicate_may_word_its_reason() -> None:
     @predicate("Wordy")
-    def wordy(pod: Any, node: Any) -> bool | str:  # noqa: ARG001
+    def wordy(pod: Any, node: Any) -> bool | str:
         return node.name == "large" or f"{node.name} is too small"
 
     assert decide(profile(wordy), TWO).failed() == {"small": ["small is too small"]}
@@ -92,7 +92,7 @@ def test_a_predicate_may_word_its_reason() -> None:
 @pytest.mark.parametrize("columns", [False, True])
 def test_a_priority_decides_by_what_is_free(columns: bool) -> None:
     @priority("MostFree", normalize="max", depends="pods", columns=columns)
-    def most_free(pod: Any, node: Any) -> Any:  # noqa: ARG001
+    def most_free(pod: Any, node: Any) -> Any:
         return node.free("cpu")
 
     running = [pod("busy", node="large", requests={"cpu": "7500m"})]
@@ -132,17 +132,19 @@ NONSENSE = [
     pytest.param(lambda: _raise(ValueError("bad label")), "ValueError: bad label", id="raises"),
     pytest.param(lambda: _raise(SystemExit(3)), "SystemExit: 3", id="exits"),
     pytest.param(lambda: None, "answered None", id="answers nothing"),
-    pytest.param(lambda: Unprintable(), "answered a Unprintable", id="answers the unprintable"),
+    pytest.param(Unprintable, "answered a Unprintable", id="answers the unprintable"),
     pytest.param(lambda: 0.5, "answered 0.5", id="answers a fraction"),
 ]
 
 
-@pytest.mark.parametrize(("answer", "told"), [*NONSENSE, pytest.param(lambda: "", "answered ''", id="")])
+@pytest.mark.parametrize(
+    ("answer", "told"), [*NONSENSE, pytest.param(lambda: "", "answered ''", id="")]
+)
 def test_a_predicate_that_fails_rejects_the_node_and_is_told_of(
     answer: Callable[[], Any], told: str
 ) -> None:
     @predicate("Bad")
-    def bad(pod: Any, node: Any) -> Any:  # noqa: ARG001
+    def bad(pod: Any, node: Any) -> Any:
         return answer() if node.name == "small" else True
 
     witness = Witness()
@@ -171,7 +173,7 @@ def test_a_priority_that_fails_gives_nothing(
     answer: Callable[[], Any], told: str, how: str
 ) -> None:
     @priority("Bad", normalize=how)
-    def bad(pod: Any, node: Any) -> Any:  # noqa: ARG001
+    def bad(pod: Any, node: Any) -> Any:
         return answer() if node.name == "large" else 1
 
     witness = Witness()
@@ -192,11 +194,11 @@ def test_a_priority_that_fails_gives_nothing(
 )
 def test_columns_that_fail_fail_for_all_nodes(answer: Function, told: str) -> None:
     @predicate("Bad", columns=True)
-    def bad(pod: Any, nodes: Any) -> Any:  # noqa: ARG001
+    def bad(pod: Any, nodes: Any) -> Any:
         return answer(nodes)
 
     @priority("Bad", columns=True)
-    def worse(pod: Any, nodes: Any) -> Any:  # noqa: ARG001
+    def worse(pod: Any, nodes: Any) -> Any:
         return answer(nodes)
 
     witness = Witness()
@@ -214,7 +216,9 @@ def test_evicting_pods_mends_no_rule() -> None:
         raise ValueError
 
     running = [pod("low", node="small", requests={"cpu": "1"})]
-    decision = decide(profile(bad), TWO[:1], pod("high", priority=10, requests={"cpu": "1"}), running)
+    decision = decide(
+        profile(bad), TWO[:1], pod("high", priority=10, requests={"cpu": "1"}), running
+    )
 
     assert decision.preemption is not None
     assert decision.preemption.potential == ("small",)  # for want of cpu
@@ -227,7 +231,7 @@ def test_evicting_pods_mends_no_rule() -> None:
 
 def test_victims_are_chosen_by_asking_the_rule_again() -> None:
     @predicate("Alone", reason="node(s) had pods", depends="pods")
-    def alone(pod: Any, node: Any) -> Any:  # noqa: ARG001
+    def alone(pod: Any, node: Any) -> Any:
         return node.pod_count == 0
 
     running = [pod("a", node="small"), pod("b", node="small")]
@@ -240,7 +244,7 @@ def test_victims_are_chosen_by_asking_the_rule_again() -> None:
 
 def test_columns_see_the_trial_too() -> None:
     @predicate("Alone", reason="node(s) had pods", depends="pods", columns=True)
-    def alone(pod: Any, nodes: Any) -> Any:  # noqa: ARG001
+    def alone(pod: Any, nodes: Any) -> Any:
         return (nodes.pod_count == 0) & (nodes.free("cpu") >= 1000)
 
     running = [pod("a", node="small", requests={"cpu": "500m"})]
@@ -278,7 +282,7 @@ def test_a_rule_that_depends_on_the_node_is_asked_once_per_class_and_node() -> N
     asked = []
 
     @predicate("Counting", depends="node")
-    def counting(pod: Any, node: Any) -> bool:  # noqa: ARG001
+    def counting(pod: Any, node: Any) -> bool:
         asked.append(node.name)
         return True
 
@@ -296,7 +300,7 @@ def test_a_rule_that_depends_on_the_node_is_asked_once_per_class_and_node() -> N
 
 
 def test_a_pod_shows_its_facts() -> None:
-    seen = {}
+    seen: dict[str, Any] = {}
 
     @predicate("Seeing")
     def seeing(pod: Any, node: Any) -> bool:
@@ -348,12 +352,12 @@ def test_a_rule_that_is_slow_too_often_is_set_aside() -> None:
     watch = RuleWatch(clock, told.append, limit_seconds=1, overruns=2)
 
     @predicate("Slow")
-    def slow(pod: Any, node: Any) -> bool:  # noqa: ARG001
+    def slow(pod: Any, node: Any) -> bool:
         clock.now += 0.75
         return True
 
     @priority("SlowToo", weight=2)
-    def slow_too(pod: Any, node: Any) -> int:  # noqa: ARG001
+    def slow_too(pod: Any, node: Any) -> int:
         clock.now += 0.75
         return 1
 
@@ -363,9 +367,7 @@ def test_a_rule_that_is_slow_too_often_is_set_aside() -> None:
 
     assert [each.node is not None for each in decisions] == [True, True, False]
     assert decisions[2].message == "0/2 nodes are available: 2 rule Slow was set aside."
-    assert told[0] == (
-        "rule Slow took 1.50 s for pod default/p0 and 2 nodes, more than 1 s (once)"
-    )
+    assert told[0] == ("rule Slow took 1.50 s for pod default/p0 and 2 nodes, more than 1 s (once)")
     assert "rule Slow is set aside: it took too long 2 times" in told
     assert watch.overruns == {"Slow": 2, "SlowToo": 2}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from builders import Said, objects
 
+from builders import Said, objects
 from podium.cluster.columns import Columns
 from podium.cluster.simulation import Simulation
 from podium.engine.contracts import Predicate, Priority
@@ -171,7 +171,9 @@ def csi_node(name: str, **limits: int) -> CsiNode:
 
 def csi_driver(name: str, *, tracks: bool) -> CsiDriver:
     return CsiDriver(
-        kind="CSIDriver", metadata=ObjectMeta(name=name), spec=CsiDriverSpec(storage_capacity=tracks)
+        kind="CSIDriver",
+        metadata=ObjectMeta(name=name),
+        spec=CsiDriverSpec(storage_capacity=tracks),
     )
 
 

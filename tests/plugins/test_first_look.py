@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from builders import (
     BROKEN,
     claim,
@@ -22,7 +23,6 @@ from builders import (
     volume,
 )
 from plugins.made import DEFAULT, configured, decision, ephemeral, owned, spec_with
-
 from podium.engine.plugins.base import FilterPlugin, OnlyNodes
 from podium.engine.post_filter import Outcome, Scene
 from podium.objects.meta import LabelSelectorRequirement, Object, Value
@@ -125,10 +125,10 @@ class Naming(FilterPlugin):
         self.name = name
         self.nodes = frozenset(nodes)
 
-    def prepare(self, pod: object, view: object) -> OnlyNodes:  # noqa: ARG002
+    def prepare(self, pod: object, view: object) -> OnlyNodes:
         return OnlyNodes(self.nodes)
 
-    def reject(self, pod: object, at: Any) -> Any:  # noqa: ARG002
+    def reject(self, pod: object, at: Any) -> Any:
         return at.full(0)
 
 
@@ -178,9 +178,7 @@ STORED = storage_class("late")
 
 def lost(made: Any) -> Any:
 
-    return msgspec.structs.replace(
-        made, status=msgspec.structs.replace(made.status, phase="Lost")
-    )
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, phase="Lost"))
 
 
 def leaving(made: Any) -> Any:
@@ -364,7 +362,7 @@ class Says:
         self.outcome = Outcome(code, reason)
         self.asked = 0
 
-    def run(self, scene: Scene) -> Generator[Any, Any, Outcome]:  # noqa: ARG002
+    def run(self, scene: Scene) -> Generator[Any, Any, Outcome]:
         self.asked += 1
         return self.outcome
         yield

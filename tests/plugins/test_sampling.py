@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from builders import expression, node, node_term, nodes, pod
 from plugins.made import ZONE, configured, current, default_profile
-
 from podium.cluster.simulation import Simulation
 from podium.engine.cycle import wanted_nodes
 from podium.engine.decision import Decision
@@ -68,10 +68,7 @@ def test_nodes_that_fail_are_counted_but_the_feasible_one_too_many_is_not() -> N
     # Every second node is cordoned: 200 are needed for 100 feasible ones, the 201st is met.
     plain = nodes(300)
     made = sampling(
-        *(
-            node(each.name, unschedulable=number % 2 == 1)
-            for number, each in enumerate(plain)
-        ),
+        *(node(each.name, unschedulable=number % 2 == 1) for number, each in enumerate(plain)),
         percentage=1,
     )
 

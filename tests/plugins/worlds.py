@@ -13,6 +13,8 @@ from random import Random
 from typing import Any
 
 import msgspec
+from hypothesis import strategies as st
+
 from builders import (
     ZONE as BETA_ZONE,
 )
@@ -40,7 +42,6 @@ from generated import (
     often,
     some,
 )
-from hypothesis import strategies as st
 from plugins.made import (
     HARD,
     HOST,
@@ -57,10 +58,9 @@ from plugins.made import (
     namespace,
     owned,
     sidecar,
-    spread,
     spec_with,
+    spread,
 )
-
 from podium.engine.contracts import Predicate
 from podium.engine.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from podium.engine.plugins.base import FilterPlugin, ScorePlugin
@@ -337,7 +337,7 @@ class World:
     others: tuple[Object, ...]
     wanted: Pod
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:  # noqa: FBT001 - as it is called
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         """Briefly, where a failing example is shown."""
         shown = msgspec.json.encode({"nodes": self.nodes, "pods": self.pods, "wanted": self.wanted})
         printer.text(shown.decode())

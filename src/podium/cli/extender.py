@@ -12,6 +12,8 @@ from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
 from podium.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from podium.engine.profile import Profile
 
 
@@ -20,7 +22,14 @@ if TYPE_CHECKING:
 @click.option("--port", default=8888, show_default=True, help="The port to listen on; 0: any.")
 @click.option("--tls-cert-file", metavar="FILE", help="Serve https with this certificate.")
 @click.option("--tls-private-key-file", metavar="FILE", help="The key of that certificate.")
-@click.option("-f", "--filename", "files", multiple=True, metavar="FILES", help="What is known of the cluster, from files.")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    metavar="FILES",
+    help="What is known of the cluster, from files.",
+)
 @click.option("--api-server", metavar="URL", help="Watch the cluster there, and bind pods.")
 @click.option("--token", metavar="TOKEN", help="A bearer token for it; --token-file is safer.")
 @click.option("--token-file", metavar="FILE", help="A file with a bearer token, read every time.")
@@ -73,7 +82,7 @@ def extender(
         where.ssl()  # refuse a bad authority now
         watcher = Watcher(where, knowledge, note)
     app = ExtenderApp(Judge(profile, knowledge), knowledge, watcher, note)
-    return _serve(app.asgi(), profile, host, port, tls_cert_file, tls_private_key_file)
+    return _serve(app.asgi(), profile, host, port, cert=tls_cert_file, key=tls_private_key_file)
 
 
 def _profile(flags: ProfileFlags) -> Profile:
@@ -92,16 +101,19 @@ def _profile(flags: ProfileFlags) -> Profile:
 
 
 def _serve(
-    app: object, profile: Profile, host: str, port: int, cert: str | None, key: str | None
+    app: Starlette, profile: Profile, host: str, port: int, *, cert: str | None, key: str | None
 ) -> int:
-    import uvicorn  # noqa: PLC0415
+    from uvicorn.config import Config  # noqa: PLC0415
+    from uvicorn.server import Server  # noqa: PLC0415
 
     try:
         listener = socket.create_server((host, port), backlog=1024)
     except OSError as error:
-        raise InputError(f"cannot listen on {host}:{port}: {(error.strerror or '').lower()}") from None
-    config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        raise InputError(
+            f"cannot listen on {host}:{port}: {(error.strerror or '').lower()}"
+        ) from None
+    config = Config(
+        app,
         log_level="warning",
         access_log=False,
         ssl_certfile=cert,
@@ -113,5 +125,5 @@ def _serve(
     write(f"{profile.name}: {rules} at {scheme}://{host}:{number}\n")
     click.get_text_stream("stdout").flush()
     with listener:
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
     return 0

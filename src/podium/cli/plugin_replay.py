@@ -6,6 +6,7 @@ minutes into 2026 as steps came before it; what preemption evicts disappears at 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,8 +37,9 @@ def recorded_simulation(
     """A simulation by the rules of recordings: nodes in the order they are listed."""
     if classic:
         return Simulation(profile, listed_order=True)
+    first, *rest = (replace(each, first_if_equal=False) for each in (profile, *others))
     return Simulation(
-        profile, others=others, listed_order=True, start_time=_start_time, score_single=True
+        first, others=rest, listed_order=True, start_time=_start_time, score_single=True
     )
 
 

@@ -253,8 +253,10 @@ class Columns(View):
             if not left:
                 del self.volume_rows[row]
             for claim in cls.claims:
-                users = self.claim_users.get((cls.namespace, claim), 0) + sign
-                self.claim_users[cls.namespace, claim] = users
+                users = self.claim_users.setdefault((cls.namespace, claim), {})
+                users[row] = users.get(row, 0) + sign
+                if not users[row]:
+                    del users[row]
                 if not users:
                     del self.claim_users[cls.namespace, claim]
         for carried in cls.carried:

@@ -111,6 +111,8 @@ class Simulation:
 
     def nominate(self, pod: Pod, node: str) -> None:
         """Promise a node to a pod, or take the promise back (no node)."""
+        if not self.profile.by_priority:
+            return  # without priorities nobody is promised anything
         self._nominations.set(pod, node)
         columns = self.cache.columns
         columns.nominated = {

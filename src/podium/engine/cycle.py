@@ -234,7 +234,14 @@ def wanted_nodes(nodes: int, percentage: int, *, adaptive: bool = False) -> int:
 
 def _wanted(nodes: int, profile: Profile) -> int:
     percentage = profile.percentage_of_nodes_to_score
+    if profile.first_if_equal and not _compares(profile):
+        return 1
     return wanted_nodes(nodes, percentage, adaptive=profile.adaptive_sampling)
+
+
+def _compares(profile: Profile) -> bool:
+    asks = any(each.filter_verb or each.prioritize_verb for each in profile.extenders)
+    return asks or bool(profile.priorities)
 
 
 def _sample(
@@ -253,6 +260,9 @@ def _sample(
         fits = fits[:want]
     else:
         decision.consumed = seen
+    if look.only is not None:
+        inside = np.isin(order[:seen], [view.row_of[n] for n in look.only if n in view.row_of])
+        decision.consumed = int(inside.sum()) + decision.dropped
     errors = [text for position, text in sorted(fit.errors.items()) if position < seen]
     if errors and not attempt.profile.all_errors:
         raise AttemptError(errors[0])

@@ -1,5 +1,4 @@
-"""Where extenders take part in a decision: after the predicates, after the priorities, and when
-pods have to go.
+"""Where extenders take part: after the predicates, after the priorities, and when pods must go.
 
 The cycle yields a question and is sent the reply; how it is asked (HTTP, a function in a test) is
 the business of whoever runs the cycle.

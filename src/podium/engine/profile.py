@@ -92,6 +92,8 @@ class Profile:
     percentage_of_nodes_to_score: int = 100
     #: Whether 0 percent means a share that shrinks as the cluster grows.
     adaptive_sampling: bool = False
+    #: Whether the first feasible node is enough when nothing would tell nodes apart.
+    first_if_equal: bool = False
     #: `cursors`: zones in turn, with cursors that stay where they are; `list`: one list of nodes,
     #: zones in turn, taken up where the last pod stopped.
     node_order: str = "cursors"

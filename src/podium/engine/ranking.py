@@ -81,6 +81,7 @@ class Ranking:
         if len(self._codes) != view.capacity:
             self._allocate()
         self.epoch = view.epoch
+        self.namespaces = view.catalog.namespaces.version
         self.seen = view.journal_start + len(view.journal)
         self.index = self._rejections = None
         rows = view.order
@@ -133,6 +134,7 @@ class Ranking:
         view = self.view
         behind = self.seen - view.journal_start
         stale = self.epoch != view.epoch or behind < 0
+        stale = stale or self.namespaces != view.catalog.namespaces.version
         if stale or self._reaches != self._reach(pod) or (self._far and self._is_unsteady(pod)):
             self.rebuild(pod)
             return

@@ -183,7 +183,8 @@ class NodeColumns:
     def label(self, key: str, answer: Callable[[str | None], Any]) -> np.ndarray:
         """The answer for each node's value of a label; asked once per distinct value."""
         column = self._at.view.label_column(key)
-        return np.array([answer(value) for value in column.values])[column.ids[self._rows]]
+        found: np.ndarray = np.array([answer(v) for v in column.values])[column.ids[self._rows]]
+        return found
 
     def has_label(self, key: str, *values: str) -> np.ndarray:
         """Whether the node has the label, with one of these values if any are given."""
@@ -198,7 +199,8 @@ class NodeColumns:
             any(t.key == key and effect in {"", t.effect} for t in taints)
             for taints in column.values
         ]
-        return np.array(found)[column.ids[self._rows]]
+        mask: np.ndarray = np.array(found)[column.ids[self._rows]]
+        return mask
 
     def allocatable(self, resource: str) -> np.ndarray:
         """How much of a resource each node has for pods."""
@@ -232,7 +234,8 @@ class RuleColumns(NodeColumns):
 
     def free(self, resource: str) -> np.ndarray:
         """How much of a resource nobody has asked for yet."""
-        return self.allocatable(resource) - self.requested(resource)
+        left: np.ndarray = self.allocatable(resource) - self.requested(resource)
+        return left
 
     @property
     def pod_count(self) -> np.ndarray:
@@ -257,12 +260,13 @@ class KnownNodes:
         view = at.view
         state = (view.epoch, view.node_changes)
         if self._view is not view or self._state != state:
+            same = self._view is view
             self._view, self._state, self._last = view, state, (None, [])
             objects = view.nodes
             self._known = {
                 row: known
                 for row, known in self._known.items()
-                if row < len(objects) and known.object is objects[row] and known._at.view is view
+                if row < len(objects) and known.object is objects[row] and same
             }
         if self._last[0] is at.index:
             return self._last[1]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from podium.engine.pod_class import PodClass
     from podium.objects.pod import PodAffinity, PodAffinityTerm
 
+#: What the plugins generation calls a selector that it refuses.
+LABEL_SELECTOR = "label selector"
 REQUIRED_AFFINITY = "required affinity"
 REQUIRED_ANTI_AFFINITY = "required anti-affinity"
 PREFERRED_AFFINITY = "preferred affinity"
@@ -41,9 +43,9 @@ def compiled_with_namespaces(term: PodAffinityTerm, namespace: str) -> PodTerm:
     try:
         return PodTerm(
             frozenset(named),
-            from_label_selector(term.label_selector),
+            from_label_selector(term.label_selector, LABEL_SELECTOR),
             term.topology_key,
-            namespace_selector=from_label_selector(term.namespace_selector),
+            namespace_selector=from_label_selector(term.namespace_selector, LABEL_SELECTOR),
         )
     except SelectorError as error:
         return PodTerm(frozenset(named), NOTHING, term.topology_key, str(error))

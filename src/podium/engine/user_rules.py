@@ -94,7 +94,7 @@ class RuleSpec:
     columns: bool = False
     #: Predicates: what a node is turned down with, when the rule does not say it itself.
     reason: str = ""
-    #: Predicates: whether evicting pods could change the answer; None: unless it depends on the node.
+    #: Predicates: whether evicting pods could help; None: unless it depends on the node alone.
     curable: bool | None = None
     #: Predicates: what a failure means for the node, `reject` or `accept`.
     on_error: str = REJECT

@@ -102,8 +102,8 @@ class View:
         self.port_rows: dict[Port, set[int]] = {}
         #: Rows with pods that have volumes -> how many such pods.
         self.volume_rows: dict[int, int] = {}
-        #: (namespace, claim) -> how many placed pods use it.
-        self.claim_users: dict[tuple[str, str], int] = {}
+        #: (namespace, claim) -> row -> how many pods there use it.
+        self.claim_users: dict[tuple[str, str], dict[int, int]] = {}
         #: Image name -> row -> what that node remembers of it.
         self.images: dict[str, dict[int, ImageState]] = {}
         #: Image name -> its size as first reported, and the rows that have it.

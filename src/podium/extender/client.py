@@ -2,7 +2,7 @@
 
 The engine yields questions; an `ExtenderClient` turns each into one HTTP exchange and its reply
 into what the engine understands. Whatever goes wrong on the way is a `Failure` with a sentence:
-what it means is for the engine to say. `Interviewer` is the same for those who are not asynchronous.
+what it means is for the engine to say. `Interviewer` does the same without `await`.
 """
 
 from __future__ import annotations

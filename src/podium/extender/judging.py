@@ -86,7 +86,9 @@ class Judge:
             found[name] = total * EXTENDER_MAX_SCORE // most
         return found
 
-    def victims(self, pod: Pod, candidates: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    def victims(
+        self, pod: Pod, candidates: Mapping[str, Sequence[str]]
+    ) -> dict[str, Sequence[str]]:
         """The nodes where the rules let the pod in once these pods (by uid) are gone."""
         view = self._knowledge.columns
         incoming = view.incoming(pod)
@@ -120,4 +122,6 @@ class Judge:
 
 def _hopeless(decision: Decision) -> frozenset[str]:
     pairs = zip(decision.examined, decision.codes.tolist(), strict=True)
-    return frozenset(name for name, code in pairs if code > 0 and not decision.verdict(code).curable)
+    return frozenset(
+        name for name, code in pairs if code > 0 and not decision.verdict(code).curable
+    )

@@ -132,7 +132,9 @@ class ExtenderApp:
             self._knowledge.take(nodes)
         else:
             # What the API server says is newer; only strangers are taken over.
-            self._knowledge.take({n: raw for n, raw in nodes.items() if not self._knowledge.knows(n)})
+            self._knowledge.take(
+                {n: raw for n, raw in nodes.items() if not self._knowledge.knows(n)}
+            )
         return nodes, list(nodes)
 
     def _preempt(self, question: wire.Asked) -> dict[str, Any]:
@@ -153,7 +155,9 @@ class ExtenderApp:
 
     async def _bind(self, question: wire.Asked) -> dict[str, Any]:
         if self._watcher is None:
-            return {"Error": "this extender has no API server to bind at; start it with --api-server"}
+            return {
+                "Error": "this extender has no API server to bind at; start it with --api-server"
+            }
         names = ("podnamespace", "podname", "poduid", "node")
         parts = [wire.decoded(question.raw(name), str, name) for name in names]
         error = await self._watcher.bind(*parts)

@@ -22,6 +22,7 @@ from podium.objects.pod import Pod
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
+    from typing import Self
 
     from podium.extender.knowledge import Knowledge
 
@@ -142,7 +143,7 @@ class Watcher:
         """Whether everything was listed once."""
         return len(self._listed) == len(self._resources)
 
-    async def __aenter__(self) -> Watcher:
+    async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(ssl=self._server.ssl())
         limit = aiohttp.ClientTimeout(total=None, sock_connect=10)
         self._session = aiohttp.ClientSession(connector=connector, timeout=limit)
@@ -188,12 +189,19 @@ class Watcher:
             try:
                 if not version:
                     version = await self._list(resource)
-                async for version in self._watch(resource, version):
-                    pause = _FIRST_PAUSE_SECONDS
+                async for seen in self._watch(resource, version):
+                    version, pause = seen, _FIRST_PAUSE_SECONDS
+                await asyncio.sleep(_FIRST_PAUSE_SECONDS)  # in case it ends each time at once
                 continue
             except _OutdatedError:
                 version = ""
-            except (aiohttp.ClientError, OSError, TimeoutError, WatchError, msgspec.MsgspecError) as error:
+            except (
+                aiohttp.ClientError,
+                OSError,
+                TimeoutError,
+                WatchError,
+                msgspec.MsgspecError,
+            ) as error:
                 self._tell(f"{self._server.url}{resource.path}: {words(error)}; trying again")
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
@@ -230,8 +238,8 @@ class Watcher:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     if line.strip():
-                        yield self._pass_on(resource, line)
-        yield version  # ended by the server without a word: nothing has changed
+                        version = self._pass_on(resource, line) or version
+                        yield version
 
     def _pass_on(self, resource: Resource[Any], line: bytes) -> str:
         event = msgspec.json.decode(line, type=_Event)

@@ -35,7 +35,9 @@ class WireError(Exception):
 # Requests of a scheduler --------------------------------------------------------------------------
 
 
-def nodes_request(pod: Pod, nodes: Iterable[Node | msgspec.Raw] | None, names: Iterable[str]) -> bytes:
+def nodes_request(
+    pod: Pod, nodes: Iterable[Node | msgspec.Raw] | None, names: Iterable[str]
+) -> bytes:
     """`filter` and `prioritize`: whole nodes, or None for names only."""
     items = None if nodes is None else {"metadata": {}, "items": list(nodes)}
     return msgspec.json.encode(
@@ -44,17 +46,18 @@ def nodes_request(pod: Pod, nodes: Iterable[Node | msgspec.Raw] | None, names: I
 
 
 def victims_request(
-    pod: Pod, victims: Mapping[str, tuple[Iterable[Pod], int]] | None,
+    pod: Pod,
+    victims: Mapping[str, tuple[Iterable[Pod], int]] | None,
     uids: Mapping[str, tuple[Iterable[str], int]] | None,
 ) -> bytes:
     """`preempt`: node -> whole pods, or uids, and the budgets that are violated."""
-    whole = victims and {
+    whole = {
         node: {"Pods": list(pods), "NumPDBViolations": violations}
-        for node, (pods, violations) in victims.items()
+        for node, (pods, violations) in (victims or {}).items()
     }
-    meta = uids and {
+    meta = {
         node: {"Pods": [{"UID": uid} for uid in pods], "NumPDBViolations": violations}
-        for node, (pods, violations) in uids.items()
+        for node, (pods, violations) in (uids or {}).items()
     }
     return msgspec.json.encode(
         {"Pod": pod, "NodeNameToVictims": whole or None, "NodeNameToMetaVictims": meta or None}
@@ -222,7 +225,8 @@ def asked_victims(raw: msgspec.Raw | None, *, whole: bool) -> dict[str, tuple[li
 
 
 def _mapping_of(raw: msgspec.Raw | None) -> dict[str, Any]:
-    return {} if raw is None else _decoded(raw, dict[str, Any])  # type: ignore[no-any-return]
+    found: dict[str, Any] = {} if raw is None else _decoded(raw, dict[str, Any])
+    return found
 
 
 def _decoded(raw: msgspec.Raw, kind: Any) -> Any:
@@ -331,5 +335,7 @@ def _texts(value: Any, what: str) -> dict[str, str]:
 
 
 def _node_name(value: Any) -> str:
-    # Objects of the API are read by their exact keys in the programs of today, but not in older ones.
-    return _text(_mapping(_mapping(value, "a node").get("metadata"), "metadata").get("name"), "name")
+    # The standard decoder of Go, which ignores case in objects of the API too.
+    return _text(
+        _mapping(_mapping(value, "a node").get("metadata"), "metadata").get("name"), "name"
+    )

@@ -82,13 +82,16 @@ def from_map_literal(labels: Mapping[str, str] | None) -> Selector:
     return conjunction([Requirement(key, "In", (val,)) for key, val in (labels or {}).items()])
 
 
-def from_label_selector(selector: LabelSelector | None) -> Selector:
-    """Labels and expressions together. Absent selects nothing, empty everything."""
+def from_label_selector(selector: LabelSelector | None, kind: str = "pod selector") -> Selector:
+    """Labels and expressions together. Absent selects nothing, empty everything.
+
+    *kind* is what a refusal calls it: generations differ.
+    """
     if selector is None:
         return NOTHING
     pairs = sorted((selector.match_labels or {}).items())
     wanted = [requirement(key, "=", [value]) for key, value in pairs]
-    wanted += _expressions(selector.match_expressions, _LABEL_OPERATORS, "pod selector")
+    wanted += _expressions(selector.match_expressions, _LABEL_OPERATORS, kind)
     return conjunction(wanted)
 
 

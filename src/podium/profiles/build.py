@@ -141,20 +141,22 @@ def _own_predicates(
     rules: Rules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> dict[str, PredicateMaker]:
     given = arguments or {}
-    return {
-        name: lambda _, n=name: rules.predicate(n, given.get((PREDICATE, n)))
-        for name in rules.predicates
-    }
+
+    def maker(name: str) -> PredicateMaker:
+        return lambda _: rules.predicate(name, given.get((PREDICATE, name)))
+
+    return {name: maker(name) for name in rules.predicates}
 
 
 def _own_priorities(
     rules: Rules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> dict[str, tuple[PriorityMaker, int]]:
     given = arguments or {}
-    return {
-        name: (lambda _, n=name: rules.priority(n, given.get((PRIORITY, n))), spec.weight)
-        for name, spec in rules.priorities.items()
-    }
+
+    def maker(name: str) -> PriorityMaker:
+        return lambda _: rules.priority(name, given.get((PRIORITY, name)))
+
+    return {name: (maker(name), spec.weight) for name, spec in rules.priorities.items()}
 
 
 def _int32(number: int) -> int:
@@ -182,6 +184,7 @@ def _profile(plan: _Plan, options: Options) -> Profile:
         extenders=extenders,
         always_check_all=plan.always_check_all,
         preemption=plan.gates["PodPriority"] and not options.disable_preemption,
+        by_priority=plan.gates["PodPriority"],
         percentage_of_nodes_to_score=_percentage(options.percentage_of_nodes_to_score),
         ties=_ties(options.ties),
         scheduler_name=options.scheduler_name,

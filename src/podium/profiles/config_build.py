@@ -104,6 +104,7 @@ class _Builder:
             nominated_fully=True,
             node_order="list",
             all_errors=False,
+            first_if_equal=True,
             percentage_of_nodes_to_score=self.percentage(),
             adaptive_sampling=True,
             ties=rule,

@@ -85,5 +85,5 @@ def _times(number: int) -> str:
 
 
 def _worth_telling(number: int) -> bool:
-    """1, 2, 3, 10, 100, 1000, …"""
-    return number <= TOLD_ONE_BY_ONE or set(str(number)[1:]) == {"0"} and str(number)[0] == "1"
+    """The first three, then the tenth, the hundredth, the thousandth."""
+    return number <= TOLD_ONE_BY_ONE or (set(str(number)[1:]) == {"0"} and str(number)[0] == "1")

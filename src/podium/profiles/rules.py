@@ -43,6 +43,11 @@ _BUILT_IN = {
 _SECTIONS = {"predicates": PREDICATE, "priorities": PRIORITY}
 
 
+def is_built_in(kind: str, name: str) -> bool:
+    """Whether the name is taken."""
+    return name in _BUILT_IN[kind]
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The rules that were loaded, by name, and who watches over them."""
@@ -104,7 +109,7 @@ def _add(
     found: dict[tuple[str, str], tuple[str, RuleSpec]], rules: Iterable[RuleSpec], source: str
 ) -> None:
     for spec in rules:
-        if spec.name in _BUILT_IN[spec.kind]:
+        if is_built_in(spec.kind, spec.name):
             raise ConfigError(f"{source}: {spec.name} is a built-in {spec.kind}", hint="rename it")
         before = found.get((spec.kind, spec.name))
         if before is not None and before[1].function is not spec.function:
@@ -224,13 +229,15 @@ def _strangers(policy: Mapping[str, Any] | None, found: Mapping[tuple[str, str],
     return names
 
 
-def with_rules(profile: Profile, rules: Rules, *, kinds: Iterable[str] = (PREDICATE, PRIORITY)) -> Profile:
+def with_rules(
+    profile: Profile, rules: Rules, *, kinds: Iterable[str] = (PREDICATE, PRIORITY)
+) -> Profile:
     """The profile with all rules of these kinds that it does not have yet.
 
     Predicates run after its own; priorities go by name.
     """
     kinds = frozenset(kinds)
-    there = {rule.name for rule in (*profile.predicates, *profile.priorities)}
+    there = {rule.name for rule in profile.predicates} | {each.name for each in profile.priorities}
     predicates, priorities = list(profile.predicates), list(profile.priorities)
     configured = list(profile.configured_predicates)
     if PREDICATE in kinds:

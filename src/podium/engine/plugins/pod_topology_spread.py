@@ -344,7 +344,7 @@ class PodTopologySpreadScore(ScorePlugin):
         self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View
     ) -> np.ndarray:
         """Matching pods per domain id, on the rows that count."""
-        now = (view.epoch, view.node_changes, constraints)
+        now = (view.epoch, view.node_changes, constraints, self._needs_all(cls))
         known = cls.memo.get(("soft ground", each))
         if known is None or known[0] != now:
             everywhere = ManyRows(view, view.order)

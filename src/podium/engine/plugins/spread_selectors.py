@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.engine.selection import services_of
+from podium.engine.terms import LABEL_SELECTOR
 from podium.objects.selectors import (
     EVERYTHING,
     NOTHING,
@@ -28,7 +29,7 @@ def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> S
     """The constraint's selector, narrowed to pods that share the pod's values of some keys."""
     if each.label_selector is None:
         return NOTHING
-    selector = from_label_selector(each.label_selector)
+    selector = from_label_selector(each.label_selector, LABEL_SELECTOR)
     shared = [
         Requirement(k, "In", (labels[k],)) for k in each.match_label_keys or () if k in labels
     ]

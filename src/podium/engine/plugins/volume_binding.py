@@ -26,6 +26,7 @@ from podium.engine.predicates.volumes import (
     suits,
     waits_for_consumer,
 )
+from podium.engine.terms import LABEL_SELECTOR
 from podium.engine.verdicts import Reason
 from podium.objects.quantity import value
 from podium.objects.selectors import SelectorError, from_label_selector
@@ -166,6 +167,8 @@ def selected_node(claim: PersistentVolumeClaim, catalog: Catalog) -> str | None:
 
 class Finding(Matching):
     """Finds volumes for waiting claims, once per distinct combination of what a row offers."""
+
+    selector_kind = LABEL_SELECTOR
 
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows) -> None:
         catalog = at.view.catalog

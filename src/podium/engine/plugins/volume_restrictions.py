@@ -80,5 +80,6 @@ class VolumeRestrictions(FilterPlugin):
         }
 
     def _in_use(self, cls: PodClass, view: View) -> int:
-        """How many of the pod's exclusive claims some placed pod uses."""
-        return sum((cls.namespace, n) in view.claim_users for n in self._exclusive(cls, view))
+        """How many of the pod's exclusive claims some pod on a known node uses."""
+        users = (view.claim_users.get((cls.namespace, n), ()) for n in self._exclusive(cls, view))
+        return sum(any(view.known[row] for row in rows) for rows in users)

@@ -171,6 +171,9 @@ def reaches(volume: PersistentVolume, at: Rows) -> Flags:
 class Matching:
     """Finds volumes for waiting claims, once per distinct combination of reachable volumes."""
 
+    #: What a claim's selector is called when it is refused.
+    selector_kind = "pod selector"
+
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows) -> None:
         self.at = at
         self.catalog: Catalog = at.view.catalog
@@ -236,7 +239,7 @@ class Matching:
         left = []
         for claim in self.claims:
             taken = {volume.name for _, volume in chosen}
-            check_selector(claim)
+            check_selector(claim, self.selector_kind)
             volume = self._best(claim, reachable, taken)
             if volume is None:
                 left.append(claim)
@@ -289,10 +292,10 @@ def same_mode(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     return (claim.spec.volume_mode or "Filesystem") == (volume.spec.volume_mode or "Filesystem")
 
 
-def check_selector(claim: PersistentVolumeClaim) -> None:
+def check_selector(claim: PersistentVolumeClaim, kind: str) -> None:
     """A claim whose selector cannot be compiled is an error, whatever volumes there are."""
     try:
-        from_label_selector(claim.spec.selector)
+        from_label_selector(claim.spec.selector, kind)
     except SelectorError as error:
         text = f"error creating internal label selector for claim: {claim.key}: {error}"
         raise VolumeError(text) from error

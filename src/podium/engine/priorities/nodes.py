@@ -141,18 +141,22 @@ def intolerable(cls: PodClass, taints: tuple[Taint, ...]) -> int:
 class _Controller(msgspec.Struct):
     kind: str = ""
     uid: str = ""
+    name: str = ""
+    apiversion: str = ""
 
 
-class _Signature(msgspec.Struct, rename="camel"):
-    pod_controller: _Controller | None = None
+class _Signature(msgspec.Struct):
+    podcontroller: _Controller | None = None
 
 
-class _Avoided(msgspec.Struct, rename="camel"):
-    pod_signature: _Signature = msgspec.field(default_factory=_Signature)
+class _Avoided(msgspec.Struct):
+    podsignature: _Signature = msgspec.field(default_factory=_Signature)
+    reason: str = ""
+    message: str = ""
 
 
-class _Avoiding(msgspec.Struct, rename="camel"):
-    prefer_avoid_pods: list[_Avoided] | None = None
+class _Avoiding(msgspec.Struct):
+    preferavoidpods: list[_Avoided] | None = None
 
 
 class NodePreferAvoidPodsPriority(NodePriority):
@@ -181,13 +185,19 @@ def _avoids(cls: PodClass, annotation: str) -> bool:
     if not annotation or cls.owner is None:
         return False
     try:
-        avoided = msgspec.json.decode(annotation, type=_Avoiding)
-    except msgspec.MsgspecError:
+        avoided = msgspec.convert(_folded(msgspec.json.decode(annotation)), _Avoiding)
+    except (msgspec.MsgspecError, RecursionError):
         return False
-    controllers = [entry.pod_signature.pod_controller for entry in avoided.prefer_avoid_pods or ()]
-    return any(
-        c is not None and (c.kind, c.uid) == (cls.owner.kind, cls.owner.uid) for c in controllers
-    )
+    controllers = [entry.podsignature.podcontroller for entry in avoided.preferavoidpods or ()]
+    wanted = (cls.owner.kind, cls.owner.uid)
+    return any(c is not None and (c.kind, c.uid) == wanted for c in controllers)
+
+
+def _folded(value: Any) -> Any:
+    """The same with all keys in lower case: the annotation is read without regard to it."""
+    if isinstance(value, dict):
+        return {key.lower(): _folded(each) for key, each in value.items() if each is not None}
+    return [_folded(each) for each in value] if isinstance(value, list) else value
 
 
 class ImageLocalityPriority(NodePriority):

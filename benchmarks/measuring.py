@@ -1,0 +1,57 @@
+"""What the benchmark scripts share: profiles, repetition, and figures as JSON on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SOURCES = Path(__file__).resolve().parents[1] / "src"
+sys.path.insert(0, str(SOURCES))
+
+from podium.bench.library import Sizes, chosen, workloads  # noqa: E402  the path comes first
+from podium.bench.measure import Result  # noqa: E402
+from podium.bench.runner import run  # noqa: E402
+from podium.cli.generations import served  # noqa: E402
+from podium.engine.profile import Profile  # noqa: E402
+from podium.profiles.build import Options  # noqa: E402
+
+
+def profiles() -> dict[str, Profile]:
+    """The default profile of every generation that is served, all nodes scored."""
+    return {each.name: each.default(Options()) for each in served() if each.default is not None}
+
+
+def best(
+    case: str, sizes: Sizes, profile: Profile, *, fast: bool = True, repeats: int = 3
+) -> Result | None:
+    """The run that took the least processor time; None where the profile lacks the rule."""
+    [workload] = chosen(workloads(), [case], sizes)
+    found = []
+    for _ in range(repeats):
+        [result] = run(workload, profile, fast=fast)
+        if result.skipped:
+            return None
+        assert result.placed == result.pods, f"{result.workload}: {result.placed} placed"
+        found.append(result)
+    return min(found, key=lambda result: result.cpu_seconds)
+
+
+def figures(result: Result | None) -> dict[str, Any] | None:
+    """Without the points of the chart."""
+    if result is None:
+        return None
+    data = result.as_dict()
+    del data["throughput"]
+    return data
+
+
+def script(measure: Callable[[bool], Any]) -> None:
+    """Run as a script: figures on stdout, as JSON; `--quick` for small numbers."""
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
+    json.dump(measure(parser.parse_args().quick), sys.stdout, indent=2)
+    sys.stdout.write("\n")

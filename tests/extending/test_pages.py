@@ -1,0 +1,126 @@
+"""The pages about extending Podium are true: their files are written, their commands run.
+
+A block whose first line is `# NAME` is that file; one of `$ podium …` is run, and its output must
+be what the page shows, where `…` alone on a line stands for any lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podium.cli.main import run
+from podium.profiles.build import Options, from_policy
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "extending").glob("*.md"))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"# ([\w.]+)\n")
+ANYTHING = "…"
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text("utf-8"))
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    if not shown:
+        return not printed
+    if shown[0] == ANYTHING:
+        return any(matches(shown[1:], printed[start:]) for start in range(len(printed) + 1))
+    return (
+        bool(printed) and printed[0].split() == shown[0].split() and matches(shown[1:], printed[1:])
+    )
+
+
+def pytest_says(folder: Path, *tests: str) -> str:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    path = {"PYTHONPATH": f"{ROOT / 'src'}:{folder}", "PATH": "/usr/bin:/bin"}
+    tried = subprocess.run(
+        command, cwd=folder, env=path, capture_output=True, text=True, check=False
+    )
+    assert tried.returncode == 0, tried.stdout
+    return tried.stdout
+
+
+def forget(names: list[str]) -> None:
+    for name in names:
+        sys.modules.pop(f"podium_rules_{name}", None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_is_true(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written = []
+    for kind, text in blocks(page):
+        named = FILE.match(text)
+        if named:
+            body = text[named.end() :] if kind == "json" else text
+            Path(named[1]).write_text(body, "utf-8")
+            written.append(named[1])
+        elif kind == "console":
+            command, *shown = text.splitlines()
+            run(shlex.split(command.removeprefix("$ podium ")))
+            seen = capsys.readouterr()
+            printed = (seen.err + seen.out).splitlines()
+            assert matches(shown, printed), "\n".join([command, *printed])
+    forget([name.removesuffix(".py") for name in written])
+
+    tests = [name for name in written if name.startswith("test_")]
+    if tests:
+        assert "passed" in pytest_says(tmp_path, *tests)
+
+
+def test_the_three_pages_are_there() -> None:
+    assert [page.stem for page in PAGES] == [
+        "use-from-kube-scheduler",
+        "write-a-predicate",
+        "write-a-priority",
+    ]
+
+
+def test_the_policy_of_the_page_is_one() -> None:
+    texts = blocks(ROOT / "docs" / "extending" / "use-from-kube-scheduler.md")
+    [policy] = [text for kind, text in texts if kind == "json"]
+    [made] = from_policy(json.loads(policy.partition("\n")[2]), Options()).extenders
+
+    assert made.url_prefix == "http://127.0.0.1:8888"
+    assert all((made.filter_verb, made.prioritize_verb, made.preempt_verb, made.bind_verb))
+
+
+@pytest.mark.parametrize("kind", ["predicate", "priority"])
+def test_what_podium_new_writes_works(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["new", kind, "MyOwn-rule", "--folder", str(tmp_path / "rules")]) == 0
+    rule, test = map(Path, capsys.readouterr().out.splitlines())
+    assert (rule.name, test.name) == ("my_own_rule.py", "test_my_own_rule.py")
+
+    assert "1 passed" in pytest_says(rule.parent, test.name)
+
+    assert run(["new", kind, "MyOwn-rule", "--folder", str(rule.parent)]) == 2
+    assert "exists already, and nothing is overwritten" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["predicate", "HostName"], "HostName is a built-in predicate"),
+        (["priority", "a b"], "does not match the name validation regexp"),
+        (["plugin", "Mine"], "'plugin' is not one of"),
+    ],
+)
+def test_what_podium_new_refuses(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["new", *arguments, "--folder", str(tmp_path)]) == 2
+    assert sentence in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
