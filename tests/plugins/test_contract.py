@@ -139,7 +139,7 @@ def shuffled(columns: Columns, shuffle: Any) -> np.ndarray:
 
 
 @given(world=worlds(), shuffle=st.randoms(use_true_random=False))
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -156,7 +156,7 @@ def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any
 
 
 @given(world=worlds(wild=Wild(broken=False, huge=False)), shuffle=st.randoms(use_true_random=False))
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_scores_are_the_same_for_many_rows_and_for_one(world: World, shuffle: Any) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -175,7 +175,7 @@ def test_scores_are_the_same_for_many_rows_and_for_one(world: World, shuffle: An
 
 
 @given(world=worlds(least_nodes=1, wild=TAME), shuffle=st.randoms(use_true_random=False))
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
     world: World, shuffle: Any
 ) -> None:
@@ -206,7 +206,7 @@ def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
 
 
 @given(world=worlds(least_nodes=1, wild=TAME))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_who_leaves_itself_out_gives_nothing(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -222,7 +222,7 @@ NO_ROWS = np.zeros(0, np.int64)
 
 
 @given(world=worlds())
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_nothing_is_said_of_no_rows(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -242,7 +242,7 @@ def test_nothing_is_said_of_no_rows(world: World) -> None:
 
 
 @given(world=worlds(least_nodes=1, wild=Wild(huge=False)))
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_who_has_nothing_to_do_rejects_nothing(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -262,7 +262,7 @@ def test_who_has_nothing_to_do_rejects_nothing(world: World) -> None:
 
 
 @given(world=worlds(wild=Wild(huge=False)))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_who_is_quiet_has_nothing_to_say_beforehand(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -281,7 +281,7 @@ def only_here(world: World, name: str, *, with_pods: bool) -> Columns:
 
 
 @given(world=worlds(least_nodes=2, wild=Wild(huge=False)), data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_an_answer_depends_on_no_more_than_its_scope_says(
     world: World, data: st.DataObject
 ) -> None:
@@ -326,7 +326,7 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
 
 
 @given(world=worlds(least_nodes=1, nominated=True))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_trial_that_changes_nothing_is_the_row_itself(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -355,7 +355,7 @@ def quirky(rule: FilterPlugin, wanted: Incoming, columns: Columns, pods: list[Re
 
 
 @given(world=worlds(least_nodes=1, wild=TAME), data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=70)
 def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> None:
     columns, real = view(*world.objects()), view(*world.objects())
     crowded = [row for row in columns.order.tolist() if columns.residents[row]]
@@ -394,7 +394,7 @@ def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> N
 
 
 @given(world=worlds(least_nodes=1, wild=TAME), data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_a_pod_added_on_trial_is_what_would_really_be(world: World, data: st.DataObject) -> None:
     columns, real = view(*world.objects()), view(*world.objects())
     row = data.draw(st.sampled_from(columns.order.tolist()))

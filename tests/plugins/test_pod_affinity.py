@@ -475,7 +475,7 @@ TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=True)
 
 
 @given(world=worlds(least_nodes=1, wild=TAME))
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_the_filter_is_what_the_rules_say_one_by_one(world: World) -> None:
     columns = view(*world.objects())
     wanted, rule = columns.incoming(world.wanted), InterPodAffinity()
@@ -527,7 +527,7 @@ def plain_raw(world: World, hard: int, *, ignore: bool) -> list[int] | None:
 
 
 @given(world=worlds(least_nodes=1, wild=TAME))
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_the_score_is_what_the_rules_say_one_by_one(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)

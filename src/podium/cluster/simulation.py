@@ -130,6 +130,7 @@ class Simulation:
         for pod in waiting:
             if self.profile.nominated_first:
                 self._renominate(pod)  # known from the pod's own first attempt on
+            pod = self._as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
             step = Step(pod, 1, self.attempt(pod, recording=recording))
             yield step
             nominated = self._settle(step)
@@ -140,11 +141,23 @@ class Simulation:
         for pod in deferred:
             yield self._retry(pod, recording=recording)
 
+    def _as_known(self, pod: Pod) -> Pod:
+        """The pod as the API server has it: without a promise that was taken back since."""
+        promised = pod.status.nominated_node_name
+        if not promised or self._nominations.node_of(pod) or self._is_held(pod):
+            return pod
+        return _with_nomination(pod, "")
+
+    def _is_held(self, pod: Pod) -> bool:
+        incoming = self.cache.columns.incoming(pod)
+        return any(gate.hold(incoming) for gate in self.profile_of(pod).gates)
+
     def _renominate(self, pod: Pod) -> None:
-        if pod.status.nominated_node_name:
+        if pod.status.nominated_node_name and not self._is_held(pod):
             self.nominate(pod, pod.status.nominated_node_name)
 
     def _retry(self, pod: Pod, *, recording: bool) -> Step:
+        pod = self._as_known(pod)
         step = Step(pod, 2, self.attempt(pod, recording=recording))
         self._settle(step)
         return step

@@ -63,7 +63,10 @@ class Amounts:
 
 
 class Accounting(Protocol):
-    """How a pod's containers add up."""
+    """How a pod's containers add up, and how its terms are read."""
+
+    #: Whether one term that cannot be compiled takes the others of its list with it.
+    drops_invalid_terms: bool
 
     def wanted(self, pod: Pod) -> Amounts:
         """What an incoming pod must find free."""
@@ -90,6 +93,8 @@ class ContainerSums:
     The incoming pod's own request is raised to its largest init container; what runs already is
     the plain sum of its regular containers.
     """
+
+    drops_invalid_terms = False
 
     def wanted(self, pod: Pod) -> Amounts:
         """Sum of the containers, raised to each init container."""
@@ -129,6 +134,8 @@ class ContainerSums:
 
 class WholePod:
     """The plugins generation: sidecars, pod-level resources, overhead and resizes all count."""
+
+    drops_invalid_terms = True
 
     def wanted(self, pod: Pod) -> Amounts:
         """What the specification asks for."""

@@ -24,7 +24,7 @@ from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS, Verdict, histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from podium.engine.pod_class import Incoming
     from podium.engine.profile import Profile
@@ -101,9 +101,9 @@ def _search(
     view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | None, decision: Decision
 ) -> Generator[Any, Any, np.ndarray]:
     """The feasible rows: the promised node if it is one, else all that pass."""
-    promised = _promised(view, attempt, look)
-    if promised is not None:
-        alone = yield from ask_filters(view, attempt, promised, decision)
+    promised, code = _promised(view, attempt, look)
+    if promised is not None and code == FITS:
+        alone = yield from ask_filters(view, attempt, np.array([promised]), decision)
         if len(alone):
             decision.nominated = view.names[int(alone[0])]
             decision.feasible_count = 1
@@ -111,27 +111,46 @@ def _search(
     fit = _feasible(view, attempt, look, ranking)
     if look.only is not None:
         _restrict(view, attempt.order, look, fit)
+        if promised is not None and code > 0 and view.names[promised] not in look.only:
+            _restore(view, attempt.order, look, fit, (promised, code))
     feasible = _sample(view, attempt, look, fit, decision)
     return (yield from ask_filters(view, attempt, feasible, decision))
 
 
-def _promised(view: View, attempt: Attempt, look: FirstLook) -> np.ndarray | None:
-    """The row promised to the pod, if it is tried first and fits."""
+def _promised(view: View, attempt: Attempt, look: FirstLook) -> tuple[int | None, int]:
+    """The row promised to the pod, if it is tried first, and its verdict."""
     pod, profile = attempt.pod, attempt.profile
     row = view.row_of.get(pod.pod.status.nominated_node_name)
     if not profile.nominated_first or row is None or not view.known[row]:
-        return None
-    code = judge_with_nominated(
-        pod, TrialRow(view, row), look.active(), fully=profile.nominated_fully
-    )
-    return np.array([row]) if code == FITS else None
+        return None, FITS
+    trial = TrialRow(view, row)
+    return row, judge_with_nominated(pod, trial, look.active(), fully=profile.nominated_fully)
+
+
+def _outside(view: View, names: Iterable[str]) -> int:
+    """The verdict of rows that are not in question."""
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(set(names)))}]"
+    return view.verdicts.code(Verdict("", (text,), curable=False))
+
+
+def _restore(
+    view: View, order: np.ndarray, look: FirstLook, fit: Fit, told: tuple[int, int]
+) -> None:
+    """The promised row was tried although it is not in question: it keeps what it was told.
+
+    Whoever turned it down is named along with those that named nodes.
+    """
+    row, code = told
+    before = _outside(view, look.naming)
+    after = _outside(view, [*look.naming, view.verdicts[code].predicate])
+    fit.codes[fit.codes == before] = after
+    fit.codes[order == row] = code
 
 
 def _restrict(view: View, order: np.ndarray, look: FirstLook, fit: Fit) -> None:
     """Rows that are not in question carry one verdict, whatever the predicates said."""
     assert look.only is not None
-    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(look.naming))}]"
-    code = view.verdicts.code(Verdict("", (text,), curable=False))
+    code = _outside(view, look.naming)
     inside = np.isin(order, [view.row_of[name] for name in look.only if name in view.row_of])
     fit.codes[~inside] = code
     fit.errors = {i: text for i, text in fit.errors.items() if inside[i]}

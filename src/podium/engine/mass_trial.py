@@ -201,7 +201,9 @@ class MassTrial:
         keys = [-self.priority, self.place]
         if started is not None:
             times = np.fromiter(map(started, self.pods), np.float64, len(self.number))
+            # Without a start time: after those with one, and backwards.
             keys.insert(0, times)
+            keys.insert(0, np.where(np.isinf(times), -self.number, self.number))
         self._arrange(np.lexsort(keys))
         self.protected = protect(self)
         if self.protected.any():

@@ -67,15 +67,24 @@ def preferred(affinity: PodAffinity | None, namespace: str) -> tuple[tuple[int, 
 Compile = Callable[["PodAffinityTerm", str], PodTerm]
 
 
-def carried_terms(cls: PodClass, compile_term: Compile) -> Iterable[tuple[str, int, PodTerm]]:
-    """Every term that a pod of this class brings to its node: kind, weight, term."""
-    kinds = (
-        (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY),
-        (PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY),
-    )
-    for kind, affinity in zip(kinds[0], cls.affinity(), strict=True):
-        for term in (affinity and affinity.required) or ():
-            yield kind, 1, compile_term(term, cls.namespace)
-    for kind, affinity in zip(kinds[1], cls.affinity(), strict=True):
-        for weighted in (affinity and affinity.preferred) or ():
-            yield kind, weighted.weight, compile_term(weighted.pod_affinity_term, cls.namespace)
+def carried_terms(
+    cls: PodClass, compile_term: Compile, *, drop_invalid: bool
+) -> Iterable[tuple[str, int, PodTerm]]:
+    """Every term that a pod of this class brings to its node: kind, weight, term.
+
+    With `drop_invalid` one term that cannot be compiled takes the others of its list with it.
+    """
+    for kind, weighted in _lists(cls):
+        terms = [(weight, compile_term(term, cls.namespace)) for weight, term in weighted]
+        if drop_invalid and any(term.error for _, term in terms):
+            continue
+        yield from ((kind, weight, term) for weight, term in terms)
+
+
+def _lists(cls: PodClass) -> Iterable[tuple[str, list[tuple[int, PodAffinityTerm]]]]:
+    """The pod's terms as it declares them, list by list."""
+    affinity, anti_affinity = cls.affinity()
+    for kind, part in ((REQUIRED_AFFINITY, affinity), (REQUIRED_ANTI_AFFINITY, anti_affinity)):
+        yield kind, [(1, term) for term in (part and part.required) or ()]
+    for kind, part in ((PREFERRED_AFFINITY, affinity), (PREFERRED_ANTI_AFFINITY, anti_affinity)):
+        yield kind, [(w.weight, w.pod_affinity_term) for w in (part and part.preferred) or ()]

@@ -220,9 +220,9 @@ class View:
         cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
         cls.terminating_labels = None
         cls.memo = {}
-        cls.carried = tuple(
-            self._carry(*carried) for carried in carried_terms(cls, self.accounting.term)
-        )
+        accounting = self.accounting
+        terms = carried_terms(cls, accounting.term, drop_invalid=accounting.drops_invalid_terms)
+        cls.carried = tuple(self._carry(*carried) for carried in terms)
         return cls
 
     def _carry(self, kind: str, weight: int, term: PodTerm) -> CarriedTerm:

@@ -54,8 +54,20 @@ def started_at(text: str | None) -> float:
 
 
 def importance(pod: Resident) -> tuple[int, float]:
-    """Sorts more important pods first."""
+    """Sorts more important pods first; those without a start time must be listed backwards."""
     return (-pod.priority, started_at(pod.started))
+
+
+def by_importance(pods: Iterable[Resident]) -> list[Resident]:
+    """Most important first.
+
+    "Now", which a missing start time counts as, is later at every look: of two such pods the one
+    that is listed later comes out as the earlier one.
+    """
+    listed = list(pods)
+    known = [pod for pod in listed if pod.started]
+    unknown = [pod for pod in reversed(listed) if not pod.started]
+    return sorted((*known, *unknown), key=importance)
 
 
 class DefaultPreemption:
@@ -174,7 +186,7 @@ class DefaultPreemption:
         if code != FITS:
             reasons.add(view.verdicts[code].reasons if code > 0 else list(trial.errors.values()))
             return None
-        lower.sort(key=importance)
+        lower = by_importance(lower)
         protected = overdrawing(lower, view)
         victims, violations = [], 0
         for resident in (*protected, *(r for r in lower if r not in protected)):
@@ -189,6 +201,7 @@ class DefaultPreemption:
 
 def _told(victims: list[Resident], violations: int) -> Victims:
     """Victims, most important first."""
+    # Already in order within each group; merged, equals keep theirs.
     victims.sort(key=importance)
     return victims_of(victims, violations, earliest=_earliest(victims))
 

@@ -15,6 +15,7 @@ from podium.engine.predicates.volumes import (
     BIND_COMPLETED,
     NO_PROVISIONER,
     SELECTED_NODE,
+    BindingModeError,
     Claims,
     Matching,
     VolumeError,
@@ -79,6 +80,8 @@ class VolumeBinding(FilterPlugin):
             for name, ephemeral in claim_names(pod):
                 _check_claim(pod, name, view.catalog, ephemeral=ephemeral)
             classify(pod, view.catalog)
+        except BindingModeError as error:
+            raise AttemptError(str(error)) from error
         except VolumeError as error:
             return Refused(self.name, str(error))
         return None

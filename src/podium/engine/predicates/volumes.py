@@ -47,6 +47,10 @@ class VolumeError(Exception):
     """The claims cannot be judged at all; the attempt fails with this text."""
 
 
+class BindingModeError(VolumeError):
+    """A storage class does not say when its volumes are bound."""
+
+
 @dataclass(slots=True)
 class Claims:
     """A pod's claims by state."""
@@ -156,7 +160,7 @@ def waits_for_consumer(name: str, catalog: Catalog) -> bool:
     if found is None:
         return False
     if found.volume_binding_mode is None:
-        raise VolumeError(f'VolumeBindingMode not set for StorageClass "{name}"')
+        raise BindingModeError(f'VolumeBindingMode not set for StorageClass "{name}"')
     return found.volume_binding_mode == WAIT
 
 

@@ -1,0 +1,186 @@
+"""The figures in words: what RESULTS.md says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bench_targets import ROWS
+
+NOTHING = "–"
+#: kube-scheduler on the same work: pods/s and CPU-ms per pod. Quoted, not measured here.
+QUOTED: dict[str, tuple[str, str, str]] = {
+    "SchedulingBasic": ("106, 17.9", "703, 2.1", "34, 29"),
+    "SchedulingPodAntiAffinity": ("71, 24.6", "271, 5.2", "18, 54"),
+    "SchedulingPreferredPodAffinity": ("67, 28.0", "341, 4.4", "5 and falling, 200"),
+    "TopologySpreading": ("76, 24.2", "300, 4.9", NOTHING),
+    "SchedulingSpread": (NOTHING, NOTHING, NOTHING),
+    "SchedulingOwnClass": ("as basic", "as basic", "as basic"),
+}
+#: At most so much processor time per pod, in milliseconds.
+TARGETS = {
+    "SchedulingBasic": 0.05,
+    "SchedulingPodAntiAffinity": 0.2,
+    "SchedulingPreferredPodAffinity": 0.2,
+    "TopologySpreading": 0.2,
+    "SchedulingSpread": 0.2,
+    "SchedulingOwnClass": 1.0,
+}
+GIBIBYTE = 1024
+
+
+def text(machine: dict[str, str], found: dict[str, Any]) -> str:
+    """The whole document."""
+    parts = (
+        _head(machine),
+        _targets(found["targets"]),
+        _growth(found["growth"]),
+        _memory(found["memory"]),
+        _preemption(found["preemption"]),
+        _startup(found["startup"]),
+        _workloads(found["workloads"]),
+    )
+    return "\n".join(line for part in parts for line in (*part, ""))
+
+
+def _head(machine: dict[str, str]) -> Iterator[str]:
+    yield "# Benchmark results"
+    yield ""
+    yield "Written by `make bench` (`python benchmarks/run.py`); do not edit. One core, one process,"
+    yield "all nodes scored. Pods/s is by the clock on the wall and suffers when the machine does"
+    yield "other work; processor time (CPU-ms) is the steadier figure, and ratios within one run are"
+    yield "steadier still."
+    yield ""
+    yield from _table(("machine", ""), [tuple(pair) for pair in machine.items()])
+
+
+def _targets(found: dict[str, Any]) -> Iterator[str]:
+    yield "## 5,000 nodes, 1,000 pods one after the other"
+    yield ""
+    yield "Deciding and assuming, after existing pods of the same kind. Cells are pods/s, CPU-ms per"
+    yield "pod. The figures of kube-scheduler are quoted: measured in process, without an API server,"
+    yield "on two quiet cores of another machine. `plain : fast` is the processor time of asking every"
+    yield "rule about every node, over that of the fast path, in the same run."
+    yield ""
+    generations = list(next(iter(found.values())))
+    header = (
+        "workload",
+        "kube-scheduler v1.36.4, all nodes scored (quoted)",
+        "v1.36.4, default sampling (quoted)",
+        "v1.13.12, all nodes scored (quoted)",
+        *(part for name in generations for part in (f"**Podium {name}**", "plain : fast")),
+        "at most CPU-ms",
+    )
+    rows = []
+    for case, title in ROWS.items():
+        cells = [part for name in generations for part in _speed(found[case][name])]
+        rows.append((title, *QUOTED[case], *cells, f"{TARGETS[case]:g}"))
+    yield from _table(header, rows)
+
+
+def _speed(pair: dict[str, Any]) -> tuple[str, str]:
+    fast, plain = pair["fast"], pair["plain"]
+    if fast is None:
+        return NOTHING, NOTHING
+    ratio = plain["cpuMsPerPod"] / fast["cpuMsPerPod"]
+    return f"**{fast['podsPerSecond']:,.0f}, {fast['cpuMsPerPod']:.3f}**", f"{ratio:.1f}"
+
+
+def _growth(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Growth: SchedulingBasic in larger clusters"
+    yield ""
+    yield "CPU-ms per pod, pods of one class; at ten times the nodes it may be four times as much."
+    yield ""
+    counts = list(next(iter(found.values())))
+    header = ("profile", *(f"{int(count):,} nodes" for count in counts), "last : first")
+    rows = []
+    for name, by_count in found.items():
+        costs = [by_count[count]["cpuMsPerPod"] for count in counts]
+        rows.append((name, *(f"{cost:.3f}" for cost in costs), f"{costs[-1] / costs[0]:.1f}"))
+    yield from _table(header, rows)
+
+
+def _memory(found: dict[str, Any]) -> Iterator[str]:
+    yield f"## {found['nodes']:,} nodes and {found['pods']:,} pods in memory"
+    yield ""
+    loaded = found["loadCpuSeconds"]
+    rows = [("nodes", f"{loaded['nodes']:.1f} CPU-s")]
+    for count, seconds in loaded["pods"].items():
+        each = seconds * 1e6 / int(count)
+        rows.append((f"{int(count):,} pods", f"{seconds:.1f} CPU-s, {each:.1f} CPU-µs each"))
+    peak = found["peakMemoryMiB"] / GIBIBYTE
+    rows += [
+        ("peak of the process", f"{peak:.2f} GiB (at most 6)"),
+        ("a decision then", f"{found['cpuMsPerPod']:.3f} CPU-ms (median of 1,000 pods of a class)"),
+        ("the first of them", f"{found['firstCpuMs']:.0f} CPU-ms"),
+    ]
+    yield from _table(("taking over", ""), rows)
+
+
+def _preemption(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Preemption in a full cluster"
+    yield ""
+    yield "Against a failed decision, both of classes that were never seen before; at most 20 times as"
+    yield "much, and at most 50 CPU-ms."
+    yield ""
+    rows = [
+        (
+            name,
+            f"{each['nodes']:,}, {each['pods']:,}",
+            f"{each['failedCpuMs']:.2f}",
+            f"{each['preemptingCpuMs']:.2f}",
+            f"{each['preemptingCpuMs'] / each['failedCpuMs']:.1f}",
+        )
+        for name, each in found.items()
+    ]
+    header = ("profile", "nodes, pods", "failed, CPU-ms", "preempting, CPU-ms", "ratio")
+    yield from _table(header, rows)
+
+
+def _startup(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Start-up"
+    yield ""
+    rows = [(f"`{name}`", f"{milliseconds:.0f}") for name, milliseconds in found.items()]
+    yield from _table(("command", "CPU-ms"), rows)
+
+
+def _workloads(found: dict[str, Any]) -> Iterator[str]:
+    yield "## All workloads"
+    yield ""
+    yield "`podium bench '*/5000Nodes'`, one run each."
+    header = (
+        "workload",
+        "existing",
+        "pods",
+        "pods/s",
+        "CPU-ms/pod",
+        "p50 ms",
+        "p90 ms",
+        "p99 ms",
+        "peak MiB",
+    )
+    for name, results in found.items():
+        yield ""
+        yield f"### Profile {name}"
+        yield ""
+        yield from _table(header, [_row(each) for each in results])
+
+
+def _row(each: dict[str, Any]) -> tuple[str, ...]:
+    latency = each["latencyMs"]
+    return (
+        each["workload"],
+        f"{each['existingPods']:,}",
+        f"{each['pods']:,}",
+        f"{each['podsPerSecond']:,.0f}",
+        f"{each['cpuMsPerPod']:.3f}",
+        *(f"{latency[name]:.3f}" for name in ("p50", "p90", "p99")),
+        f"{each['peakMemoryMiB']:.0f}",
+    )
+
+
+def _table(header: tuple[str, ...], rows: list[Any]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'---|' * len(header)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"

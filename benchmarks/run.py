@@ -1,0 +1,81 @@
+"""Run all benchmarks, each in a process of its own, and write what they say to RESULTS.md.
+
+    python benchmarks/run.py            everything, some minutes
+    python benchmarks/run.py --quick    small numbers, to see that it works; nothing is rewritten
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import report
+
+HERE = Path(__file__).resolve().parent
+SCRIPTS = ("targets", "growth", "memory", "preemption", "startup", "workloads")
+
+
+def measured(name: str, *, quick: bool) -> Any:
+    """The figures of one script."""
+    command = [sys.executable, str(HERE / f"bench_{name}.py"), *(["--quick"] if quick else [])]
+    begun = time.monotonic()
+    print(f"{name} …", file=sys.stderr, end=" ", flush=True)
+    told = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603
+    print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr)
+    return json.loads(told)
+
+
+def machine() -> dict[str, str]:
+    """Where the figures come from."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
+    return {
+        "processor": models[0] if models else platform.processor() or platform.machine(),
+        "cores": str(os.cpu_count()),
+        "load when started": load,
+        "system": f"{platform.system()} {platform.release()}",
+        "Python": platform.python_version(),
+        "NumPy": version("numpy"),
+        "msgspec": version("msgspec"),
+        "Podium": _own_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def _own_version() -> str:
+    sys.path.insert(0, str(HERE.parent / "src"))
+    import podium  # noqa: PLC0415  the path comes first
+
+    return podium.__version__
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small numbers; print, do not write")
+    quick = parser.parse_args().quick
+    where = machine()
+    found = {name: measured(name, quick=quick) for name in SCRIPTS}
+    text = report.text(where, found)
+    if quick:
+        print(text)
+        return
+    (HERE / "RESULTS.md").write_text(text, "utf-8")
+    (HERE / "results.json").write_text(json.dumps({"machine": where, **found}, indent=1) + "\n")
+    print(f"wrote {HERE / 'RESULTS.md'}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
