@@ -13,7 +13,9 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
     repeats = 1 if quick else 3
     return {
         name: {
-            nodes: figures(best("SchedulingBasic", Sizes(nodes, 100, 1000), profile, repeats=repeats))
+            nodes: figures(
+                best("SchedulingBasic", Sizes(nodes, 100, 1000), profile, repeats=repeats)
+            )
             for nodes in counts
         }
         for name, profile in profiles().items()

@@ -9,6 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+__all__ = [
+    "SOURCES",
+    "Sizes",
+    "best",
+    "chosen",
+    "figures",
+    "profiles",
+    "run",
+    "script",
+    "workloads",
+]
+
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 sys.path.insert(0, str(SOURCES))
 

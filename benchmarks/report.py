@@ -7,7 +7,7 @@ from typing import Any
 
 from bench_targets import ROWS
 
-NOTHING = "–"
+NOTHING = "-"
 #: kube-scheduler on the same work: pods/s and CPU-ms per pod. Quoted, not measured here.
 QUOTED: dict[str, tuple[str, str, str]] = {
     "SchedulingBasic": ("106, 17.9", "703, 2.1", "34, 29"),
@@ -43,25 +43,36 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
     return "\n".join(line for part in parts for line in (*part, ""))
 
 
+HEAD = """\
+# Benchmark results
+
+Written by `make bench` (`python benchmarks/run.py`); do not edit. One core, one process, all nodes
+scored. Pods/s is by the clock on the wall and suffers when the machine does other work; processor
+time (CPU-ms) is the steadier figure, and ratios within one run are steadier still.
+"""
+SPEED = """\
+## 5,000 nodes, 1,000 pods one after the other
+
+Deciding and assuming, after existing pods of the same kind. Cells are pods/s, CPU-ms per pod. The
+figures of kube-scheduler are quoted: measured in process, without an API server, on two quiet
+cores. `plain : fast` is the processor time of asking every rule about every node, over that of the
+fast path, in the same run.
+"""
+PREEMPTION = """\
+## Preemption in a full cluster
+
+Against a failed decision, both of classes that were never seen before; at most 20 times as much,
+and at most 50 CPU-ms.
+"""
+
+
 def _head(machine: dict[str, str]) -> Iterator[str]:
-    yield "# Benchmark results"
-    yield ""
-    yield "Written by `make bench` (`python benchmarks/run.py`); do not edit. One core, one process,"
-    yield "all nodes scored. Pods/s is by the clock on the wall and suffers when the machine does"
-    yield "other work; processor time (CPU-ms) is the steadier figure, and ratios within one run are"
-    yield "steadier still."
-    yield ""
+    yield HEAD
     yield from _table(("machine", ""), [tuple(pair) for pair in machine.items()])
 
 
 def _targets(found: dict[str, Any]) -> Iterator[str]:
-    yield "## 5,000 nodes, 1,000 pods one after the other"
-    yield ""
-    yield "Deciding and assuming, after existing pods of the same kind. Cells are pods/s, CPU-ms per"
-    yield "pod. The figures of kube-scheduler are quoted: measured in process, without an API server,"
-    yield "on two quiet cores of another machine. `plain : fast` is the processor time of asking every"
-    yield "rule about every node, over that of the fast path, in the same run."
-    yield ""
+    yield SPEED
     generations = list(next(iter(found.values())))
     header = (
         "workload",
@@ -118,11 +129,7 @@ def _memory(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _preemption(found: dict[str, Any]) -> Iterator[str]:
-    yield "## Preemption in a full cluster"
-    yield ""
-    yield "Against a failed decision, both of classes that were never seen before; at most 20 times as"
-    yield "much, and at most 50 CPU-ms."
-    yield ""
+    yield PREEMPTION
     rows = [
         (
             name,

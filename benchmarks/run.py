@@ -1,7 +1,7 @@
 """Run all benchmarks, each in a process of its own, and write what they say to RESULTS.md.
 
-    python benchmarks/run.py            everything, some minutes
-    python benchmarks/run.py --quick    small numbers, to see that it works; nothing is rewritten
+python benchmarks/run.py            everything, some minutes
+python benchmarks/run.py --quick    small numbers, to see that it works; nothing is rewritten
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ def main() -> None:
         print(text)
         return
     (HERE / "RESULTS.md").write_text(text, "utf-8")
-    (HERE / "results.json").write_text(json.dumps({"machine": where, **found}, indent=1) + "\n")
     print(f"wrote {HERE / 'RESULTS.md'}", file=sys.stderr)
 
 

@@ -20,7 +20,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from builders import Said, node, pod, view
-from generated import PREDICATES, PRIORITIES, Cluster, Wild, clusters
+from generated import PREDICATES, PRIORITIES, STORAGE, Cluster, Wild, clusters
 from podium.cluster.columns import Columns
 from podium.engine import predicates, priorities
 from podium.engine.contracts import AttemptError, Predicate, Priority, Scope
@@ -244,6 +244,45 @@ def test_no_rows_of_any_cluster(cluster: Cluster) -> None:
         note(label(priority))
         raw = raw_many(priority, wanted, columns, rows)
         assert isinstance(raw, AttemptError) or raw == []
+
+
+# Scope --------------------------------------------------------------------------------------------
+
+
+def only_here(cluster: Cluster, name: str, *, with_pods: bool) -> Columns:
+    """The same cluster with no pods elsewhere, and perhaps none here."""
+    here = [each for each in cluster.pods if each.spec.node_name == name and with_pods]
+    return view(*cluster.nodes, *STORAGE, *cluster.others, *here)
+
+
+@given(cluster=clusters(least_nodes=2, wild=Wild(ghosts=False)), data=st.data())
+@settings(max_examples=60)
+def test_an_answer_depends_on_no_more_than_its_scope_says(
+    cluster: Cluster, data: st.DataObject
+) -> None:
+    columns = view(*cluster.objects())
+    wanted = columns.incoming(cluster.wanted)
+    row = data.draw(st.sampled_from(columns.order.tolist()))
+    name = columns.names[row]
+    alone = {
+        Scope.NODE: only_here(cluster, name, with_pods=False),
+        Scope.PODS: only_here(cluster, name, with_pods=True),
+    }
+
+    for rule in PREDICATES:
+        note(label(rule))
+        if (scope := rule.scope(wanted.cls)) in alone:
+            less = alone[scope]
+            answer = one(rule, less.incoming(cluster.wanted), OneRow(less, less.row_of[name]))
+            assert one(rule, wanted, OneRow(columns, row)) == answer
+    for priority in PRIORITIES:
+        note(label(priority))
+        if (scope := priority.scope(wanted.cls)) in alone:
+            less = alone[scope]
+            same = less.incoming(cluster.wanted)
+            expected = raw_one(priority, same, OneRow(less, less.row_of[name]))
+            given_here = raw_one(priority, wanted, OneRow(columns, row))
+            assert repr(given_here) == repr(expected)
 
 
 # On trial -----------------------------------------------------------------------------------------

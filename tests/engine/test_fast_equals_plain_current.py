@@ -344,7 +344,8 @@ class Twins:
             Simulation(profile, after_preemption=after_preemption, fast=fast, start_time=self.now)
             for fast in (True, False)
         )
-        self.made = 0
+        #: Every pod that was ever made.
+        self.pods: dict[str, Pod] = {}
 
     def now(self, attempt: int) -> str:
         return f"2026-01-01T00:{attempt // 2 % 60:02}:00Z"
@@ -354,11 +355,14 @@ class Twins:
             action(simulation)
 
     def make(self, kind: str, **more: Any) -> Pod:
-        self.made += 1
-        return made_pod(f"{kind.replace(' ', '-')}-{self.made}", kind, **more)
+        made = made_pod(f"{kind.replace(' ', '-')}-{len(self.pods)}", kind, **more)
+        self.pods[made.uid] = made
+        return made
 
     def placed(self) -> list[str]:
-        fast, plain = (sorted(simulation._pods) for simulation in self.both)
+        fast, plain = (
+            sorted(each.uid for row in s.cache.columns.residents for each in row) for s in self.both
+        )
         assert fast == plain
         return fast
 
@@ -411,13 +415,16 @@ class Twins:
         if placed := self.placed():
             uid = placed[number % len(placed)]
             for simulation in self.both:
-                before = simulation._pods[uid]
+                resident = simulation.cache.columns.pod(uid)
+                assert resident is not None
+                there = simulation.cache.columns.names[resident.row]
+                before = spec_with(self.pods[uid], node_name=there)
                 if simulation.cache.is_assumed(uid):
                     simulation.cache.add_pod(before)
                 meta = msgspec.structs.replace(before.metadata, labels={"app": app})
                 after = msgspec.structs.replace(before, metadata=meta)
                 simulation.cache.update_pod(before, after)
-                simulation._pods[uid] = after
+            self.pods[uid] = after
 
     def add_placed(self, kind: str, name: str) -> None:
         """Somebody else placed a pod, perhaps on a node that nobody knows."""
@@ -608,6 +615,19 @@ ASKED = 12
             id="counted pods change their labels, or leave",
         ),
         pytest.param(
+            "hard zone",
+            [
+                ("add_placed", "app", "n0"),
+                "ask",
+                ("add_placed", "app", "n2"),
+                ("put_node", "n6", "plain", "west"),
+                ("ask", "hard zone"),
+                ("remove", 1),
+                "ask",
+            ],
+            id="a zone catches up while a node comes, and falls behind again",
+        ),
+        pytest.param(
             "hard three",
             ["schedule", "ask", ("put_node", "n5", "plain", "south"), "ask"],
             id="a third zone appears",
@@ -698,6 +718,25 @@ def test_what_is_kept_is_never_stale(
     ]
     for profile in ("default", "strict"):
         History(profile, RETRY, 24, 1 << 16, patience, (kind,) * 3, two_zones(), spelled_out).live()
+
+
+def test_what_happens_really_happens() -> None:
+    events: list[tuple[Any, ...]] = [
+        ("add_placed", "app", "n0"),
+        ("schedule", "basic"),
+        ("schedule", "basic"),
+        ("relabel", 0, "c"),
+        ("remove", 1),
+        ("terminate", 1),
+    ]
+
+    twins = History("default", RETRY, 24, 1 << 16, 8, (), two_zones(), events).live()
+
+    columns = twins.both[0].cache.columns
+    left = [
+        (each.uid, each.labels.labels, each.terminating) for r in columns.residents for each in r
+    ]
+    assert left == [("default/app-0", {"app": "c"}, False), ("default/basic-2", {}, True)]
 
 
 def test_pods_of_two_schedulers_do_not_mix() -> None:

@@ -272,3 +272,21 @@ def test_a_rule_that_fails_is_told_of_with_pod_and_node(
     seen = capsys.readouterr()
     assert "0/3 nodes are available: 3 rule Bad failed." in seen.out
     assert "rule Bad failed for pod default/web on node n-1: KeyError: 'rack'" in seen.err
+
+
+def test_rules_cannot_be_recorded(
+    own: str, cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--provider", "DefaultProvider", "--rules", own, "-o", "recording"]
+
+    assert run(["schedule", cluster, *flags]) == 2
+    assert "a recording cannot hold rules" in capsys.readouterr().err
+
+
+def test_rules_join_the_plugins_of_today(
+    own: str, cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", "web", cluster, "--profile", "v1.36", "--rules", own, "-o", "json"]) == 0
+    out = capsys.readouterr().out
+    assert "node(s) were not in zone a" in out
+    assert "v1.36" in out

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import node, pod, simulation
+from builders import node, objects, pod, simulation
+from podium.cluster.simulation import Simulation
 from podium.engine.accounting import ContainerSums
 from podium.engine.decision import Decision
 from podium.engine.predicates.room import GeneralPredicates
@@ -394,3 +395,36 @@ def test_reasons_without_end_are_cut_off() -> None:
         world.attempt(pod(f"p{number}"))
 
     assert len(world.cache.columns.verdicts) < 1010
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("depends", ["node", "pods", "cluster"])
+@pytest.mark.parametrize("how", ["none", "max", "reverse", "min-max"])
+def test_what_is_remembered_is_what_would_be_answered(
+    depends: str, columns: bool, how: str
+) -> None:
+    @predicate("EvenRank", depends=depends, columns=columns)
+    def even_rank(pod: Any, node: Any) -> Any:
+        crowded = node.pod_count > 4 if depends != "node" else False
+        if columns:
+            return node.label("rank", lambda rank: int(rank) % 2 == 0) & ~np.asarray(crowded)
+        return int(node.labels["rank"]) % 2 == 0 and not crowded
+
+    @priority("ByRank", depends=depends, columns=columns, normalize=how)
+    def by_rank(pod: Any, node: Any) -> Any:
+        taken = node.requested("cpu") // 100 if depends != "node" else 0
+        if columns:
+            return node.label("rank", int) - taken
+        return int(node.labels["rank"]) - taken
+
+    rules = profile(even_rank, by_rank)
+    ground = [node(f"n{i}", labels={"rank": str(i)}) for i in range(9)]
+    pods = [pod(f"p{i}", requests={"cpu": f"{100 + 50 * (i % 3)}m"}) for i in range(40)]
+    placed = []
+    for fast in (True, False):
+        world = Simulation(rules, fast=fast)
+        world.load(objects(*ground))
+        placed.append([step.decision.node for step in world.run(pods)])
+
+    assert placed[0] == placed[1]
+    assert placed[0].count(None) == (0 if depends == "node" else 15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -100,6 +101,10 @@ def _profile(flags: ProfileFlags) -> Profile:
     return with_rules(Profile("own rules", (), (), ContainerSums()), rules)
 
 
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
 def _serve(
     app: Starlette, profile: Profile, host: str, port: int, *, cert: str | None, key: str | None
 ) -> int:
@@ -121,9 +126,18 @@ def _serve(
         timeout_graceful_shutdown=5,
     )
     scheme, number = "https" if cert else "http", listener.getsockname()[1]
-    rules = f"{len(profile.predicates)} predicates, {len(profile.priorities)} priorities"
+    try:
+        config.load()
+    except OSError as error:
+        listener.close()
+        what = f"--tls-cert-file, --tls-private-key-file: {error.strerror or error}"
+        raise InputError(what) from None
+    rules = (
+        f"{_counted(len(profile.predicates), 'predicate', 'predicates')}, "
+        f"{_counted(len(profile.priorities), 'priority', 'priorities')}"
+    )
     write(f"{profile.name}: {rules} at {scheme}://{host}:{number}\n")
-    click.get_text_stream("stdout").flush()
+    sys.stdout.flush()
     with listener:
         Server(config).run(sockets=[listener])
     return 0

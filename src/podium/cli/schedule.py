@@ -116,6 +116,8 @@ def check_recordable(chosen: Chosen) -> None:
     if chosen.profile.ties != ("round-robin" if chosen.is_classic else "first"):
         what = f"a recording cannot say --ties {chosen.profile.ties}"
         raise InputError(what, hint="leave it out, or choose another output")
+    if chosen.options.rules:
+        raise InputError("a recording cannot hold rules", hint="choose another output")
 
 
 def _record(objects: Objects, waiting: list[Pod], chosen: Chosen) -> int:

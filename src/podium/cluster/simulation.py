@@ -201,7 +201,8 @@ class Simulation:
             return None
         preemption = decision.preemption
         if preemption is None:
-            if self.profile.nominated_first and not self.profile_of(pod).post_filters:
+            helpless = decision.error or not self.profile_of(pod).post_filters
+            if self.profile.nominated_first and helpless and decision.held is None:
                 self.nominate(pod, "")
             return None
         if preemption.nomination == "":

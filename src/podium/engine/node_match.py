@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.objects.selectors import NodeTerm
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from podium.engine.rows import Rows
     from podium.engine.tallies import Flags
-    from podium.objects.selectors import NodeTerm, Selector
+    from podium.objects.selectors import Selector
 
 
 def selects(at: Rows, selector: Selector) -> Flags:
@@ -18,6 +20,11 @@ def selects(at: Rows, selector: Selector) -> Flags:
     for requirement in selector.requirements:
         accepted = accepted & at.accepts(requirement)
     return accepted
+
+
+def selects_any_by_labels(at: Rows, terms: Iterable[NodeTerm]) -> Flags:
+    """Whether the labels meet some term, whatever it says of fields."""
+    return selects_any(at, [NodeTerm(term.labels, None) for term in terms])
 
 
 def selects_any(at: Rows, terms: Iterable[NodeTerm], *, fields: bool = True) -> Flags:

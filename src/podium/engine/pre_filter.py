@@ -73,7 +73,7 @@ class FirstLook:
 
 def _is_quiet(pod: Incoming, profile: Profile) -> bool:
     return not profile.pre_filters or pod.cls.once(
-        ("quiet", id(profile)), lambda: all(p.quiet(pod.cls) for p in profile.pre_filters)
+        ("quiet", profile.pre_filters), lambda: all(p.quiet(pod.cls) for p in profile.pre_filters)
     )
 
 

@@ -135,7 +135,9 @@ class Ranking:
         behind = self.seen - view.journal_start
         stale = self.epoch != view.epoch or behind < 0
         stale = stale or self.namespaces != view.catalog.namespaces.version
-        if stale or self._reaches != self._reach(pod) or (self._far and self._is_unsteady(pod)):
+        # Watched at every decision, or a state that comes back would pass for one that stayed.
+        unsteady = bool(self._far) and self._is_unsteady(pod)
+        if stale or unsteady or self._reaches != self._reach(pod):
             self.rebuild(pod)
             return
         news = view.journal[behind:]

@@ -195,13 +195,9 @@ class Watcher:
                 continue
             except _OutdatedError:
                 version = ""
-            except (
-                aiohttp.ClientError,
-                OSError,
-                TimeoutError,
-                WatchError,
-                msgspec.MsgspecError,
-            ) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the watch goes on
+                if not isinstance(error, aiohttp.ClientError | OSError | WatchError):
+                    version = ""  # something in what was read: begin again
                 self._tell(f"{self._server.url}{resource.path}: {words(error)}; trying again")
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

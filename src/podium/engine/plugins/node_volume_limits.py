@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from podium.engine.catalog import Catalog
-    from podium.engine.pod_class import Incoming, PodClass
+    from podium.engine.pod_class import Incoming, PodClass, Resident
     from podium.engine.rows import OneRow, Rows
     from podium.engine.tallies import Ints
     from podium.engine.verdicts import Reason
@@ -53,10 +53,26 @@ class NodeVolumeLimits(FilterPlugin):
         attached: set[CsiVolume] = set()
         for resident in row.residents():
             if resident.cls.volumes:
-                attached.update(_volumes(resident.cls, resident.key.partition("/")[2], catalog))
+                name = resident.key.partition("/")[2]
+                if stranger := _not_owned(resident, name, catalog):
+                    row.fail(f'running "{NodeVolumeLimits.name}" filter plugin: {stranger}')
+                    return 0
+                attached.update(_volumes(resident.cls, name, catalog))
         new = Counter(driver for driver, _ in wanted - attached)
         held = Counter(driver for driver, _ in attached | set(_attached(row.name, catalog)))
         return int(any(held[d] + n > limits[d] for d, n in new.items() if d in limits))
+
+
+def _not_owned(resident: Resident, name: str, catalog: Catalog) -> str:
+    """What is said of an ephemeral claim that was not made for the pod; empty when all were."""
+    for volume in resident.cls.volumes:
+        if volume.ephemeral is None:
+            continue
+        claim = catalog.claims.get(f"{name}-{volume.name}", resident.cls.namespace)
+        owner = claim.metadata.controller() if claim is not None else None
+        if claim is not None and (owner is None or owner.uid != resident.uid):
+            return f"PVC {claim.key} was not created for pod {resident.key} (pod is not owner)"
+    return ""
 
 
 def _claims(volume: object) -> bool:

@@ -84,7 +84,8 @@ def constraints_of(
     known = pod.cls.memo.get(("spread", action, id(defaults)))
     if known is None or known[0] != version:
         made = _own(pod.cls, own, action) if own else _default(pod.cls, view, action, defaults)
-        known = pod.cls.memo["spread", action, id(defaults)] = (version, made)
+        # The defaults are kept along, so that their id stays theirs.
+        known = pod.cls.memo["spread", action, id(defaults)] = (version, made, defaults)
     return known[1]
 
 

@@ -59,4 +59,5 @@ def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
         more = from_label_selector(found.spec.selector)
     except SelectorError:
         more = EVERYTHING
-    return Selector((*selector.requirements, *more.requirements), nothing=more.nothing)
+    # A controller without a selector adds nothing.
+    return Selector((*selector.requirements, *more.requirements))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import AttemptError, Scope
-from podium.engine.node_match import selects
+from podium.engine.node_match import selects, selects_any_by_labels
 from podium.engine.plugins.base import FilterPlugin, Refused, ScorePlugin
 from podium.engine.predicates.volumes import (
     BIND_COMPLETED,
@@ -21,7 +21,6 @@ from podium.engine.predicates.volumes import (
     VolumeError,
     VolumePlan,
     class_name,
-    reaches,
     same_mode,
     storage,
     suits,
@@ -30,7 +29,7 @@ from podium.engine.predicates.volumes import (
 from podium.engine.terms import LABEL_SELECTOR
 from podium.engine.verdicts import Reason
 from podium.objects.quantity import value
-from podium.objects.selectors import SelectorError, from_label_selector
+from podium.objects.selectors import SelectorError, from_label_selector, node_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +48,14 @@ LOST_VOLUME = Reason(
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", curable=False
 )
 IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+
+
+def reached_by(volume: PersistentVolume, at: Rows) -> Flags:
+    """From which rows a volume can be reached; what it says of node fields is passed over."""
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return at.full(True)  # noqa: FBT003 - a column of True
+    return selects_any_by_labels(at, node_terms(affinity.required))
 
 
 def claim_names(pod: Incoming) -> Iterator[tuple[str, bool]]:
@@ -109,7 +116,7 @@ class VolumeBinding(FilterPlugin):
         for claim in claims:
             volume = at.view.catalog.volumes.get(claim.spec.volume_name)
             # The first claim that fails a node is the last one looked at there.
-            failing = at.full(8) if volume is None else (reaches(volume, at) ^ True) * 1
+            failing = at.full(8) if volume is None else (reached_by(volume, at) ^ True) * 1
             bits = at.where(bits == 0, failing, bits)
         return bits
 
@@ -185,7 +192,7 @@ class Finding(Matching):
     def bits(self) -> Ints:
         """2 where some claim can be served in no way, 4 where only the room is missing."""
         at = self.at
-        flags = [reaches(volume, at) for volume in self.volumes]
+        flags = [reached_by(volume, at) for volume in self.volumes]
         flags += [self._allowed(found) for found in self.everyones]
         flags += [self._room(c, f) for c, f in zip(self.everyone, self.everyones, strict=True)]
         bits = at.by_signature(flags, self._found)
@@ -199,7 +206,7 @@ class Finding(Matching):
 
     def plan(self) -> VolumePlan:
         """What is chosen on the single row this was made for."""
-        reachable = tuple(bool(reaches(volume, self.at)) for volume in self.volumes)
+        reachable = tuple(bool(reached_by(volume, self.at)) for volume in self.volumes)
         chosen, left = self._match(reachable)
         made = (*self.promised, *left)
         return VolumePlan({claim.name: v.name for claim, v in chosen}, tuple(c.name for c in made))

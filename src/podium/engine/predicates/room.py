@@ -120,7 +120,7 @@ class GeneralPredicates(BitPredicate):
 
     def _active(self, cls: PodClass) -> list[BitPredicate]:
         """The parts that have anything to say about pods of this class."""
-        return cls.once((id(self), "parts"), lambda: [p for p in self.parts if p.scope(cls)])
+        return cls.once((self, "parts"), lambda: [p for p in self.parts if p.scope(cls)])
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Those of the parts, one part after the other."""

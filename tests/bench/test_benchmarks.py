@@ -1,0 +1,45 @@
+"""The benchmark scripts run, and what they find is written down; no figure is judged here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = (
+    "# Benchmark results",
+    "## 5,000 nodes, 1,000 pods one after the other",
+    "## Growth: SchedulingBasic in larger clusters",
+    "## 200 nodes and 2,000 pods in memory",
+    "## Preemption in a full cluster",
+    "## Start-up",
+    "## All workloads",
+)
+
+
+def test_every_benchmark_has_its_section() -> None:
+    before = (ROOT / "benchmarks" / "RESULTS.md").read_bytes()
+
+    told = subprocess.run(
+        [sys.executable, "benchmarks/run.py", "--quick"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    lines = told.stdout.splitlines()
+    assert [line for line in lines if line in SECTIONS] == list(SECTIONS)
+    assert [line for line in lines if line.startswith("### ")] != []
+    # Small numbers are for trying it out; they do not replace the real ones.
+    assert (ROOT / "benchmarks" / "RESULTS.md").read_bytes() == before
+
+
+def test_every_script_is_run() -> None:
+    scripts = {
+        path.stem.removeprefix("bench_") for path in (ROOT / "benchmarks").glob("bench_*.py")
+    }
+    text = (ROOT / "benchmarks" / "run.py").read_text("utf-8")
+
+    assert all(f'"{name}"' in text for name in scripts)
