@@ -15,7 +15,7 @@ from podium.engine.decision import Decision
 from podium.engine.predicates.room import GeneralPredicates
 from podium.engine.profile import Profile, Weighted
 from podium.engine.user_rules import UserPredicate, UserPriority, normalized
-from podium.objects.node import Node
+from podium.objects.node import Node, Taint
 from podium.objects.pod import Pod
 from podium.profiles.rule_watch import RuleWatch
 from podium.profiles.rules import rules_in
@@ -428,3 +428,42 @@ def test_what_is_remembered_is_what_would_be_answered(
 
     assert placed[0] == placed[1]
     assert placed[0].count(None) == (0 if depends == "node" else 15)
+
+
+def test_columns_of_labels_and_taints() -> None:
+    seen: dict[str, Any] = {}
+
+    @predicate("Looking", columns=True)
+    def looking(pod: Any, nodes: Any) -> Any:
+        seen.update(
+            names=nodes.names,
+            any=nodes.has_label("a").tolist(),
+            one=nodes.has_label("a", "1").tolist(),
+            two=nodes.has_label("a", "1", "2", "9").tolist(),
+            none=nodes.has_label("a", "9").tolist(),
+            unknown=nodes.has_label("b").tolist(),
+            number=nodes.label("a", lambda value: int(value or -1)).tolist(),
+            taint=nodes.has_taint("t").tolist(),
+            effect=nodes.has_taint("t", "NoExecute").tolist(),
+            objects=[each.name for each in nodes.objects],
+            nothing=nodes.free("example.com/none").tolist(),
+        )
+        return nodes.full(value=True)
+
+    taint = Taint("t", "", "NoSchedule")
+    ground = [node("x", labels={"a": "1"}), node("y", labels={"a": "2"}, taints=[taint]), node("z")]
+    assert decide(profile(looking), ground).feasible_count == 3
+
+    assert seen == {
+        "names": ["x", "y", "z"],
+        "any": [True, True, False],
+        "one": [True, False, False],
+        "two": [True, True, False],
+        "none": [False, False, False],
+        "unknown": [False, False, False],
+        "number": [1, 2, -1],
+        "taint": [False, True, False],
+        "effect": [False, False, False],
+        "objects": ["x", "y", "z"],
+        "nothing": [0, 0, 0],
+    }

@@ -147,7 +147,7 @@ PLACES = [
 
 
 @given(chosen=st.sampled_from(PLACES))
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_one_number_or_text_changed_anywhere_is_found(chosen: tuple[str, int, Place]) -> None:
     name, number, place = chosen
     scenario = SAMPLED[name][number]

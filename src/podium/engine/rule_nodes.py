@@ -15,6 +15,7 @@ import numpy as np
 
 from podium.engine.accounting import NATIVE
 from podium.engine.rows import ManyRows, OneRow
+from podium.engine.tallies import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -156,6 +157,16 @@ class RuleNode(NodeFacts):
         return [_placed(pod) for pod in self._at.residents()]
 
 
+def _looked_up(ids: np.ndarray, values: list[Any], answer: Callable[[Any], Any]) -> np.ndarray:
+    """The answer for the value behind each id."""
+    present = np.flatnonzero(np.bincount(ids, minlength=1))
+    answers = np.array([answer(values[i]) for i in present.tolist()])
+    place = np.zeros(len(values), np.int64)
+    place[present] = np.arange(len(present))
+    found: np.ndarray = answers[place[ids]]
+    return found
+
+
 class NodeColumns:
     """Some nodes without their pods: every answer is an array with one entry per node."""
 
@@ -181,26 +192,31 @@ class NodeColumns:
         return [node for row in self._rows.tolist() if (node := nodes[row]) is not None]
 
     def label(self, key: str, answer: Callable[[str | None], Any]) -> np.ndarray:
-        """The answer for each node's value of a label; asked once per distinct value."""
+        """The answer for each node's value of a label, None where it has none.
+
+        Asked once per value that some of these nodes have.
+        """
         column = self._at.view.label_column(key)
-        found: np.ndarray = np.array([answer(v) for v in column.values])[column.ids[self._rows]]
-        return found
+        return _looked_up(column.ids[self._rows], column.values, answer)
 
     def has_label(self, key: str, *values: str) -> np.ndarray:
         """Whether the node has the label, with one of these values if any are given."""
-        if not values:
-            return self.label(key, lambda value: value is not None)
-        return self.label(key, lambda value: value in values)
+        column = self._at.view.label_column(key)
+        ids = column.ids[self._rows]
+        found: np.ndarray = ids != ABSENT
+        if values:
+            wanted = [column.index[value] for value in values if value in column.index]
+            found = ids == wanted[0] if len(wanted) == 1 else np.isin(ids, wanted)
+        return found
 
     def has_taint(self, key: str, effect: str = "") -> np.ndarray:
         """Whether the node has a taint of this key."""
         column = self._at.view.facts.taints
-        found = [
-            any(t.key == key and effect in {"", t.effect} for t in taints)
-            for taints in column.values
-        ]
-        mask: np.ndarray = np.array(found)[column.ids[self._rows]]
-        return mask
+        return _looked_up(
+            column.ids[self._rows],
+            column.values,
+            lambda taints: any(t.key == key and effect in {"", t.effect} for t in taints),
+        )
 
     def allocatable(self, resource: str) -> np.ndarray:
         """How much of a resource each node has for pods."""
