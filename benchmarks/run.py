@@ -20,7 +20,7 @@ from typing import Any
 import report
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("targets", "growth", "memory", "preemption", "startup", "workloads")
+SCRIPTS = ("targets", "growth", "memory", "preemption", "startup", "rules", "workloads")
 
 
 def measured(name: str, *, quick: bool) -> Any:
@@ -28,7 +28,10 @@ def measured(name: str, *, quick: bool) -> Any:
     command = [sys.executable, str(HERE / f"bench_{name}.py"), *(["--quick"] if quick else [])]
     begun = time.monotonic()
     print(f"{name} …", file=sys.stderr, end=" ", flush=True)
-    told = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "src")}
+    told = subprocess.run(  # noqa: S603  our own scripts
+        command, stdout=subprocess.PIPE, env=environment, check=True
+    ).stdout
     print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr)
     return json.loads(told)
 

@@ -200,13 +200,13 @@ class Cache:
         if plan is None:
             return [], []
         catalog = self.columns.catalog
-        for name, volume in plan.bind.items():
+        for name, volume in (*plan.bind.items(), *plan.again):
             claim = catalog.claims.get(name, pod.namespace)
             if claim is not None:
                 catalog.promised_volumes[volume] = claim
         keys = [f"{pod.namespace}/{name}" for name in plan.provision]
         catalog.provisioning.update(dict.fromkeys(keys, node))
-        volumes = list(plan.bind.values())
+        volumes = [volume for _, volume in (*plan.bind.items(), *plan.again)]
         self._promises.update((*volumes, *keys))
         return volumes, keys
 

@@ -225,10 +225,17 @@ class Columns(View):
             self._free_row(row)
 
     def mark_terminating(self, uid: str) -> None:
-        """A placed pod is being deleted; it stays where it is and counts as leaving."""
+        """A placed pod is being deleted: it counts as leaving, and goes last on its node.
+
+        The real program takes a changed pod off its node and puts it back.
+        """
         resident = self._by_uid[uid]
         if resident.terminating:
             return
+        pods = self.residents[resident.row]
+        position = next(i for i, other in enumerate(pods) if other is resident)
+        pods[position] = pods[-1]
+        pods[-1] = resident
         self._count(resident, -1)
         self.mark(resident)
         self._count(resident, 1)

@@ -59,6 +59,8 @@ class Ranking:
         self.reducing = [w for w in profile.priorities if w not in self.flat]
         self.index: ScoreIndex | None = None
         self._rejections: Counter[int] | None = None
+        #: Asked for the index, and used for the totals of the same pod.
+        self._uniforms: list[int | None] = []
         self._asked = [getattr(predicate, "reach", None) for _, predicate in self._anywhere]
         self._steady = {place: _Steady() for place, p in self._anywhere if hasattr(p, "state")}
         self._allocate()
@@ -132,6 +134,7 @@ class Ranking:
     def refresh(self, pod: Incoming) -> None:
         """Ask again about the rows that changed since the last pod of this class."""
         view = self.view
+        self._uniforms = []
         behind = self.seen - view.journal_start
         stale = self.epoch != view.epoch or behind < 0
         stale = stale or self.namespaces != view.catalog.namespaces.version
@@ -249,11 +252,9 @@ class Ranking:
         view = self.view
         if any(not idle(predicate, pod, view) for _, predicate in self.afar):
             return None
-        try:
-            if any(w.priority.uniform(pod, view) is None for w in self.reducing):
-                return None
-        except AttemptError:
-            return None  # an error only if it comes to scoring
+        self._uniforms = self._ask_uniform(pod)
+        if any(uniform is None for uniform in self._uniforms):
+            return None
         if self.index is None or self.index.order is not order:
             if len(order) != len(view.order):
                 return None
@@ -300,29 +301,31 @@ class Ranking:
         totals: np.ndarray = self._scores[rows]
         memo = self._memo if rows is self._feasible[1] else None
         errors: list[str] = []
-        for each in self.reducing:
-            uniform = self._uniform(each, pod, errors)
+        uniforms, self._uniforms = self._uniforms or self._ask_uniform(pod), []
+        at = ManyRows(self.view, rows, memo)
+        for each, uniform in zip(self.reducing, uniforms, strict=True):
             if uniform is not None:
                 totals += uniform * each.weight
                 continue
-            at = ManyRows(self.view, rows, memo)
             try:
-                raw = np.broadcast_to(np.asarray(each.priority.score(pod, at)), rows.shape)
+                raw = each.priority.score(pod, at)
+                final = each.priority.reduce(pod, at, raw) if each.priority.reduces else raw
+                totals += final * each.weight if each.weight != 1 else final
             except AttemptError as error:
                 errors += error.args
-                continue
-            final = each.priority.reduce(pod, at, raw) if each.priority.reduces else raw
-            totals += final * each.weight
         if errors:
             raise AttemptError(*errors)
         return totals
 
-    def _uniform(self, weighted: Weighted, pod: Incoming, errors: list[str]) -> int | None:
-        try:
-            return weighted.priority.uniform(pod, self.view)
-        except AttemptError as error:
-            errors += error.args
-            return 0
+    def _ask_uniform(self, pod: Incoming) -> list[int | None]:
+        """What each reducing priority gives to all rows alike; None where it must be asked."""
+        found: list[int | None] = []
+        for each in self.reducing:
+            try:
+                found.append(each.priority.uniform(pod, self.view))
+            except AttemptError:
+                found.append(None)  # an error only if it comes to scoring
+        return found
 
 
 def _state(weighted: Weighted, pod: Incoming, view: View) -> Hashable:

@@ -81,6 +81,12 @@ def carried_terms(
         yield from ((kind, weight, term) for weight, term in terms)
 
 
+def declared_terms(cls: PodClass) -> Iterable[PodAffinityTerm]:
+    """All terms that a pod of this class declares."""
+    for _, weighted in _lists(cls):
+        yield from (term for _, term in weighted)
+
+
 def _lists(cls: PodClass) -> Iterable[tuple[str, list[tuple[int, PodAffinityTerm]]]]:
     """The pod's terms as it declares them, list by list."""
     affinity, anti_affinity = cls.affinity()

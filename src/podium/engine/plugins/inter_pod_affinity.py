@@ -22,6 +22,7 @@ from podium.engine.terms import (
     REQUIRED_AFFINITY,
     REQUIRED_ANTI_AFFINITY,
     compiled_with_namespaces,
+    declared_terms,
 )
 from podium.engine.verdicts import FITS, Reason
 
@@ -85,8 +86,10 @@ class InterPodAffinity(FilterPlugin):
         return Scope.CLUSTER
 
     def quiet(self, cls: PodClass) -> bool:
-        """Only terms of its own can be in the way."""
-        return not cls.has_pod_affinity
+        """Only a term of its own that cannot be compiled is in the way."""
+        return not any(
+            compiled_with_namespaces(term, cls.namespace).error for term in declared_terms(cls)
+        )
 
     def prepare(self, pod: Incoming, view: View) -> Refused | None:
         """A term that cannot be compiled refuses the pod."""
@@ -194,14 +197,13 @@ class InterPodAffinityScore(ScorePlugin):
         by_key: dict[str, list[tuple[int, Tally]]] = {}
         for weight, tally, key in self._weights(pod, at.view):
             by_key.setdefault(key, []).append((weight, tally))
-        total = at.full(0)
-        for key, weighted in by_key.items():
-            total = total + at.weighted_domain(weighted, key)
-        return total
+        sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
+        return sum(sums[1:], sums[0]) if sums else at.full(0)
 
     def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
         """Scaled between the lowest and the highest, in doubles."""
-        lowest, span = int(raw.min()), int(raw.max() - raw.min())
+        lowest = int(raw.min())
+        span = int(raw.max()) - lowest
         if not span:
             return at.full(0)
         if span > len(at):

@@ -65,6 +65,8 @@ class VolumePlan:
 
     bind: dict[str, str]  #: claim -> volume
     provision: tuple[str, ...]  #: claims to make a volume for
+    #: Claims that the pod mounts twice take a second volume, which nobody else gets.
+    again: tuple[tuple[str, str], ...] = ()
 
 
 def class_name(item: PersistentVolume | PersistentVolumeClaim) -> str:
@@ -200,7 +202,10 @@ class Matching:
         """What is chosen on the single row this was made for."""
         reachable = tuple(bool(reaches(volume, self.at)) for volume in self.volumes)
         chosen, left = self._match(reachable)
-        return VolumePlan({claim.name: v.name for claim, v in chosen}, tuple(c.name for c in left))
+        pairs = [(claim.name, volume.name) for claim, volume in chosen]
+        bind = dict(reversed(pairs))
+        again = tuple(pair for pair in pairs if bind[pair[0]] != pair[1])
+        return VolumePlan(bind, tuple(claim.name for claim in left), again)
 
     def _allowed(self, found: StorageClass | None) -> Flags:
         terms = topology_terms(found.allowed_topologies) if found is not None else None
