@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from measuring import Sizes, best, figures, profiles, script
+from measuring import Result, Sizes, best, figures, profiles, script
 
 #: Case, and what the row is called.
 ROWS = {
@@ -22,20 +22,38 @@ ROWS = {
 
 
 def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
-    """Case -> generation -> fast and plain."""
+    """Case -> generation -> fast and plain, the best of several rounds.
+
+    Each round measures everything once: what disturbs a machine comes and goes in minutes.
+    """
     fast = Sizes(100, 20, 40) if quick else Sizes(5000, 1000, 1000)
     plain = Sizes(100, 20, 10) if quick else Sizes(5000, 200, 100)
-    repeats = 1 if quick else 5
+    rounds = [
+        {
+            (case, name): (
+                best(case, fast, profile, repeats=1),
+                best(case, plain, profile, fast=False, repeats=1),
+            )
+            for case in ROWS
+            for name, profile in profiles().items()
+        }
+        for _ in range(1 if quick else 6)
+    ]
     return {
         case: {
             name: {
-                "fast": figures(best(case, fast, profile, repeats=repeats)),
-                "plain": figures(best(case, plain, profile, fast=False, repeats=1)),
+                "fast": figures(_least([each[case, name][0] for each in rounds])),
+                "plain": figures(_least([each[case, name][1] for each in rounds])),
             }
-            for name, profile in profiles().items()
+            for name in profiles()
         }
         for case in ROWS
     }
+
+
+def _least(found: list[Result | None]) -> Result | None:
+    measured = [each for each in found if each is not None]
+    return min(measured, key=lambda each: each.cpu_ms_per_pod, default=None)
 
 
 if __name__ == "__main__":

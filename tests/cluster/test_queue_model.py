@@ -376,7 +376,7 @@ class TopicRules:
 
     keeps_requests: ClassVar[bool] = True
 
-    def requests(self, event: ClusterEvent, waiting: int) -> Sequence[MoveRequest]:  # noqa: ARG002
+    def requests(self, event: ClusterEvent, waiting: int) -> Sequence[MoveRequest]:
         if isinstance(event, WaitedTooLong):
             return (MoveRequest(event),)
         if isinstance(event, Added):
@@ -390,7 +390,7 @@ class TopicRules:
         woken = request.topics is None or bool(request.topics & queued.rejectors)
         return Wake.AFTER_BACKOFF if woken else Wake.NO
 
-    def own_update(self, old: Pod, new: Pod, queued: QueuedPod) -> Wake:  # noqa: ARG002
+    def own_update(self, old: Pod, new: Pod, queued: QueuedPod) -> Wake:
         return Wake.NO
 
     def after_failure(
@@ -398,7 +398,7 @@ class TopicRules:
         queued: QueuedPod,
         requests: Sequence[MoveRequest],
         *,
-        moved: bool,  # noqa: ARG002
+        moved: bool,
     ) -> Wake:
         woken = any(self.wakes(request, queued) is not Wake.NO for request in requests)
         return Wake.AFTER_BACKOFF if woken or not queued.rejectors else Wake.NO
@@ -406,7 +406,7 @@ class TopicRules:
     def is_error(self, queued: QueuedPod) -> bool:
         return not queued.rejectors
 
-    def gate(self, pod: Pod) -> str:  # noqa: ARG002
+    def gate(self, pod: Pod) -> str:
         return ""
 
 

@@ -166,7 +166,8 @@ PREDICATES = (
     PredicateEntry(
         "NoVolumeZoneConflict",
         "the node is in the zone of the pod's volumes",
-        lambda settings: NoVolumeZoneConflict(waits=settings.gates["VolumeScheduling"]), provided=True,
+        lambda settings: NoVolumeZoneConflict(waits=settings.gates["VolumeScheduling"]),
+        provided=True,
     ),
     PredicateEntry(
         "CheckNodeMemoryPressure",
