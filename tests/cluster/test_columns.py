@@ -94,16 +94,16 @@ def test_who_takes_the_place_of_a_pod_that_leaves(leaving: list[str], left: str)
     assert "".join(r.key[-1] for r in columns.residents[0]) == left
 
 
-def test_marking_a_pod_keeps_its_place() -> None:
+def test_a_marked_pod_goes_last_and_the_last_one_takes_its_place() -> None:
     columns = view(node("n"), *(pod(name, node="n") for name in "abc"))
 
     columns.mark_terminating("default/a")
     columns.mark_terminating("default/a")
 
     assert [(r.key[-1], r.terminating) for r in columns.residents[0]] == [
-        ("a", True),
-        ("b", False),
         ("c", False),
+        ("b", False),
+        ("a", True),
     ]
     assert columns.pod_total == 3
 

@@ -130,7 +130,11 @@ class Model:
 
     def mark(self, uid: str) -> None:
         where, place = self.find(uid)
-        self.pods[where][place] = leaving(self.pods[where][place])
+        pods = self.pods[where]
+        if not pods[place].terminating:
+            marked = leaving(pods[place])
+            pods[place] = pods[-1]
+            pods[-1] = marked
 
     # Questions
     def find(self, uid: str) -> tuple[str, int]:

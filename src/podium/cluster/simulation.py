@@ -243,7 +243,7 @@ class Simulation:
 
     def _evict(self, uid: str) -> None:
         if self.after_preemption == TERMINATE:
-            # The pod stays, but counts as going; its place among the pods of the node is kept.
+            # The pod stays, but counts as going.
             self.cache.columns.mark_terminating(uid)
         else:
             self.remove(uid)
