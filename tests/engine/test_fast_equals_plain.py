@@ -42,6 +42,7 @@ from builders import (
 )
 from podium.cluster import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
+from podium.engine import alike as alike_module
 from podium.engine import ranking as ranking_module
 from podium.engine.decision import Decision
 from podium.engine.profile import Profile
@@ -288,6 +289,7 @@ class History:
         with (
             patch.object(ranking_module, "ONE_BY_ONE", self.one_by_one),
             patch.object(ranking_module, "PATIENCE", self.patience),
+            patch.object(alike_module, "FEWER", 1),
             patch.object(columns_module, "JOURNAL_LIMIT", self.journal),
         ):
             yield

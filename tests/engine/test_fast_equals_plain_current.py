@@ -59,6 +59,7 @@ from plugins.made import (
 )
 from podium.cluster import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
+from podium.engine import alike as alike_module
 from podium.engine import mass_trial as mass_trial_module
 from podium.engine import ranking as ranking_module
 from podium.engine.decision import Decision
@@ -474,6 +475,7 @@ class History:
             for module, name, value in (
                 (ranking_module, "ONE_BY_ONE", self.one_by_one),
                 (ranking_module, "PATIENCE", self.patience),
+                (alike_module, "FEWER", 1),
                 (columns_module, "JOURNAL_LIMIT", self.journal),
                 (mass_trial_module, "WORTH_IT", 2),
             ):

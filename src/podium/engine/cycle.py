@@ -19,7 +19,7 @@ from podium.engine.post_filter import Scene, run_post_filters
 from podium.engine.pre_filter import FirstLook
 from podium.engine.preemption import preempt
 from podium.engine.rows import OneRow
-from podium.engine.scoring import score
+from podium.engine.scoring import score, total
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS, Verdict, histogram
 
@@ -292,10 +292,11 @@ def _sample(
     told = decision.codes
     if not view.names_once(order):
         told = told[np.unique(order[:seen], return_index=True)[1]]
-    decision.histogram = histogram(told)
+    if len(fits) < seen:
+        decision.histogram = histogram(told)
     if attempt.recording:
         decision.examined = [view.names[row] for row in order[:seen].tolist()]
-    return order[fits]
+    return order if len(fits) == len(order) else order[fits]
 
 
 def _pick(
@@ -313,8 +314,10 @@ def _pick(
         columns: tuple[ScoreColumn, ...] = ()
         if ranking is not None and (attempt.profile.priorities or attempt.profile.extenders):
             totals = ranking.totals(attempt.pod, feasible)
-        else:
+        elif attempt.recording:
             columns, totals = score(attempt.pod, view, attempt.profile, feasible)
+        else:
+            totals = total(attempt.pod, view, attempt.profile, feasible)
         totals, more = yield from ask_priorities(view, attempt, feasible, totals)
         best = np.flatnonzero(totals == totals.max())
         chosen = _choose(attempt, decision, feasible, best)

@@ -65,6 +65,16 @@ class OneRow:
         return node.labels if node is not None else {}
 
     # Columns
+    def room(self) -> tuple[int, ...]:
+        """All that the row has and that its pods use up."""
+        view, row = self.view, self.row
+        columns = (*view.requested, *view.allocatable, *view.assumed)
+        return (
+            view.pod_count.item(row),
+            view.allowed_pods.item(row),
+            *[column.item(row) for column in columns],
+        )
+
     def requested(self, resource: int) -> Ints:
         """As in ManyRows."""
         return self.view.requested[resource].item(self.row)

@@ -28,7 +28,7 @@ class FirstLook:
         self.naming: list[str] = []
         self._prepared: set[str] = set()
         self._skipped: set[str] = set()
-        if not _is_quiet(pod, profile):
+        if any(self._ask(plugin) is not None for plugin in _loud(pod, profile)):
             self._look()
 
     @property
@@ -71,9 +71,11 @@ class FirstLook:
             raise AttemptError(f'running PreFilter plugin "{plugin.name}": {error}') from error
 
 
-def _is_quiet(pod: Incoming, profile: Profile) -> bool:
-    return not profile.pre_filters or pod.cls.once(
-        ("quiet", profile.pre_filters), lambda: all(p.quiet(pod.cls) for p in profile.pre_filters)
+def _loud(pod: Incoming, profile: Profile) -> list[FilterPlugin]:
+    """The plugins that may object to pods of this class, or name nodes for them."""
+    return pod.cls.once(
+        ("loud", profile.pre_filters),
+        lambda: [p for p in profile.pre_filters if not p.quiet(pod.cls)],
     )
 
 

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.engine.alike import told_apart
 from podium.engine.contracts import AttemptError, Reach, Scope
 from podium.engine.fit import ERROR, Fit, idle
+from podium.engine.rooms import NEVER, Rooms, first_verdict
 from podium.engine.rows import ManyRows, OneRow
 from podium.engine.score_index import ScoreIndex
 from podium.engine.verdicts import FITS, histogram
@@ -37,8 +39,6 @@ ONE_BY_ONE = 24
 #: So many decisions long the answers of a cluster-wide predicate must have stayed the same before
 #: they are kept like those about nodes; twice as long each time that turned out wrong.
 PATIENCE = 8
-#: Fits: later than any predicate.
-NEVER = 1 << 14
 BYTES_PER_ROW = 36
 
 
@@ -100,6 +100,7 @@ class Ranking:
         self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
         self._memo: dict[Hashable, Any] = {}
         self._plan(pod)
+        self._rooms = Rooms(self.cls, self.of_pods, self.scoring_pods)
         self._ask_nodes(pod, rows)
         self._ask_pods(pod, rows)
 
@@ -203,18 +204,16 @@ class Ranking:
     def _ask_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
         at = OneRow(self.view, row)
         if node_changed:
-            code, place = self._first_one(pod, at, self.of_node)
+            code, place = first_verdict(pod, at, self.of_node)
             self._node_codes[row], self._node_at[row] = code, place
             self._node_scores[row] = self.uniform + sum(
                 each.priority.score(pod, at) * each.weight for each in self.scoring_nodes
             )
-        code, place = self._first_one(pod, at, self.of_pods)
+        code, place, total = self._rooms.ask(pod, at)
         earlier = self._node_at.item(row)
         if earlier < place:
             code, place = self._node_codes.item(row), earlier
-        total = self._node_scores.item(row)
-        for each in self.scoring_pods:
-            total += each.priority.score(pod, at) * each.weight
+        total += self._node_scores.item(row)
         before = self._codes.item(row)
         if code != before:
             self._recount(row, before, code)
@@ -235,15 +234,6 @@ class Ranking:
             counts[before] -= 1
             if not counts[before]:
                 del counts[before]
-
-    def _first_one(
-        self, pod: Incoming, at: OneRow, predicates: list[tuple[int, Predicate]]
-    ) -> tuple[int, int]:
-        for place, predicate in predicates:
-            code = predicate.reject(pod, at)
-            if code:
-                return int(code), place
-        return FITS, NEVER
 
     # Answering --------------------------------------------------------------------------------
 
@@ -301,20 +291,24 @@ class Ranking:
         totals: np.ndarray = self._scores[rows]
         memo = self._memo if rows is self._feasible[1] else None
         errors: list[str] = []
+        shift = 0
         uniforms, self._uniforms = self._uniforms or self._ask_uniform(pod), []
-        at = ManyRows(self.view, rows, memo)
+        everywhere = ManyRows(self.view, rows, memo)
         for each, uniform in zip(self.reducing, uniforms, strict=True):
             if uniform is not None:
-                totals += uniform * each.weight
+                shift += uniform * each.weight
                 continue
             try:
+                at, of_row = told_apart(each.priority, pod, everywhere)
                 raw = each.priority.score(pod, at)
                 final = each.priority.reduce(pod, at, raw) if each.priority.reduces else raw
-                totals += final * each.weight if each.weight != 1 else final
+                weighted = final * each.weight if each.weight != 1 else final
+                totals += weighted if of_row is None else weighted[of_row]
             except AttemptError as error:
                 errors += error.args
         if errors:
             raise AttemptError(*errors)
+        totals += shift
         return totals
 
     def _ask_uniform(self, pod: Incoming) -> list[int | None]:

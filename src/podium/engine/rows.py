@@ -56,7 +56,13 @@ class ManyRows:
 
     def allocatable(self, resource: int) -> Ints:
         """What the row has of a resource."""
-        return self.view.allocatable[resource][self.index]
+        if self.memo is None:
+            return self.view.allocatable[resource][self.index]
+        found = self.memo.get(("allocatable", resource))
+        if found is None:
+            found = self.view.allocatable[resource][self.index]
+            self.memo["allocatable", resource] = found
+        return found
 
     def assumed(self, resource: int) -> Ints:
         """cpu (0) or memory (1) of the row's pods, as the scores count it."""
@@ -99,7 +105,10 @@ class ManyRows:
     # Node facts
     def fact(self, column: FactColumn, answer: Callable[[Any], int | bool]) -> Ints:
         """The answer for the row's value of a fact; asked once per distinct value."""
-        return np.array([answer(value) for value in column.values])[column.ids[self.index]]
+        answers = np.array([answer(value) for value in column.values])
+        if (answers == answers[0]).all():
+            return np.full(len(self.index), answers[0])
+        return answers[self.ids(column)]
 
     def accepts(self, requirement: Requirement) -> Flags:
         """Whether the row's labels meet a requirement."""
@@ -171,6 +180,12 @@ class ManyRows:
 
     def where(self, condition: Flags, yes: Ints, no: Ints) -> Ints:
         """`yes` where the condition holds, else `no`."""
+        # Most conditions hold everywhere or nowhere, which costs less to see than to merge.
+        if isinstance(condition, np.ndarray):
+            if isinstance(no, np.ndarray) and not condition.any():
+                return no
+            if isinstance(yes, np.ndarray) and condition.all():
+                return yes
         return np.where(condition, yes, no)
 
     def divide(self, number: Ints, by: Ints) -> Ints:

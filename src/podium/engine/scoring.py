@@ -39,6 +39,34 @@ def score(
     return tuple(columns), totals
 
 
+def total(pod: Incoming, view: View, profile: Profile, rows: np.ndarray) -> np.ndarray:
+    """The totals alone. What a priority gives to every row alike is added once, at the end."""
+    totals, alike = np.zeros(len(rows), np.int64), 0
+    if not profile.priorities and not profile.extenders:
+        return totals + 1
+    at = ManyRows(view, rows, {})
+    errors: list[str] = []
+    for weighted in profile.priorities:
+        priority = weighted.priority
+        skips = getattr(priority, "skips", None)
+        try:
+            if skips is not None and skips(pod, at):
+                continue
+            uniform = priority.uniform(pod, view)
+            if uniform is not None:
+                alike += uniform * weighted.weight
+                continue
+            raw = np.broadcast_to(np.asarray(priority.score(pod, at), np.int64), rows.shape)
+            final = priority.reduce(pod, at, raw) if priority.reduces else raw
+        except AttemptError as error:
+            errors += error.args
+            continue
+        totals += final * weighted.weight
+    if errors:
+        raise AttemptError(*errors)
+    return totals + alike
+
+
 def _column(pod: Incoming, view: View, weighted: Weighted, rows: np.ndarray) -> ScoreColumn | None:
     """What one priority gives; None when it leaves itself out."""
     priority, weight = weighted.priority, weighted.weight

@@ -254,6 +254,11 @@ class View:
         self.tallies[key] = (tally, matches)
         return tally
 
+    @property
+    def changes(self) -> int:
+        """How often anything changed about nodes and the pods on them."""
+        return self.journal_start + len(self.journal)
+
     def names_once(self, order: np.ndarray) -> bool:
         """Whether an order names no row twice; remembered for the order last asked about."""
         if self._once[0] is not order:

@@ -40,6 +40,10 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
         """Left out."""
         return 0 if self.skips(pod, None) else None
 
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
+
     def score(self, pod: Incoming, at: Rows) -> Ints:
         """From the balance before and after."""
         before, after, counted = [], [], []

@@ -190,7 +190,11 @@ class InterPodAffinityScore(ScorePlugin):
 
     def uniform(self, pod: Incoming, view: View) -> int | None:
         """Left out."""
-        return None if next(self._weights(pod, view), None) else 0
+        return 0 if not self._weights(pod, view) else None
+
+    def alike(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """Rows of the same domains score alike."""
+        return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
 
     def score(self, pod: Incoming, at: Rows) -> Ints:
         """The sum of weights that reach the row's domains."""
@@ -212,7 +216,17 @@ class InterPodAffinityScore(ScorePlugin):
         table = (float(MAX_SCORE) * (np.arange(span + 1) / float(span))).astype(np.int64)
         return table[raw - lowest]
 
-    def _weights(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
+    def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
+        """What counts now; asked several times per decision, so kept until something changes."""
+        now = (view.changes, view.catalog.namespaces.version)
+        key = (self.name, self.hard_weight, self.ignore_preferred_of_existing)
+        known = pod.cls.memo.get(key)
+        if known is None or known[0] != now:
+            known = pod.cls.memo[key] = (now, list(self._weigh(pod, view)))
+        found: list[tuple[int, Tally, str]] = known[1]
+        return found
+
+    def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
         own = own_terms(pod.cls, view).preferences
         if self.ignore_preferred_of_existing and not own:
             return

@@ -73,6 +73,10 @@ class NodeResourcesFit(FilterPlugin):
         names = [_insufficient(name) for name, _, _ in self._checked(pod.cls, view)]
         return (TOO_MANY_PODS, *names, TOO_SMALL)
 
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
+
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """A bit for each resource that falls short, and one for a node too small."""
         checked = self._checked(pod.cls, at.view)
@@ -101,6 +105,10 @@ class NodeResourcesFitScore(ScorePlugin):
         self.resources = resources
         #: Points (utilization, score), the score on the scale of 100.
         self.shape = tuple((x, y * 10) for x, y in shape)
+
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
 
     def score(self, pod: Incoming, at: Rows) -> Ints:
         """The weighted mean over the resources that the node has."""

@@ -305,6 +305,11 @@ class PodTopologySpreadScore(ScorePlugin):
         """Left out."""
         return None if constraints_of(pod, view, SOFT, self.defaults) else 0
 
+    def alike(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """Rows of the same domains score alike, unless every row counts for itself."""
+        keys = tuple(each.key for each in constraints_of(pod, view, SOFT, self.defaults))
+        return () if HOST in keys else keys
+
     def _needs_all(self, cls: PodClass) -> bool:
         return bool(cls.spec.topology_spread_constraints) or self.defaults.kind == "List"
 

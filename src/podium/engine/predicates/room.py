@@ -43,6 +43,10 @@ class PodFitsResources(BitPredicate):
         """Of the pods on a row it reads only their number and what they request."""
         return True
 
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
+
     def _checked(self, cls: PodClass, view: View) -> tuple[list[tuple[int, int]], list[str]]:
         """Column and amount of each resource to check, and the names, in the order reported."""
         if not any(cls.wanted) and not cls.scalars:
@@ -117,6 +121,10 @@ class GeneralPredicates(BitPredicate):
     def about_room(self, cls: PodClass) -> bool:
         """True as long as host ports do not come into it."""
         return not cls.ports
+
+    def room_only(self, cls: PodClass) -> bool:
+        """Unless more than resources is asked for."""
+        return len(self._active(cls)) == 1
 
     def _active(self, cls: PodClass) -> list[BitPredicate]:
         """The parts that have anything to say about pods of this class."""

@@ -14,7 +14,7 @@ from podium.engine.priorities.base import MAX_SCORE, NodePriority
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.engine.pod_class import Incoming
+    from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
     from podium.engine.tallies import Ints
 
@@ -23,6 +23,10 @@ class _Filling(NodePriority):
     """The mean over cpu and memory of a score for each."""
 
     always = Scope.PODS
+
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
 
     def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
         """The score of one resource."""
@@ -97,6 +101,10 @@ class BalancedResourceAllocation(NodePriority):
 
     name = "BalancedResourceAllocation"
     always = Scope.PODS
+
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
 
     def score(self, pod: Incoming, at: Rows) -> Ints:
         """0 as soon as one of them is full."""
