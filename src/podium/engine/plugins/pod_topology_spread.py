@@ -16,15 +16,17 @@ import numpy as np
 
 from podium.engine.contracts import AttemptError, Scope
 from podium.engine.plugins.base import MAX_SCORE, FilterPlugin, ScorePlugin
-from podium.engine.plugins.spread_selectors import default_selector, own_selector
-from podium.engine.predicates.nodes import matches_required_node, required_node
+from podium.engine.plugins.spread_selectors import (
+    counted_rows,
+    default_selector,
+    own_selector,
+)
 from podium.engine.priorities.spreading import living
 from podium.engine.rows import ManyRows
 from podium.engine.tallies import ABSENT
 from podium.engine.verdicts import FITS, Reason
 from podium.objects.pod import TopologySpreadConstraint
 from podium.objects.selectors import SelectorError
-from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from podium.engine.rows import OneRow, Rows
     from podium.engine.tallies import Flags, Ints, Tally
     from podium.engine.view import View
-    from podium.objects.node import Taint
     from podium.objects.selectors import Selector
 
 HOST = "kubernetes.io/hostname"
@@ -119,21 +120,6 @@ def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
         honours_affinity=each.node_affinity_policy != "Ignore",
         honours_taints=each.node_taints_policy == "Honor",
     )
-
-
-def counted_rows(cls: PodClass, constraint: Constraint, at: Rows) -> Flags:
-    """Which rows a constraint counts pods on, by its policies."""
-    counted = at.full(True)  # noqa: FBT003 - a column of True
-    if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
-        counted = counted & matches_required_node(cls, at)
-    if constraint.honours_taints:
-        counted = counted & (at.fact(at.view.facts.taints, lambda t: _blocks(cls, t)) ^ True)
-    return counted
-
-
-def _blocks(cls: PodClass, taints: tuple[Taint, ...]) -> bool:
-    hard = [taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")]
-    return not all(tolerated(cls.spec.tolerations, taint) for taint in hard)
 
 
 @dataclass(slots=True)

@@ -1,9 +1,10 @@
-"""Which pods a spread constraint means: by its own selector, or by services and controllers."""
+"""Which pods a spread constraint means, and on which rows it counts them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.predicates.nodes import matches_required_node, required_node
 from podium.engine.selection import services_of
 from podium.engine.terms import LABEL_SELECTOR
 from podium.objects.selectors import (
@@ -15,12 +16,17 @@ from podium.objects.selectors import (
     from_label_selector,
     from_map_literal,
 )
+from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from podium.engine.catalog import Catalog
+    from podium.engine.plugins.pod_topology_spread import Constraint
     from podium.engine.pod_class import PodClass
+    from podium.engine.rows import Rows
+    from podium.engine.tallies import Flags
+    from podium.objects.node import Taint
     from podium.objects.pod import TopologySpreadConstraint
     from podium.objects.workloads import ReplicaSet, StatefulSet
 
@@ -61,3 +67,18 @@ def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
         more = EVERYTHING
     # A controller without a selector adds nothing.
     return Selector((*selector.requirements, *more.requirements))
+
+
+def counted_rows(cls: PodClass, constraint: Constraint, at: Rows) -> Flags:
+    """Which rows a constraint counts pods on, by its policies."""
+    counted = at.full(True)  # noqa: FBT003 - a column of True
+    if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
+        counted = counted & matches_required_node(cls, at)
+    if constraint.honours_taints:
+        counted = counted & (at.fact(at.view.facts.taints, lambda t: _blocks(cls, t)) ^ True)
+    return counted
+
+
+def _blocks(cls: PodClass, taints: tuple[Taint, ...]) -> bool:
+    hard = [taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")]
+    return not all(tolerated(cls.spec.tolerations, taint) for taint in hard)
