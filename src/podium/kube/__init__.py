@@ -1,0 +1,1 @@
+"""Talking to an API server: credentials, verbs, lists and watches."""

@@ -1,0 +1,1 @@
+"""A cluster in one process: an API server, just enough controllers, and worlds to start with."""

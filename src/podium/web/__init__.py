@@ -1,0 +1,1 @@
+"""The pages: what the scheduler sees and thinks, live in a browser."""
