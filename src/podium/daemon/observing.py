@@ -55,3 +55,6 @@ class Observer:
 
     def event_seen(self, label: str, moved: int) -> None:
         """Something happened in the cluster that woke so many pods."""
+
+    def queued(self, queue: str, event: str, pods: int = 1) -> None:
+        """Pods came into a queue (`active`, `backoff`, `unschedulable`, `gated`), and why."""

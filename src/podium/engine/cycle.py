@@ -24,7 +24,7 @@ from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS, Verdict, histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from podium.engine.pod_class import Incoming
     from podium.engine.profile import Profile
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from podium.engine.view import View
 
 NO_NODES = "no nodes available to schedule pods"
+
+
+def unheard(step: str) -> None:
+    """Nobody times the steps."""
 
 
 @dataclass(slots=True)
@@ -50,6 +54,8 @@ class Attempt:
     score_single: bool = False
     #: What earlier pods of the same class have been told.
     rankings: Rankings | None = None
+    #: Told the name of each step when it is done; whoever listens has a clock.
+    mark: Callable[[str], None] = unheard
 
 
 def decide(view: View, attempt: Attempt) -> Decision:
@@ -75,16 +81,19 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
         _check(view, attempt)
         look = FirstLook(pod, view, profile)
         decision.refused = look.refused
+        attempt.mark("Basic checks done")
         feasible = np.zeros(0, np.int64)
         if look.refused is None:
             ranking = _ranking(attempt, look)
             if ranking is not None and _pick_ranked(view, attempt, ranking, decision):
                 return decision
             feasible = yield from _search(view, attempt, look, ranking, decision)
+            attempt.mark("Computing predicates done")
             if len(feasible):
                 yield from _pick(view, attempt, feasible, decision, ranking)
         if decision.node is None:
             yield from _after_filter(view, attempt, look, decision)
+            attempt.mark("Preemption done")
     except AttemptError as error:
         decision.error = str(error)
     return decision
@@ -194,6 +203,7 @@ def _pick_ranked(view: View, attempt: Attempt, ranking: Ranking, decision: Decis
     decision.consumed, decision.feasible_count = nodes, count
     if rejections := ranking.rejections():
         decision.histogram = rejections.copy()
+    attempt.mark("Computing predicates done")
     best: Sequence[int] | np.ndarray
     if index is not None:
         best = index.best()
@@ -202,6 +212,7 @@ def _pick_ranked(view: View, attempt: Attempt, ranking: Ranking, decision: Decis
     else:
         totals = ranking.totals(pod, rows)
         best = np.flatnonzero(totals == totals.max())
+    attempt.mark("Prioritizing done")
     chosen = int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
     _place(view, attempt, decision, chosen)
     return True
@@ -319,6 +330,7 @@ def _pick(
         else:
             totals = total(attempt.pod, view, attempt.profile, feasible)
         totals, more = yield from ask_priorities(view, attempt, feasible, totals)
+        attempt.mark("Prioritizing done")
         best = np.flatnonzero(totals == totals.max())
         chosen = _choose(attempt, decision, feasible, best)
         if attempt.recording:
