@@ -467,3 +467,12 @@ def test_columns_of_labels_and_taints() -> None:
         "objects": ["x", "y", "z"],
         "nothing": [0, 0, 0],
     }
+
+
+@pytest.mark.parametrize("answer", [1, 0])
+def test_one_and_zero_mean_yes_and_no(answer: int) -> None:
+    @predicate("Number")
+    def number(pod: Any, node: Any) -> Any:
+        return answer if node.name == "large" else not answer
+
+    assert decide(profile(number), TWO).node == ("large" if answer else "small")

@@ -45,6 +45,8 @@ MOST_REASONS = 1000
 #: How long an answer may be when it is shown.
 SHOWN = 80
 
+#: Stands for the answer of a rule that raised.
+FAILED = object()
 #: What a rule may throw that is not a wish to stop the program.
 FAILURES = (Exception, SystemExit)
 
@@ -208,25 +210,25 @@ class UserPredicate(_UserRule):
 
     def _by_node(self, pod: Incoming, at: Rows) -> np.ndarray:
         ask, given = self._ask, self._pod(pod, at)
-        codes: list[int] = []
-        known: dict[str, int] = {}  # words said before in this call
+        # Each answer is judged when it is first given; after that a node costs what it costs in
+        # a plain loop, so nothing is added in between.
+        codes: dict[Any, int] = {True: FITS, False: self._code(at, self._reason)}
+        found: list[int] = []
         for node in self._nodes(at):
             try:
                 answer = ask(given, node)
             except FAILURES as error:
                 self._fail(pod, node.name, _raised(error))
-                codes.append(self._failed(at))
+                found.append(self._failed(at))
                 continue
-            if answer is True:
-                codes.append(FITS)
-                continue
-            code = known.get(answer) if type(answer) is str else None
-            if code is None:
+            try:
+                found.append(codes[answer])
+            except FAILURES:  # never said before, or nothing that can be looked up
                 code = self._judged(pod, at, node.name, answer)
-                if type(answer) is str and answer:
-                    known[answer] = code
-            codes.append(code)
-        return np.array(codes, np.int32)
+                if type(answer) is str and answer.strip():
+                    codes[answer] = code
+                found.append(code)
+        return np.fromiter(found, np.int32, len(found))
 
     def _judged(self, pod: Incoming, at: Rows, node: str, answer: object) -> int:
         if isinstance(answer, bool | np.bool_):
@@ -299,26 +301,29 @@ class UserPriority(_UserRule):
         return raw.astype(np.int64)
 
     def _by_node(self, pod: Incoming, at: Rows) -> np.ndarray:
-        ask, given = self._ask, self._pod(pod, at)
-        raw, failed = [], []
-        for position, node in enumerate(self._nodes(at)):
+        ask, given, nodes = self._ask, self._pod(pod, at), self._nodes(at)
+        answers: list[Any] = []
+        for node in nodes:
             try:
-                answer = ask(given, node)
+                answers.append(ask(given, node))
             except FAILURES as error:
                 self._fail(pod, node.name, _raised(error))
-                answer = None
-            else:
-                if type(answer) is not int or not -LARGEST <= answer <= LARGEST:
-                    answer = self._judged(pod, node.name, answer)
-            if answer is None:
-                failed.append(position)
-            raw.append(answer or 0)
-        self._note(at, failed)
-        return np.array(raw, np.int64)
+                answers.append(FAILED)
+        whole = {int}.issuperset(map(type, answers))
+        if whole and -LARGEST <= min(answers) and max(answers) <= LARGEST:
+            return np.array(answers, np.int64)
+        each_one = zip(nodes, answers, strict=True)
+        raw = [self._judged(pod, node.name, answer) for node, answer in each_one]
+        self._note(at, [position for position, score in enumerate(raw) if score is None])
+        return np.array([score or 0 for score in raw], np.int64)
 
     def _judged(self, pod: Incoming, node: str, answer: object) -> int | None:
-        if isinstance(answer, np.integer) and -LARGEST <= answer <= LARGEST:
-            return int(answer)
+        if answer is FAILED:
+            return None
+        if type(answer) is int or isinstance(answer, np.integer):
+            score = int(answer)
+            if -LARGEST <= score <= LARGEST:
+                return score
         self._fail(pod, node, f"answered {_shown(answer)}, expected an integer")
         return None
 
