@@ -310,7 +310,7 @@ class UserPriority(_UserRule):
                 self._fail(pod, node.name, _raised(error))
                 answers.append(FAILED)
         whole = {int}.issuperset(map(type, answers))
-        if whole and -LARGEST <= min(answers) and max(answers) <= LARGEST:
+        if whole and min(answers) >= -LARGEST and max(answers) <= LARGEST:
             return np.array(answers, np.int64)
         each_one = zip(nodes, answers, strict=True)
         raw = [self._judged(pod, node.name, answer) for node, answer in each_one]
