@@ -37,6 +37,8 @@ class Columns(View):
         super().__init__(accounting, capacity)
         self._free: list[int] = []
         self._by_uid: dict[str, Resident] = {}
+        #: The order with room for nodes to come, so that many of them are added in linear time.
+        self._order_room = self.order
 
     # Nodes --------------------------------------------------------------------------------------
 
@@ -47,11 +49,12 @@ class Columns(View):
             row = self._new_row(node.name)
         before = self.nodes[row]
         if before is None:
-            self.order = np.append(self.order, row)
+            self._append_to_order(row)
             self.known[row] = True
             self.ghosts.discard(row)
             self.epoch += 1
         self.nodes[row] = node
+        self.node_labels[row] = node.labels
         self._put_labels(row, before, node)
         self._put_allocatable(row, node)
         self._put_facts(row, before, node)
@@ -59,6 +62,15 @@ class Columns(View):
         self._put_images(row, node)
         self._note(~row)
         return row
+
+    def _append_to_order(self, row: int) -> None:
+        """Arrays handed out before stay as they are; the spare room behind them is theirs not."""
+        count = len(self.order)
+        if count == len(self._order_room):
+            spare = np.zeros(max(count, 64), np.int64)
+            self._order_room = np.concatenate([self.order, spare])
+        self._order_room[count] = row
+        self.order = self._order_room[: count + 1]
 
     def drop_node(self, name: str) -> None:
         """Remove a node. Pods still on it keep the row alive as one that nobody knows."""
@@ -73,8 +85,9 @@ class Columns(View):
         for fact in self.facts.columns():
             fact.ids[row] = 0
         self.nodes[row] = None
+        self.node_labels[row] = {}
         self.known[row] = False
-        self.order = self.order[self.order != row]
+        self.order = self._order_room = self.order[self.order != row]
         self.epoch += 1
         self._note(~row)
         if self.residents[row]:
@@ -92,6 +105,7 @@ class Columns(View):
                 self._grow()
             self.names.append(name)
             self.nodes.append(None)
+            self.node_labels.append({})
             self.residents.append([])
             self.ports.append(set())
         self.row_of[name] = row

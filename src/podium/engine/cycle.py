@@ -293,11 +293,10 @@ def _sample(
     if look.only is not None:
         inside = np.isin(order[:seen], [view.row_of[n] for n in look.only if n in view.row_of])
         decision.consumed = int(inside.sum()) + decision.dropped
-    errors = [text for position, text in sorted(fit.errors.items()) if position < seen]
-    if errors and not attempt.profile.all_errors:
-        raise AttemptError(errors[0])
+    failed = np.sort(np.fromiter(fit.errors, np.int64, len(fit.errors)))
+    errors = list(map(fit.errors.__getitem__, failed[failed < seen].tolist()))
     if errors:
-        raise AttemptError(merged_errors(errors))
+        raise AttemptError(merged_errors(errors) if attempt.profile.all_errors else errors[0])
     decision.feasible_count = len(fits)
     decision.codes = codes[:seen]
     told = decision.codes

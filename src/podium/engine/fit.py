@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,9 +51,10 @@ def judge(
         places = np.arange(len(rows)) if alive is None else alive
         answers = np.broadcast_to(answers, places.shape)
         codes[places] = _merged(view, codes[places], answers) if check_all else answers
-        for position, text in at.errors.items():
-            errors[int(places[position])] = text
-            codes[places[position]] = ERROR
+        if at.errors:
+            failed = places[np.fromiter(at.errors, np.int64, len(at.errors))]
+            errors.update(zip(failed.tolist(), at.errors.values(), strict=True))
+            codes[failed] = ERROR
         alive = places[codes[places] != ERROR] if check_all else places[codes[places] == FITS]
         if not len(alive):
             break
@@ -66,8 +68,10 @@ def idle(predicate: Predicate, pod: Incoming, view: View) -> bool:
 
 
 def _merged(view: View, before: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    pairs = zip(before.tolist(), answers.tolist(), strict=True)
-    return np.array([view.verdicts.merge(one, two) for one, two in pairs], np.int32)
+    size = max(len(view.verdicts), 1)
+    pairs, of_row = np.unique(before.astype(np.int64) * size + answers, return_inverse=True)
+    merged = [view.verdicts.merge(*divmod(pair, size)) for pair in pairs.tolist()]
+    return np.array(merged, np.int32)[of_row.ravel()]
 
 
 def judge_one(
@@ -134,6 +138,5 @@ def respect_nominations(
 
 def merged_errors(texts: Sequence[str]) -> str:
     """The errors of several rows as one text: equal ones once, several as a list."""
-    counted = {text: texts.count(text) for text in sorted(set(texts))}
-    parts = [f"{t} (repeated {n} times)" if n > 1 else t for t, n in counted.items()]
+    parts = [f"{t} (repeated {n} times)" if n > 1 else t for t, n in sorted(Counter(texts).items())]
     return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"

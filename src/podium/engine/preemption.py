@@ -37,7 +37,7 @@ def preempt(
     """What evicting pods could do; `potential` are the rows where it may help, in node order."""
     if not eligible(pod, view):
         return Preemption(eligible=False)
-    names = tuple(view.names[row] for row in potential.tolist())
+    names = view.names_of(potential)
     if not names:
         return Preemption(eligible=True, nomination="", cleared=((pod.uid, pod.key),))
     candidates = find_candidates(pod, view, profile, potential)

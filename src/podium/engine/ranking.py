@@ -281,9 +281,10 @@ class Ranking:
             answers = np.broadcast_to(predicate.reject(pod, at), alive.shape)
             new = alive[answers != FITS]
             codes[new], places[new] = answers[answers != FITS], place
-            for position, text in at.errors.items():
-                errors[int(alive[position])] = text
-                codes[alive[position]], places[alive[position]] = ERROR, place
+            if at.errors:
+                failed = alive[np.fromiter(at.errors, np.int64, len(at.errors))]
+                errors.update(zip(failed.tolist(), at.errors.values(), strict=True))
+                codes[failed], places[failed] = ERROR, place
         return Fit(codes, errors)
 
     def totals(self, pod: Incoming, rows: np.ndarray) -> np.ndarray:

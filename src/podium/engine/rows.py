@@ -170,7 +170,8 @@ class ManyRows:
         column = np.zeros(self.view.capacity, np.int64)
         rows = np.fromiter(states.keys(), np.int64, len(states))
         known = {state: answer(state) for state in set(states.values())}
-        column[rows] = np.fromiter((known[s] for s in states.values()), np.int64, len(states))
+        answers = map(known.__getitem__, states.values())
+        column[rows] = np.fromiter(answers, np.int64, len(states))
         return column[self.index]
 
     # Arithmetic
@@ -266,8 +267,7 @@ class ManyRows:
 
     def fail_where(self, flags: Flags, text: str) -> None:
         """An error on some rows."""
-        for position in np.flatnonzero(flags).tolist():
-            self.errors.setdefault(position, text)
+        self.errors = dict.fromkeys(np.flatnonzero(flags).tolist(), text) | self.errors
 
     def fail(self, text: str) -> Ints:
         """The same error on every row."""

@@ -17,15 +17,21 @@ class ScoreIndex:
 
     def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
         self.order = order
-        self.position_of: dict[int, int] = {row: i for i, row in enumerate(order.tolist())}
+        self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
         found = totals[order]
-        fits = np.flatnonzero(codes[order] == FITS)
-        self._totals: list[int | None] = [None] * len(order)
-        self._buckets: dict[int, list[int]] = {}
-        for position, total in zip(fits.tolist(), found[fits].tolist(), strict=True):
-            self._totals[position] = total
-            self._buckets.setdefault(total, []).append(position)
-        self._heap = [-total for total in self._buckets]
+        fits = codes[order] == FITS
+        # Objects, because some rows have no total at all.
+        known = found.astype(object)
+        known[~fits] = None
+        self._totals: list[int | None] = known.tolist()
+        positions = np.flatnonzero(fits)
+        positions = positions[np.argsort(found[positions], kind="stable")]
+        distinct, starts = np.unique(found[positions], return_index=True)
+        parts = np.split(positions, starts[1:]) if len(distinct) else []
+        self._buckets: dict[int, list[int]] = dict(
+            zip(distinct.tolist(), map(np.ndarray.tolist, parts), strict=True)
+        )
+        self._heap = (-distinct[::-1]).tolist()
         heapq.heapify(self._heap)
 
     def __len__(self) -> int:

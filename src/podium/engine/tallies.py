@@ -8,6 +8,7 @@ per label set, never once per pod.
 
 from __future__ import annotations
 
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,16 @@ class LabelColumn:
             self.values.append(value)
             self._holders.append(0)
         return found
+
+    def fill(self, values: list[str | None]) -> None:
+        """Set the values of the first rows of a column that has none yet."""
+        self.index = dict(zip(dict.fromkeys((None, *values)), count(), strict=False))
+        self.values = list(self.index)
+        self.ids[: len(values)] = np.fromiter(map(self.index.__getitem__, values), np.int32)
+        holders = np.bincount(self.ids, minlength=len(self.values))
+        holders[ABSENT] = 0
+        self._holders = holders.tolist()
+        self._shared = int((holders > 1).sum())
 
     def put(self, row: int, value: str | None) -> None:
         """Set the value of a row."""

@@ -7,6 +7,7 @@ holds pods that claim to run on a node nobody knows.
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from podium.engine.terms import carried_terms
 from podium.engine.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from podium.engine.accounting import Accounting
     from podium.objects.node import Node
@@ -81,6 +82,8 @@ class View:
         self.names: list[str] = []
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
+        #: Their labels; none where there is no node.
+        self.node_labels: list[Mapping[str, str]] = []
         self.known = np.zeros(capacity, np.bool_)
         #: Rows that hold pods but have no node object.
         self.ghosts: set[int] = set()
@@ -148,9 +151,7 @@ class View:
         column = self.label_columns.get(key)
         if column is None:
             column = self.label_columns[key] = LabelColumn(self.capacity)
-            for row, node in enumerate(self.nodes):
-                if node is not None and node.metadata.labels:
-                    column.put(row, node.metadata.labels.get(key))
+            column.fill(list(map(methodcaller("get", key), self.node_labels)))
         return column
 
     def pod_class(self, pod: Pod, host: str = "") -> PodClass:
@@ -273,4 +274,8 @@ class View:
 
     def rows_named(self, names: Sequence[str]) -> np.ndarray:
         """The rows of these nodes, in this order."""
-        return np.fromiter((self.row_of[name] for name in names), np.int64, len(names))
+        return np.fromiter(map(self.row_of.__getitem__, names), np.int64, len(names))
+
+    def names_of(self, rows: np.ndarray) -> tuple[str, ...]:
+        """The names of the nodes on these rows, in this order."""
+        return tuple(map(self.names.__getitem__, rows.tolist()))

@@ -88,7 +88,7 @@ class DefaultPreemption:
             return Outcome("Unschedulable", f"preemption: {refusal}", Preemption(eligible=False))
         pod, view = scene.pod, scene.view
         candidates, reasons = self._candidates(scene)
-        potential = tuple(view.names[row] for row in scene.potential.tolist())
+        potential = view.names_of(scene.potential)
         if not candidates:
             others = len(view.order) - reasons.total_nodes
             reasons.counts[NOT_HELPFUL] += others

@@ -97,7 +97,7 @@ class HostName(BitPredicate):
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Another node than the one named."""
         wanted = pod.cls.host
-        return at.map(lambda row: int(row.name != wanted)) if wanted else at.full(0)
+        return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
 
 
 class MatchNodeSelector(BitPredicate):
