@@ -1,0 +1,194 @@
+"""Where an API server is, how to know that it is the right one, and how to be let in.
+
+`load_access` looks where every client of Kubernetes looks: the kubeconfig that was named, those
+of $KUBECONFIG, the service account of the pod it runs in, and the kubeconfig in the home folder.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from podium.errors import ConfigError, InputError
+from podium.kube.credentials import Credentials, TokenFile, credentials_of
+from podium.kube.kubeconfig import Chosen, read_kubeconfig
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class Access:
+    """One API server and one way in. TLS is verified unless somebody insists."""
+
+    def __init__(
+        self,
+        url: str,
+        credentials: Credentials | None = None,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_name: str = "",
+        proxy: str = "",
+        namespace: str = "default",
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """The server at *url*; without *tls*, https is verified with the system's authorities."""
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InputError(
+                f"{url!r} is no address of an API server", hint="https://HOST:PORT would be one"
+            )
+        self.url = url.rstrip("/")
+        self.secure = parts.scheme == "https"
+        self.host = parts.hostname
+        self.port = parts.port or (443 if self.secure else 80)
+        #: What stands before every path, where the server is behind some router.
+        self.prefix = parts.path.rstrip("/")
+        self.tls = (tls or ssl.create_default_context()) if self.secure else None
+        self.server_name = server_name
+        self.proxy = proxy
+        self.namespace = namespace
+        self.credentials = credentials or Credentials()
+        #: Counts client certificates: connections made with an older one are of no use.
+        self.generation = 0
+        self._extra = dict(extra_headers or {})
+        self._again: Callable[[], None] | None = None
+
+    async def headers(self) -> dict[str, str]:
+        """The headers that say who we are, renewed where they have to be."""
+        if not self.credentials.fresh():
+            await self.credentials.renew()
+        authorization = self.credentials.authorization
+        return {**self._extra, "Authorization": authorization} if authorization else self._extra
+
+    async def rejected(self) -> bool:
+        """The server did not know us (401); whether it is worth trying again."""
+        if self._again is not None:
+            self._again()
+        return await self.credentials.renew(rejected=True) or self._again is not None
+
+    def present(self, certificate: bytes, key: bytes) -> None:
+        """Show this client certificate from now on. It can be loaded from files only."""
+        if self.tls is None:
+            return
+        with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+            paths = [Path(folder, name) for name in ("certificate.pem", "key.pem")]
+            for path, text in zip(paths, (certificate, key), strict=True):
+                path.touch(mode=0o600)
+                path.write_bytes(text)
+            self.tls.load_cert_chain(*map(str, paths))
+        self.generation += 1
+
+    def present_each_time(self, read: Callable[[], tuple[bytes, bytes]]) -> None:
+        """Show what *read* finds, now and again whenever we are rejected."""
+
+        def again() -> None:
+            self.present(*read())
+
+        again()
+        self._again = again
+
+
+def load_access(
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    master: str | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Access:
+    """The way in to a cluster; *master* takes the place of the server that a file names."""
+    if kubeconfig:
+        return _by_kubeconfig(read_kubeconfig([Path(kubeconfig)], context), master)
+    if master:
+        return Access(master)
+    named = [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    if named:
+        there = [path for path in named if path.exists()]
+        return _by_kubeconfig(read_kubeconfig(there or named[:1], context), master)
+    if environ.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
+        return _in_cluster(environ, service_account)
+    home = Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"
+    if home.exists():
+        return _by_kubeconfig(read_kubeconfig([home], context), master)
+    raise ConfigError(
+        "there is no cluster to talk to: no $KUBECONFIG, no service account, no ~/.kube/config",
+        hint="give --kubeconfig FILE",
+    )
+
+
+def access_by_flags(
+    url: str, *, token: str = "", token_file: str = "", ca_file: str = "", insecure: bool = False
+) -> Access:
+    """The way in that single flags describe."""
+    try:
+        tls = ssl.create_default_context(cafile=ca_file or None)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--ca {ca_file}: {error}") from error
+    credentials: Credentials
+    if token_file:
+        credentials = TokenFile(Path(token_file))
+    else:
+        credentials = Credentials(f"Bearer {token}" if token else "")
+    return Access(url, credentials, tls=_trusting(tls) if insecure else tls)
+
+
+def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
+    cluster, user = chosen.cluster, chosen.user
+    url = master or cluster.text("server")
+    if not url:
+        raise cluster.wrong("server", "is missing")
+    access = Access(
+        url,
+        tls=_context(chosen) if url.lower().startswith("https") else None,
+        server_name=cluster.text("tls-server-name"),
+        proxy=cluster.text("proxy-url"),
+        namespace=chosen.namespace,
+        extra_headers={"Impersonate-User": user.text("as")} if user.text("as") else None,
+    )
+    access.credentials = credentials_of(chosen, access.present)
+    if any(user.fields.get(f"client-certificate{form}") for form in ("", "-data")):
+        access.present_each_time(lambda: _client_certificate(chosen))
+    return access
+
+
+def _client_certificate(chosen: Chosen) -> tuple[bytes, bytes]:
+    user = chosen.user
+    certificate, key = user.data("client-certificate"), user.data("client-key")
+    if certificate is None or key is None:
+        raise user.wrong("client-key", "is missing beside client-certificate")
+    return certificate, key
+
+
+def _context(chosen: Chosen) -> ssl.SSLContext:
+    cluster = chosen.cluster
+    authority = cluster.data("certificate-authority")
+    try:
+        text = authority.decode("ascii") if authority is not None else None
+        tls = ssl.create_default_context(cadata=text)
+    except (ValueError, ssl.SSLError):
+        raise cluster.wrong("certificate-authority", "is no certificate in PEM form") from None
+    return _trusting(tls) if cluster.fields.get("insecure-skip-tls-verify") else tls
+
+
+def _trusting(tls: ssl.SSLContext) -> ssl.SSLContext:
+    """Somebody insists that the server is not to be verified."""
+    tls.check_hostname = False
+    tls.verify_mode = ssl.CERT_NONE
+    return tls
+
+
+def _in_cluster(environ: Mapping[str, str], folder: Path) -> Access:
+    host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
+    authority = folder / "ca.crt"
+    try:
+        tls = ssl.create_default_context(cafile=str(authority))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InputError(f"the authority cannot be read: {reason}", where=str(authority)) from None
+    name = folder / "namespace"
+    namespace = name.read_text("utf-8").strip() if name.exists() else "default"
+    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return Access(url, TokenFile(folder / "token"), tls=tls, namespace=namespace)

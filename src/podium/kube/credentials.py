@@ -1,0 +1,221 @@
+"""Who we are, to an API server: a fixed token, a file that is rewritten, or a plugin that is run.
+
+`authorization` is always ready to be sent; `fresh` says whether it still holds, and `renew` is
+awaited when it does not, or when the API server turned it down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from podium.errors import InputError
+from podium.kube.errors import UnreachableError
+from podium.kube.kubeconfig import Chosen, Entry
+
+#: Token files are rewritten long before the old token ends; this is soon enough.
+_FILE_SECONDS = 10.0
+#: A plugin is run again this long before its token ends, and given so long to answer.
+_EARLY_SECONDS, _PLUGIN_SECONDS = 30.0, 60.0
+_EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+#: Takes a client certificate and its key.
+Present = Callable[[bytes, bytes], None]
+
+
+class Credentials:
+    """Something that never changes: a token, a password, or nothing at all."""
+
+    def __init__(self, authorization: str = "") -> None:
+        self.authorization = authorization
+
+    def fresh(self) -> bool:
+        """Whether it can be used as it is."""
+        return True
+
+    async def renew(self, *, rejected: bool = False) -> bool:  # noqa: ARG002
+        """Bring it up to date; whether that may help after it was *rejected*."""
+        return False
+
+
+class TokenFile(Credentials):
+    """A token in a file that somebody renews."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._path = path
+        self._clock = clock
+        self._until = 0.0
+        self._read()
+
+    def _read(self) -> None:
+        try:
+            token = self._path.read_text("utf-8").strip()
+        except OSError as error:
+            what = (error.strerror or str(error)).lower()
+            raise InputError(f"the token cannot be read: {what}", where=str(self._path)) from None
+        if not token:
+            raise InputError("there is no token in it", where=str(self._path))
+        self.authorization = f"Bearer {token}"
+        self._until = self._clock() + _FILE_SECONDS
+
+    def fresh(self) -> bool:
+        """Whether the file was read a short while ago."""
+        return self._clock() < self._until
+
+    async def renew(self, *, rejected: bool = False) -> bool:  # noqa: ARG002
+        """Read the file again; while it cannot be read, the old token is used."""
+        before = self.authorization
+        try:
+            self._read()
+        except InputError:
+            self._until = self._clock() + 1.0
+        return self.authorization != before
+
+
+class ExecPlugin(Credentials):
+    """A program that prints credentials: a token, a client certificate, or both."""
+
+    def __init__(self, user: Entry, present: Present) -> None:
+        super().__init__()
+        self._user = user
+        self._present = present
+        self._config = _exec_config(user)
+        self._until = 0.0
+        self._lock = asyncio.Lock()
+
+    def fresh(self) -> bool:
+        """Whether what it printed last has not ended."""
+        return time.time() < self._until
+
+    async def renew(self, *, rejected: bool = False) -> bool:
+        """Run it again."""
+        before = self._until
+        async with self._lock:
+            if self._until != before or (self.fresh() and not rejected):
+                return True  # somebody else did, meanwhile
+            self._take(await self._run())
+        return True
+
+    async def _run(self) -> dict[str, Any]:
+        from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415  half a second
+        from kubernetes_asyncio.config.exec_provider import ExecProvider  # noqa: PLC0415
+        from kubernetes_asyncio.config.kube_config import ConfigNode  # noqa: PLC0415
+
+        try:
+            async with asyncio.timeout(_PLUGIN_SECONDS):
+                status = await ExecProvider(ConfigNode("exec", self._config)).run()
+        except TimeoutError:
+            raise self._failed(f"did not answer within {_PLUGIN_SECONDS:g} s") from None
+        except OSError as error:
+            hint = self._config.get("installHint")
+            what = (error.strerror or str(error)).lower()
+            raise self._failed(f"{what}; {hint}" if hint else what) from None
+        except ConfigException as error:
+            raise self._failed(str(error).removeprefix("exec: ")) from None
+        if not isinstance(status, dict):
+            raise self._failed("answered without a status")
+        return status
+
+    def _take(self, status: dict[str, Any]) -> None:
+        token = status.get("token")
+        certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
+        if not token and not (certificate and key):
+            raise self._failed("printed neither a token nor a certificate with its key")
+        if certificate and key:
+            self._present(str(certificate).encode(), str(key).encode())
+        self.authorization = f"Bearer {token}" if token else ""
+        self._until = float("inf")
+        ends = status.get("expirationTimestamp")
+        if ends:
+            try:
+                moment = datetime.fromisoformat(str(ends))
+            except ValueError:
+                raise self._failed(f"expirationTimestamp {ends!r} is no time") from None
+            self._until = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - _EARLY_SECONDS
+
+    def _failed(self, what: str) -> UnreachableError:
+        return UnreachableError(
+            f"{self._user.file}: {self._user.what}: exec: {self._config['command']} {what}"
+        )
+
+
+def _exec_config(user: Entry) -> dict[str, Any]:
+    config = user.fields["exec"]
+    if not isinstance(config, dict) or not isinstance(config.get("command"), str):
+        raise user.wrong("exec", "needs a command")
+    version = config.get("apiVersion")
+    if version not in _EXEC_VERSIONS:
+        hint = f"known: {', '.join(_EXEC_VERSIONS)}"
+        raise user.wrong("exec.apiVersion", f"{version!r} is not known; {hint}")
+    command = config["command"]
+    if os.sep in command and not Path(command).is_absolute():
+        config = {**config, "command": str(user.file.parent / command)}
+    return config
+
+
+class AuthProvider(Credentials):
+    """The older kind of plugin, built into clients: OpenID Connect."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        super().__init__()
+        self._chosen = chosen
+        self._until = 0.0
+
+    def fresh(self) -> bool:
+        """Whether it was looked at a short while ago."""
+        return time.monotonic() < self._until
+
+    async def renew(self, *, rejected: bool = False) -> bool:  # noqa: ARG002
+        """Have the token renewed where it is about to end."""
+        from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415
+        from kubernetes_asyncio.config.kube_config import KubeConfigLoader  # noqa: PLC0415
+
+        user = self._chosen.user
+        document = {
+            "current-context": "it",
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+            "clusters": [{"name": "it", "cluster": {"server": "http://unused"}}],
+            "users": [{"name": "it", "user": user.fields}],
+        }
+        before, settings = self.authorization, _Settings()
+        try:
+            await KubeConfigLoader(document).load_and_set(settings)
+        except (ConfigException, ValueError, KeyError, OSError) as error:
+            raise UnreachableError(f"{user.file}: {user.what}: auth-provider: {error}") from error
+        self.authorization = settings.api_key.get("BearerToken", "")
+        self._until = time.monotonic() + _FILE_SECONDS
+        return self.authorization != before
+
+
+class _Settings:
+    """What a loader writes its findings to."""
+
+    def __init__(self) -> None:
+        self.api_key: dict[str, str] = {}
+
+
+def credentials_of(chosen: Chosen, present: Present) -> Credentials:
+    """How the user of a kubeconfig is known."""
+    user = chosen.user
+    if user.fields.get("exec"):
+        return ExecPlugin(user, present)
+    if user.fields.get("auth-provider"):
+        return AuthProvider(chosen)
+    path = user.path("tokenFile")
+    if path is not None:
+        return TokenFile(path)
+    token = user.text("token")
+    if token:
+        return Credentials(f"Bearer {token}")
+    name = user.text("username")
+    if name:
+        secret = f"{name}:{user.text('password')}".encode()
+        return Credentials(f"Basic {base64.b64encode(secret).decode()}")
+    return Credentials()

@@ -1,0 +1,123 @@
+"""Which kinds an API server serves, and where: the newest version that both sides know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from podium.kube.client import ApiClient
+from podium.kube.errors import ApiError
+from podium.objects.collection import KINDS
+
+#: Per kind its API group and the versions of it that we can read, the best first.
+_KNOWN: dict[str, tuple[str, ...]] = {
+    "Node": ("v1",),
+    "Pod": ("v1",),
+    "Namespace": ("v1",),
+    "Service": ("v1",),
+    "ReplicationController": ("v1",),
+    "PersistentVolume": ("v1",),
+    "PersistentVolumeClaim": ("v1",),
+    "ReplicaSet": ("apps/v1",),
+    "StatefulSet": ("apps/v1",),
+    "Deployment": ("apps/v1",),
+    "DaemonSet": ("apps/v1",),
+    "Job": ("batch/v1",),
+    "StorageClass": ("storage.k8s.io/v1",),
+    "CSINode": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
+    "CSIDriver": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
+    "CSIStorageCapacity": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
+    "VolumeAttachment": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
+    "PodDisruptionBudget": ("policy/v1", "policy/v1beta1"),
+    "PriorityClass": ("scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1"),
+}
+assert _KNOWN.keys() == KINDS.keys()
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What one API server has."""
+
+    #: Every group and version, such as `v1` or `policy/v1beta1`.
+    versions: frozenset[str]
+    #: Of the kinds that scheduling reads, those that are served: group and version, plural.
+    kinds: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def path(self, kind: str, namespace: str | None = None) -> str | None:
+        """Where all objects of a kind are, or those of one namespace; None when not served."""
+        found = self.kinds.get(kind)
+        if found is None:
+            return None
+        version, plural = found
+        within = f"namespaces/{namespace}/" if namespace is not None else ""
+        return f"{root(version)}/{within}{plural}"
+
+    def version(self, kind: str) -> str | None:
+        """The `apiVersion` under which a kind is read."""
+        found = self.kinds.get(kind)
+        return None if found is None else found[0]
+
+
+def root(version: str) -> str:
+    """Where a group and version begins: `/api/v1`, `/apis/policy/v1`."""
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    group_version: str = ""
+
+
+class _Group(msgspec.Struct, frozen=True):
+    versions: list[_Version] | None = None
+
+
+class _Groups(msgspec.Struct, frozen=True):
+    groups: list[_Group] | None = None
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    name: str = ""
+    kind: str = ""
+    verbs: list[str] | None = None
+
+
+class _Resources(msgspec.Struct, frozen=True):
+    resources: list[_Resource] | None = None
+
+
+async def discover(client: ApiClient) -> Served:
+    """Ask what there is; only the groups that scheduling reads are looked into."""
+    answer = msgspec.json.decode(await client.request("GET", "/apis"), type=_Groups)
+    versions = {"v1"} | {
+        version.group_version for group in answer.groups or () for version in group.versions or ()
+    }
+    wanted = sorted({each for known in _KNOWN.values() for each in known} & versions)
+    listed = await asyncio.gather(*(_resources(client, version) for version in wanted))
+    plurals = dict(zip(wanted, listed, strict=True))
+    kinds = {}
+    for kind, known in _KNOWN.items():
+        for version in known:
+            plural = plurals.get(version, {}).get(kind)
+            if plural is not None:
+                kinds[kind] = (version, plural)
+                break
+    return Served(frozenset(versions), kinds)
+
+
+async def _resources(client: ApiClient, version: str) -> dict[str, str]:
+    """The plural of each kind of one version that can be listed and watched."""
+    try:
+        text = await client.request("GET", root(version))
+    except ApiError as error:
+        if error.status == 404:  # gone since it was named
+            return {}
+        raise
+    answer = msgspec.json.decode(text, type=_Resources)
+    return {
+        each.kind: each.name
+        for each in answer.resources or ()
+        if "/" not in each.name and {"list", "watch"} <= set(each.verbs or ())
+    }

@@ -1,0 +1,94 @@
+"""What an API server refuses, and what happens when nobody answers.
+
+ApiError             it answered, with a refusal
+└── UnreachableError nobody answered: nothing is known of what became of the request
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Mapping
+
+import msgspec
+
+from podium.errors import PodiumError
+
+
+class ApiError(PodiumError):
+    """A refusal; `message` is what the API server says, `reason` its one-word cause."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        reason: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        """Refused with the code *status*; *retry_after* are the seconds it asks to wait."""
+        self.message = message
+        self.status = status
+        self.reason = reason
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class UnreachableError(ApiError):
+    """No answer, or half of one: whether the request was carried out is not known."""
+
+
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    retry_after_seconds: float | None = None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """What an API server answers instead of an object."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: _Details | None = None
+
+
+def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: str) -> ApiError:
+    """The error for an answer with this code; *asked* is the request, in words."""
+    try:
+        said = msgspec.json.decode(body, type=Status)
+    except msgspec.MsgspecError:
+        said = Status(_text(body))
+    message = said.message or f"{asked}: answered with code {status}"
+    if status == 401:
+        message = f"{asked}: the credentials are not accepted ({said.message or status})"
+    retry_after = _seconds(headers.get("retry-after"))
+    if retry_after is None and said.details is not None:
+        retry_after = said.details.retry_after_seconds
+    return ApiError(message, status=status, reason=said.reason, retry_after=retry_after)
+
+
+def _text(body: bytes) -> str:
+    """A short answer in plain text, as proxies and some handlers give it."""
+    text = body[:200].decode("utf-8", "replace").strip()
+    return "" if text.startswith(("<", "{", "[")) or len(body) > 200 else text
+
+
+def _seconds(value: str | None) -> float | None:
+    """Retry-After in seconds; the form with a date is rare and not understood."""
+    return float(value) if value and value.isdecimal() else None
+
+
+def words(error: BaseException) -> str:
+    """Why an exchange over the network came to nothing, as people say it."""
+    inner = getattr(error, "os_error", None) or error
+    if isinstance(inner, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {inner.verify_message}"
+    if isinstance(inner, ssl.SSLError):
+        return f"TLS failed: {(inner.reason or str(inner)).lower().replace('_', ' ')}"
+    if isinstance(inner, TimeoutError):
+        return "no answer in time"
+    if isinstance(inner, OSError):
+        # A name that cannot be resolved has a number of its own kind, below zero.
+        if inner.errno is not None and inner.errno > 0:
+            return os.strerror(inner.errno).lower()
+        return (inner.strerror or str(inner) or type(inner).__name__).lower()
+    return str(error) or type(error).__name__

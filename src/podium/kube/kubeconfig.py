@@ -1,0 +1,150 @@
+"""Reading kubeconfig files: several are merged, the first to name something wins.
+
+What comes out is one cluster and one user, as they are written, each with the folder that its
+relative paths start from.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from podium.errors import InputError
+
+_SECTIONS = ("clusters", "users", "contexts")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cluster, user or context: its fields, and where they were read."""
+
+    what: str
+    file: Path
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """A field that is text; empty when absent."""
+        value = self.fields.get(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise self.wrong(name, f"is no text but {value!r}")
+        return value
+
+    def path(self, name: str) -> Path | None:
+        """A field that names a file, relative to the folder of the kubeconfig."""
+        value = self.text(name)
+        return self.file.parent / Path(value).expanduser() if value else None
+
+    def data(self, name: str) -> bytes | None:
+        """The inline form of a field (`NAME-data`), else the content of the file it names."""
+        inline = self.text(f"{name}-data")
+        if inline:
+            try:
+                return base64.b64decode(inline, validate=True)
+            except binascii.Error:
+                raise self.wrong(f"{name}-data", "is not base64") from None
+        path = self.path(name)
+        return None if path is None else self.read(name, path)
+
+    def read(self, name: str, path: Path) -> bytes:
+        """The content of a file that the field *name* points to."""
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise self.wrong(name, f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+    def wrong(self, name: str, what: str) -> InputError:
+        """The error that says so about a field."""
+        return InputError(what, where=str(self.file), object=self.what, path=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What one context means."""
+
+    context: str
+    cluster: Entry
+    user: Entry
+    #: Where objects are created when nothing else is said.
+    namespace: str = "default"
+
+
+def read_kubeconfig(paths: Sequence[Path], context: str | None = None) -> Chosen:
+    """The cluster and user of a context, by default the current one, of these files together."""
+    merged: dict[str, dict[str, Entry]] = {section: {} for section in _SECTIONS}
+    current = ""
+    for path in paths:
+        document = _document(path)
+        current = current or str(document.get("current-context") or "")
+        for section in _SECTIONS:
+            _merge(merged[section], document.get(section), section, path)
+    where = ", ".join(map(str, paths))
+    name = context or current
+    if not name:
+        hint = _known(merged["contexts"]) or "give --context"
+        raise InputError("no current-context is set", where=where, hint=hint)
+    found = merged["contexts"].get(name)
+    if found is None:
+        hint = _known(merged["contexts"])
+        raise InputError(f"there is no context {name!r}", where=where, hint=hint)
+    user = found.text("user")
+    return Chosen(
+        name,
+        _named(merged, "clusters", found.text("cluster"), found),
+        _named(merged, "users", user, found) if user else Entry("no user", found.file),
+        found.text("namespace") or "default",
+    )
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        what = (error.strerror or str(error)).lower()
+        raise InputError(what, where=str(path), hint="is it the right kubeconfig?") from None
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark is not None else ""
+        raise InputError(f"is not readable YAML{place}", where=str(path)) from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise InputError("is no kubeconfig: it has no fields", where=str(path))
+    return document
+
+
+def _merge(into: dict[str, Entry], listed: Any, section: str, path: Path) -> None:
+    if listed is None:
+        return
+    if not isinstance(listed, list):
+        raise InputError("is no list", where=str(path), path=section)
+    one = section.removesuffix("s")
+    for index, item in enumerate(listed):
+        fields = item.get(one) or {} if isinstance(item, dict) else None
+        if not isinstance(fields, dict) or not isinstance(item.get("name"), str):
+            what = f"needs a name and a {one}"
+            raise InputError(what, where=str(path), path=f"{section}[{index}]")
+        name = item["name"]
+        into.setdefault(name, Entry(f"{one} {name!r}", path, fields))
+
+
+def _named(merged: dict[str, dict[str, Entry]], section: str, name: str, context: Entry) -> Entry:
+    entry = merged[section].get(name)
+    if entry is None:
+        one = section.removesuffix("s")
+        what = f"there is no {one} {name!r}" if name else f"names no {one}"
+        raise InputError(
+            what, where=str(context.file), object=context.what, hint=_known(merged[section])
+        )
+    return entry
+
+
+def _known(entries: dict[str, Entry]) -> str:
+    return f"known: {', '.join(sorted(entries))}" if entries else ""

@@ -1,0 +1,216 @@
+"""One kind of object, listed once and watched ever after.
+
+A watch that ends is taken up where it stopped; one that fell too far behind begins with a new
+list. Nothing that an API server does ends it: it waits a little, longer each time and never quite
+as long as others do, and tries again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from podium.kube.client import ApiClient
+from podium.kube.errors import ApiError, Status, words
+from podium.objects.meta import Object
+
+_GONE = 410
+#: The server is asked to end a watch after about this time, and may be silent for no longer than
+#: that: it sends a bookmark every minute.
+_WATCH_SECONDS, _IDLE_SECONDS = 290, 90.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
+_LIST_SECONDS = 60.0
+
+Kind = TypeVar("Kind", bound=Object)
+Fed_contra = TypeVar("Fed_contra", bound=Object, contravariant=True)
+
+
+class Sink(Protocol[Fed_contra]):
+    """Who is told. All three return at once."""
+
+    def replace(self, items: list[Any], /) -> None:
+        """These are all objects there are."""
+
+    def put(self, item: Fed_contra, /) -> None:
+        """An object came or changed."""
+
+    def drop(self, item: Fed_contra, /) -> None:
+        """An object is gone; this is how it was last."""
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    namespace: str = ""
+    name: str = ""
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    items: list[msgspec.Raw] | None = None
+
+
+class _Head(msgspec.Struct, frozen=True, gc=False):
+    metadata: _Metadata = _Metadata()
+
+
+class _Event(msgspec.Struct, frozen=True, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+_page = msgspec.json.Decoder(_Page)
+_event = msgspec.json.Decoder(_Event)
+_head = msgspec.json.Decoder(_Head)
+_status = msgspec.json.Decoder(Status)
+
+
+class Reflector(Generic[Kind]):
+    """Keeps a sink up to date with one collection of an API server."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        path: str,
+        decoder: msgspec.json.Decoder[Kind],
+        sink: Sink[Kind],
+        *,
+        page: int = 500,
+        params: Mapping[str, str] | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        first_pause: float = _FIRST_PAUSE_SECONDS,
+    ) -> None:
+        """Follow *path*; *params* narrow it down, such as a fieldSelector."""
+        self.path = path
+        #: Set once everything was listed.
+        self.synced = asyncio.Event()
+        #: Where the watch goes on from; empty before a list.
+        self.version = ""
+        self._client = client
+        self._decoder = decoder
+        self._sink = sink
+        self._params = dict(params or {})
+        self._page = page
+        self._tell = tell
+        self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
+        self._sleep = sleep
+        self._first_pause = first_pause
+        self._pause = first_pause
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                if not self.version:
+                    await self._list()
+                await self._watch()
+                await self._sleep(self._jittered(self._first_pause))  # should it end at once
+                continue
+            except ApiError as error:
+                if error.status == _GONE:
+                    self.version = ""
+                else:
+                    self._tell(f"{self.path}: {error}; trying again")
+            except Exception as error:  # noqa: BLE001  whatever it is, the watch goes on
+                self.version = ""  # something in what was read: begin again
+                self._tell(f"{self.path}: {words(error)}; listing again")
+            await self._sleep(self._jittered(self._pause))
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    def _jittered(self, seconds: float) -> float:
+        return seconds * self._rng.uniform(0.5, 1.5)
+
+    async def _list(self) -> None:
+        items: list[Kind] = []
+        params = {**self._params, "limit": str(self._page)}
+        while True:
+            text = await self._client.request(
+                "GET", self.path, params=params, timeout=_LIST_SECONDS
+            )
+            with _without_gc():
+                page = _page.decode(text)
+                items += filter(None, map(self._decoded, page.items or ()))
+            if not page.metadata.continue_:
+                break
+            params["continue"] = page.metadata.continue_
+        self._sink.replace(items)
+        self.version = page.metadata.resource_version
+        self.synced.set()
+
+    async def _watch(self) -> None:
+        """Pass every event on, until the server ends it."""
+        params = {
+            **self._params,
+            "watch": "1",
+            "resourceVersion": self.version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(int(_WATCH_SECONDS * self._rng.uniform(1, 2))),
+        }
+        async with self._client.stream(self.path, params, idle_seconds=_IDLE_SECONDS) as pieces:
+            async for line in _lines(pieces):
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        event = _event.decode(line)
+        kind = event.type
+        if kind == "BOOKMARK":
+            self.version = _head.decode(event.object).metadata.resource_version or self.version
+        elif kind == "ERROR":
+            status = _status.decode(event.object)
+            message = status.message or "the watch failed"
+            raise ApiError(message, status=status.code, reason=status.reason)
+        else:
+            item = self._decoded(event.object)
+            if item is None:
+                self.version = _head.decode(event.object).metadata.resource_version
+                return
+            if kind == "DELETED":
+                self._sink.drop(item)
+            else:
+                self._sink.put(item)
+            self.version = item.metadata.resource_version
+        self._pause = self._first_pause
+
+    def _decoded(self, raw: msgspec.Raw) -> Kind | None:
+        """The object; one that cannot be read is as good as absent, and somebody is told."""
+        try:
+            return self._decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            about = _head.decode(raw).metadata
+            name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+            self._tell(f"{self.path}: {name}: {error}; ignored")
+            return None
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Whole lines of a stream; a long line comes in many pieces."""
+    begun: list[bytes] = []
+    async for piece in pieces:
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            whole = b"".join([*begun, line]) if begun else line
+            begun = []
+            if whole:
+                yield whole
+        if rest:
+            begun.append(rest)
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Thousands of new objects are no reason to look for garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
