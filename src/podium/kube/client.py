@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from urllib.parse import quote, urlencode
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from podium import __version__
 from podium.kube.access import Access
+from podium.kube.connections import Answer, Pool
 from podium.kube.errors import ApiError, UnreachableError, refusal, words
 
 JSON = "application/json"
@@ -21,38 +24,27 @@ _CONNECT_SECONDS = 10.0
 _UNAUTHORIZED = 401
 
 
-class _Request(NamedTuple):
-    method: str
-    target: str
-    body: bytes | None
-    content_type: str
-    limit: aiohttp.ClientTimeout
-
-
-def _target(path: str, params: Mapping[str, str] | None) -> str:
-    return f"{path}?{urlencode(params)}" if params else path
-
-
 class ApiClient:
     """Talks to one API server. To be used in an `async with`."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, *, connections: int = 64) -> None:
+        """Short requests share at most so many *connections*; each watch has one of its own."""
         self.access = access
+        self._agent = f"podium/{__version__}"
+        self._proxy = access.proxy or _proxy_of(access)
+        self._pool = Pool(access, self._agent, connections)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        access = self.access
-        connector = aiohttp.TCPConnector(
-            limit=0, ssl=access.tls if access.tls is not None else True, keepalive_timeout=60
-        )
+        tls = self.access.tls
         self._session = aiohttp.ClientSession(
-            connector=connector,
-            headers={"User-Agent": f"podium/{__version__}", "Accept": JSON},
-            auto_decompress=True,
+            connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls),
+            headers={"User-Agent": self._agent, "Accept": JSON, "Accept-Encoding": "identity"},
         )
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._pool.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -70,57 +62,82 @@ class ApiClient:
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
     ) -> bytes:
         """What the API server answers; a refusal, or no answer, is an `ApiError`."""
-        limit = aiohttp.ClientTimeout(total=timeout, sock_connect=_CONNECT_SECONDS)
-        request = _Request(method, _target(path, params), body, content_type, limit)
-        async with self._asked(request) as response:
-            return await response.read()
+        target = _target(path, params)
+        send = self._through_proxy if self._proxy else self._pool.exchange
+        try:
+            answer = await send(method, target, body, content_type, seconds=timeout)
+            if answer.status == _UNAUTHORIZED and await self.access.rejected():
+                answer = await send(method, target, body, content_type, seconds=timeout)
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._unreachable(error) from error
+        if answer.status >= 300:
+            raise self._refusal(method, target, answer)
+        return answer.body
+
+    async def _through_proxy(
+        self, method: str, target: str, body: bytes | None, content_type: str, *, seconds: float
+    ) -> Answer:
+        limit = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
+        response = await self._opened(method, target, body, content_type, limit=limit)
+        async with response:
+            return Answer(response.status, _headers_of(response), await response.read())
 
     @asynccontextmanager
     async def stream(
         self, path: str, params: Mapping[str, str], *, idle_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """An answer that goes on and on, in pieces; silence of *idle_seconds* ends it."""
+        target = _target(path, params)
         limit = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle_seconds
         )
-        request = _Request("GET", _target(path, params), None, JSON, limit)
-        async with self._asked(request) as response:
-            yield response.content.iter_any()
-
-    @asynccontextmanager
-    async def _asked(self, request: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
-            response = await self._send(request)
+            response = await self._opened("GET", target, None, JSON, limit=limit)
             if response.status == _UNAUTHORIZED and await self.access.rejected():
-                response.release()
-                response = await self._send(request)
+                response.close()
+                response = await self._opened("GET", target, None, JSON, limit=limit)
             async with response:
                 if response.status >= 300:
-                    asked = f"{request.method} {self.access.url}{request.target}"
-                    headers = {name.lower(): text for name, text in response.headers.items()}
-                    raise refusal(response.status, headers, await response.read(), asked)
-                yield response
-        except ApiError:
-            raise
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise UnreachableError(f"{self.access.url}: {words(error)}") from error
+                    headers, text = _headers_of(response), await response.read()
+                    raise self._refusal("GET", target, Answer(response.status, headers, text))
+                try:
+                    yield response.content.iter_any()
+                finally:
+                    response.close()  # whatever is left of it is not waited for
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._unreachable(error) from error
 
-    async def _send(self, request: _Request) -> aiohttp.ClientResponse:
+    async def _opened(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None,
+        content_type: str,
+        *,
+        limit: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
         assert self._session is not None, "use it in an async with"
         access = self.access
         headers = dict(await access.headers())
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
+        if body is not None:
+            headers["Content-Type"] = content_type
         return await self._session.request(
-            request.method,
-            f"{access.url}{request.target}",
-            data=request.body,
+            method,
+            URL(f"{access.url}{target}", encoded=True),
+            data=body,
             headers=headers,
-            timeout=request.limit,
-            proxy=access.proxy or None,
+            timeout=limit,
+            proxy=self._proxy or None,
             server_hostname=access.server_name or None,
             allow_redirects=False,
         )
+
+    def _refusal(self, method: str, target: str, answer: Answer) -> ApiError:
+        asked = f"{method} {self.access.url}{target}"
+        return refusal(answer.status, answer.headers, answer.body, asked)
+
+    def _unreachable(self, error: BaseException) -> UnreachableError:
+        return UnreachableError(f"{self.access.url}: {words(error)}")
 
     # Objects as plain values ----------------------------------------------------------------------
 
@@ -193,3 +210,18 @@ class ApiClient:
 def pod_path(namespace: str, name: str) -> str:
     """Where a pod is found."""
     return f"/api/v1/namespaces/{quote(namespace, '')}/pods/{quote(name, '')}"
+
+
+def _target(path: str, params: Mapping[str, str] | None) -> str:
+    return f"{path}?{urlencode(params)}" if params else path
+
+
+def _headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:
+    return {name.lower(): text for name, text in response.headers.items()}
+
+
+def _proxy_of(access: Access) -> str:
+    """The proxy that the environment asks for, as other clients take it."""
+    if proxy_bypass(access.host):
+        return ""
+    return getproxies().get("https" if access.secure else "http", "")
