@@ -1,0 +1,262 @@
+"""What Prometheus reads: kube-scheduler's metrics, by the same names, labels and buckets.
+
+Upstream: pkg/scheduler/metrics, Kubernetes v1.36. Metrics of parts that Podium does not have
+(permit plugins, batching, goroutines of preemption) are not there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from podium.daemon.counting import Counters, Histograms, exponential, gauges
+from podium.daemon.observing import Observer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from prometheus_client import Metric
+
+    from podium.daemon.observing import Attempted
+    from podium.daemon.stopwatch import Stopwatch
+    from podium.engine.decision import Decision
+    from podium.objects.pod import Pod
+
+SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
+PENDING: Final = ("active", "backoff", "unschedulable", "gated")
+#: From so many attempts on they are counted together.
+MANY_ATTEMPTS: Final = 15
+_ATTEMPTS: Final = tuple(str(number) for number in range(MANY_ATTEMPTS))
+
+
+def _nothing() -> Mapping[str, int]:
+    return {}
+
+
+class Metrics(Observer, Collector):
+    """Counts what happens, and puts it in Prometheus' form when asked.
+
+    The gauges are asked of the scheduler at that moment: `pending` (pods by queue), `cache_size`
+    (`nodes`, `pods`, `assumed_pods`) and `binding` (bindings on their way).
+    """
+
+    def __init__(
+        self, stopwatch: Stopwatch | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._stopwatch = stopwatch
+        self._clock = clock
+        self.pending: Callable[[], Mapping[str, int]] = _nothing
+        self.cache_size: Callable[[], Mapping[str, int]] = _nothing
+        self.binding: Callable[[], int] = lambda: 0
+        #: Further metrics: each call gives some.
+        self.more: list[Callable[[], Iterator[Metric]]] = []
+        #: Pods tried in vain: uid -> profile and the rules that turned nodes down.
+        self._unschedulable: dict[str, tuple[str, frozenset[str]]] = {}
+        self._define()
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+
+    def _define(self) -> None:
+        milliseconds = exponential(0.001, 2, 15)
+        self._attempts = Counters(
+            "scheduler_schedule_attempts",
+            "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could "
+            "not be scheduled, while 'error' means an internal scheduler problem.",
+            ("result", "profile"),
+        )
+        self._duration = Histograms(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
+            milliseconds,
+            ("result", "profile"),
+        )
+        self._algorithm = Histograms(
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Scheduling algorithm latency in seconds",
+            milliseconds,
+        )
+        self._victims = Histograms(
+            "scheduler_preemption_victims",
+            "Number of selected preemption victims",
+            exponential(1, 2, 7),
+        )
+        self._preemptions = Counters(
+            "scheduler_preemption_attempts", "Total preemption attempts in the cluster till now"
+        )
+        self._sli = Histograms(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "E2e latency for a pod being scheduled, from the time the pod enters the scheduling "
+            "queue and might involve multiple scheduling attempts.",
+            exponential(0.01, 2, 20),
+            ("attempts",),
+        )
+        self._tries = Histograms(
+            "scheduler_pod_scheduling_attempts",
+            "Number of attempts to successfully schedule a pod.",
+            exponential(1, 2, 5),
+        )
+        self._points = Histograms(
+            "scheduler_framework_extension_point_duration_seconds",
+            "Latency for running all plugins of a specific extension point.",
+            exponential(0.0001, 2, 12),
+            ("extension_point", "status", "profile"),
+        )
+        self._plugins = Histograms(
+            "scheduler_plugin_execution_duration_seconds",
+            "Duration for running a plugin at a specific extension point.",
+            exponential(0.00001, 1.5, 20),
+            ("plugin", "extension_point", "status"),
+        )
+        self._incoming = Counters(
+            "scheduler_queue_incoming_pods",
+            "Number of pods added to scheduling queues by event and queue type.",
+            ("queue", "event"),
+        )
+
+    # What happens ---------------------------------------------------------------------------
+
+    def attempted(self, attempted: Attempted) -> None:
+        """Count the attempt, except that one with a node has not succeeded before it is bound."""
+        decision, profile = attempted.decision, attempted.profile.scheduler_name
+        if decision.held is not None:
+            return
+        self._algorithm.at().observe(attempted.seconds)
+        self._unschedulable.pop(decision.uid, None)
+        if decision.preemption is not None:
+            self._preempted(attempted)
+        if decision.node is None:
+            result = ERROR if decision.error else UNSCHEDULABLE
+            self._count(result, profile, attempted.seconds)
+            if not decision.error:
+                self._unschedulable[decision.uid] = (profile, _turned_down_by(decision))
+        spent = self._stopwatch.lap() if self._stopwatch is not None else None
+        if spent is not None:
+            self._measured(attempted, spent)
+
+    def bound(self, attempted: Attempted, node: str, seconds: float) -> None:  # noqa: ARG002
+        """Count a success."""
+        profile, number = attempted.profile.scheduler_name, attempted.number
+        self._count(SCHEDULED, profile, attempted.seconds + seconds)
+        self._tries.at().observe(number)
+        waited = max(0.0, self._clock() - attempted.queued_at)
+        label = _ATTEMPTS[number] if number < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
+        self._sli.at(label).observe(waited)
+        self._points.at("Bind", "Success", profile).observe(seconds)
+
+    def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:  # noqa: ARG002
+        """Count an error."""
+        self._count(ERROR, attempted.profile.scheduler_name, attempted.seconds)
+
+    def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod that is gone, or runs, is not unschedulable any more."""
+        if self._unschedulable and old is not None and (new is None or new.spec.node_name):
+            self._unschedulable.pop(old.uid, None)
+
+    def evicting(self, attempted: Attempted, victims: Sequence[str]) -> None:  # noqa: ARG002
+        """Count the victims."""
+        self._victims.at().observe(len(victims))
+
+    def queued(self, queue: str, event: str, pods: int = 1) -> None:
+        """Count pods that came into a queue."""
+        self._incoming.add(queue, event, count=pods)
+
+    def _count(self, result: str, profile: str, seconds: float) -> None:
+        self._attempts.add(result, profile)
+        self._duration.at(result, profile).observe(seconds)
+
+    def _preempted(self, attempted: Attempted) -> None:
+        self._preemptions.add()
+        preemption = attempted.decision.preemption
+        status = "Success" if preemption and preemption.node else "Unschedulable"
+        seconds = dict(attempted.steps).get("Preemption done")
+        if seconds is not None:
+            point = self._points.at("PostFilter", status, attempted.profile.scheduler_name)
+            point.observe(seconds)
+
+    def _measured(self, attempted: Attempted, spent: Mapping[tuple[str, str], float]) -> None:
+        decision = attempted.decision
+        if decision.error:
+            status = "Error"
+        else:
+            status = "Success" if decision.node is not None else "Unschedulable"
+        by_point: dict[str, float] = {}
+        for (rule, point), seconds in spent.items():
+            self._plugins.at(rule, point, status).observe(seconds)
+            by_point[point] = by_point.get(point, 0.0) + seconds
+        for point, seconds in by_point.items():
+            self._points.at(point, status, attempted.profile.scheduler_name).observe(seconds)
+
+    # What is told ---------------------------------------------------------------------------
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric as it is now."""
+        for counters in (self._attempts, self._preemptions, self._incoming):
+            yield counters.family()
+        for histograms in (
+            self._duration,
+            self._algorithm,
+            self._victims,
+            self._sli,
+            self._tries,
+            self._points,
+            self._plugins,
+        ):
+            yield histograms.family()
+        yield from self._gauges()
+        for more in self.more:
+            yield from more()
+
+    def _gauges(self) -> Iterator[Metric]:
+        pending = self.pending()
+        yield gauges(
+            "scheduler_pending_pods",
+            "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; "
+            "'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in "
+            "unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the "
+            "number of unschedulable pods that the scheduler never attempted to schedule because "
+            "they are gated.",
+            ("queue",),
+            {(queue,): pending.get(queue, 0) for queue in PENDING},
+        )
+        yield gauges(
+            "scheduler_cache_size",
+            "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
+            ("type",),
+            {(kind,): count for kind, count in self.cache_size().items()},
+        )
+        yield gauges(
+            "scheduler_goroutines",
+            "Number of running goroutines split by the work they do such as binding.",
+            ("operation",),
+            {("binding",): self.binding()},
+        )
+        counted: Counter[tuple[str, ...]] = Counter()
+        for profile, rules in self._unschedulable.values():
+            counted.update((rule, profile) for rule in rules)
+        yield gauges(
+            "scheduler_unschedulable_pods",
+            "The number of unschedulable pods broken down by plugin name. A pod will increment the "
+            "gauge for all plugins that caused it to not schedule and so this metric have meaning "
+            "only when broken down by plugin.",
+            ("plugin", "profile"),
+            dict(counted),
+        )
+
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """The text in the form that the reader accepts, and its content type."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
+
+
+def _turned_down_by(decision: Decision) -> frozenset[str]:
+    if decision.refused is not None:
+        return frozenset(filter(None, [decision.refused.plugin]))
+    found = (decision.verdict(code).predicate for code in decision.histogram)
+    return frozenset(filter(None, found))

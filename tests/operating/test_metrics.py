@@ -1,0 +1,199 @@
+"""What Prometheus reads from a scheduler."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from builders import node, nodes, pod, profile, simulation
+from generated import node_like, pod_like
+from operating.told import NOON, Clock, attempted, tried
+from podium.daemon.metrics import Metrics
+from podium.daemon.stopwatch import Stopwatch
+from podium.engine.decision import Decision
+from podium.profiles.build import Options, from_provider
+from podium.profiles.config_build import default_config, from_config
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(metrics: Metrics) -> Samples:
+    text, _ = metrics.exposition()
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float:
+    return samples(metrics)[f"scheduler_{name}", tuple(sorted(labels.items()))]
+
+
+def test_an_attempt_has_succeeded_when_it_is_bound_and_not_before() -> None:
+    metrics = Metrics(clock=lambda: NOON + 3)
+    world = simulation(node("n1"), node("n2"))
+    told = tried(world, pod())
+
+    metrics.attempted(told)
+    before = samples(metrics)
+    metrics.bound(told, "n1", 0.01)
+
+    assert not any(name == "scheduler_schedule_attempts_total" for name, _ in before)
+    labels = {"result": "scheduled", "profile": "default-scheduler"}
+    assert value(metrics, "schedule_attempts_total", **labels) == 1
+    assert value(metrics, "scheduling_attempt_duration_seconds_sum", **labels) == pytest.approx(
+        0.012
+    )
+    assert value(metrics, "scheduling_algorithm_duration_seconds_count") == 1
+    assert value(metrics, "pod_scheduling_attempts_sum") == 1
+    assert value(metrics, "pod_scheduling_sli_duration_seconds_sum", attempts="1") == 4
+
+
+def test_a_pod_that_fits_nowhere_is_counted_by_the_rules_that_turned_it_down() -> None:
+    metrics = Metrics()
+    world = simulation(node("n1", cpu="1"), node("n2", unschedulable=True))
+    wanted = pod(requests={"cpu": "4"})
+    metrics.attempted(tried(world, wanted))
+
+    labels = {"result": "unschedulable", "profile": "default-scheduler"}
+    assert value(metrics, "schedule_attempts_total", **labels) == 1
+    turned_down = {
+        dict(labels)["plugin"]: count
+        for (name, labels), count in samples(metrics).items()
+        if name == "scheduler_unschedulable_pods"
+    }
+    assert turned_down == {"GeneralPredicates": 1, "CheckNodeUnschedulable": 1}
+
+    metrics.pod_seen(wanted, None)
+
+    assert not any(name == "scheduler_unschedulable_pods" for name, _ in samples(metrics))
+
+
+def test_a_failed_binding_is_an_error() -> None:
+    metrics = Metrics()
+    told = tried(simulation(node("n1")), pod())
+    metrics.attempted(told)
+    metrics.bind_failed(told, "n1", "conflict")
+
+    labels = {"result": "error", "profile": "default-scheduler"}
+    assert value(metrics, "schedule_attempts_total", **labels) == 1
+
+
+def test_gauges_are_asked_when_they_are_read() -> None:
+    metrics = Metrics()
+    metrics.pending = lambda: {"active": 3, "gated": 1}
+    metrics.cache_size = lambda: {"nodes": 5, "pods": 7, "assumed_pods": 2}
+    metrics.binding = lambda: 4
+    metrics.queued("backoff", "ScheduleAttemptFailure", 2)
+
+    assert value(metrics, "pending_pods", queue="active") == 3
+    assert value(metrics, "pending_pods", queue="backoff") == 0
+    assert value(metrics, "pending_pods", queue="gated") == 1
+    assert value(metrics, "cache_size", type="assumed_pods") == 2
+    assert value(metrics, "goroutines", operation="binding") == 4
+    labels = {"queue": "backoff", "event": "ScheduleAttemptFailure"}
+    assert value(metrics, "queue_incoming_pods_total", **labels) == 2
+
+
+def test_evictions_are_counted() -> None:
+    metrics = Metrics()
+    world = simulation(node("n1", cpu="1"), pod("low", node="n1", requests={"cpu": "1"}))
+    told = tried(world, pod("high", requests={"cpu": "1"}, priority=5))
+    metrics.attempted(told)
+    metrics.evicting(told, ["default/low"])
+
+    assert value(metrics, "preemption_attempts_total") == 1
+    assert value(metrics, "preemption_victims_sum") == 1
+
+
+#: As kube-scheduler v1.36 declares them: first bound, last bound, how many.
+BUCKETS = {
+    "scheduling_attempt_duration_seconds": (0.001, 16.384, 15),
+    "scheduling_algorithm_duration_seconds": (0.001, 16.384, 15),
+    "preemption_victims": (1, 64, 7),
+    "pod_scheduling_sli_duration_seconds": (0.01, 5242.88, 20),
+    "pod_scheduling_attempts": (1, 16, 5),
+    "framework_extension_point_duration_seconds": (0.0001, 0.2048, 12),
+    "plugin_execution_duration_seconds": (0.00001, 0.00001 * 1.5**19, 20),
+}
+
+
+@pytest.mark.parametrize("name", BUCKETS)
+def test_buckets_are_those_of_kube_scheduler(name: str) -> None:
+    stopwatch = Stopwatch()
+    metrics = Metrics(stopwatch)
+    world = simulation(
+        *nodes(3), profile=stopwatch.timed(from_provider("DefaultProvider", Options()))
+    )
+    told = tried(world, pod())
+    metrics.attempted(told)
+    metrics.bound(told, "n", 0.01)
+    metrics.evicting(told, ["default/x"])
+
+    bounds = {
+        float(dict(labels)["le"])
+        for sample, labels in samples(metrics)
+        if sample == f"scheduler_{name}_bucket"
+    } - {float("inf")}
+
+    first, last, count = BUCKETS[name]
+    assert len(bounds) == count
+    assert min(bounds) == pytest.approx(first)
+    assert max(bounds) == pytest.approx(last)
+
+
+def test_one_attempt_in_ten_is_measured_rule_by_rule() -> None:
+    clock = Clock()
+    stopwatch = Stopwatch(clock)
+    metrics = Metrics(stopwatch)
+    rules = stopwatch.timed(from_config(default_config({}), Options())[0])
+    world = simulation(node("n1"), node("n2"), profile=rules)
+
+    for number in range(21):
+        metrics.attempted(tried(world, pod(f"p{number}")))
+
+    found = samples(metrics)
+    plugin = {"extension_point": "Filter", "plugin": "NodeResourcesFit", "status": "Success"}
+    name = "scheduler_plugin_execution_duration_seconds_count"
+    assert 1 <= found[name, tuple(sorted(plugin.items()))] <= 3
+    point = {"extension_point": "Score", "profile": "default-scheduler", "status": "Success"}
+    name = "scheduler_framework_extension_point_duration_seconds_count"
+    assert 1 <= found[name, tuple(sorted(point.items()))] <= 3
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_a_measured_profile_decides_like_the_one_it_was_made_from(data: st.DataObject) -> None:
+    generation = data.draw(st.sampled_from(["v1.13", "v1.36"]))
+    plain = (
+        from_provider("DefaultProvider", Options())
+        if generation == "v1.13"
+        else from_config(default_config({}), Options())[0]
+    )
+    items = [data.draw(node_like(f"n{at}")) for at in range(data.draw(st.integers(1, 5)))]
+    pods = [data.draw(pod_like(f"p{at}")) for at in range(6)]
+
+    def placements(rules: object) -> list[tuple[str | None, str]]:
+        world = simulation(*items, profile=rules)  # type: ignore[arg-type]
+        return [(step.decision.node, step.decision.message) for step in world.run(pods)]
+
+    assert placements(Stopwatch().timed(plain)) == placements(plain)
+
+
+def test_counting_an_attempt_takes_microseconds() -> None:
+    stopwatch = Stopwatch()
+    metrics = Metrics(stopwatch)
+    told = attempted(pod(), Decision("default/p", "p", "v1.36", nodes=5, node="n1"), profile())
+
+    begun = time.process_time()
+    for _ in range(20_000):
+        metrics.attempted(told)
+        metrics.bound(told, "n1", 0.001)
+    seconds = time.process_time() - begun
+
+    assert seconds / 20_000 < 50e-6

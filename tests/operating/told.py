@@ -1,0 +1,45 @@
+"""What the loop would tell observers, made by a simulation."""
+
+from __future__ import annotations
+
+from podium.cluster.simulation import Simulation
+from podium.daemon.observing import Attempted
+from podium.daemon.slow_trace import Steps
+from podium.engine.decision import Decision
+from podium.engine.profile import Profile
+from podium.objects.pod import Pod
+
+NOON = 1_800_000_000.0
+
+
+def attempted(
+    pod: Pod,
+    decision: Decision,
+    profile: Profile,
+    *,
+    number: int = 1,
+    began: float = NOON,
+    seconds: float = 0.002,
+    waited: float = 1.0,
+    steps: tuple[tuple[str, float], ...] = (),
+) -> Attempted:
+    return Attempted(pod, decision, profile, number, began, seconds, began - waited, steps)
+
+
+def tried(world: Simulation, pod: Pod, *, recording: bool = False, number: int = 1) -> Attempted:
+    """One attempt at a pod; nothing is carried out."""
+    decision = world.attempt(pod, recording=recording)
+    return attempted(pod, decision, world.profile_of(pod), number=number)
+
+
+class Clock:
+    """Tells a time that tests set."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+__all__ = ["NOON", "Clock", "Steps", "attempted", "tried"]
