@@ -1,1 +1,1 @@
-"""The pages: what the scheduler sees and thinks, live in a browser."""
+"""The pages: what a scheduler sees and why it decides, live in a browser."""

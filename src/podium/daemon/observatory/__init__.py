@@ -1,0 +1,5 @@
+"""What the pages show of a scheduler at work: the cluster, the queue, decisions, what would be."""
+
+from podium.daemon.observatory.observatory import Observatory, Watched
+
+__all__ = ["Observatory", "Watched"]

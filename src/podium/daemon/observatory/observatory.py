@@ -1,0 +1,357 @@
+"""The one object that the pages ask: plain data about a scheduler, taken while it works.
+
+Reading happens between two decisions, in the scheduler's own thread, and is quick. What takes
+longer (placing thousands of pods again) works on a copy, in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from podium.cluster.simulation import Simulation
+from podium.daemon.observatory.cluster_picture import ClusterPicture, totals, workload
+from podium.daemon.observatory.decision_data import DRY_RUN, NOW, RECORDED, decision_data
+from podium.daemon.observatory.manifest import pod_in
+from podium.daemon.observatory.node_details import node_details
+from podium.daemon.observatory.profile_form import form
+from podium.daemon.observatory.profile_text import Rules, reweighted, rules_from, written
+from podium.daemon.observatory.pulse import Pulse
+from podium.daemon.observatory.scene import take
+from podium.daemon.observatory.what_if import Comparison
+from podium.engine.cycle import Attempt, decide
+from podium.engine.ties import RoundRobin, ties
+from podium.errors import ConfigError
+from podium.profiles.build import Options
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+
+    from podium.cluster.cache import Cache
+    from podium.cluster.queue import SchedulingQueue
+    from podium.daemon.decision_log import DecisionLog
+    from podium.engine.decision import Decision
+    from podium.engine.pod_class import Resident
+    from podium.engine.profile import Profile
+    from podium.objects.pod import Pod
+    from podium.objects.workloads import PriorityClass
+
+Data = dict[str, Any]
+
+#: How many pods are placed again to compare rules, and how many lines lists have.
+REPLAYED: Final = 20_000
+LISTED: Final = 500
+FOUND: Final = 50
+_PROGRESS_SECONDS: Final = 0.2
+
+
+class Watched(Protocol):
+    """What is asked of a scheduler."""
+
+    @property
+    def cache(self) -> Cache:
+        """What it believes about the cluster."""
+
+    @property
+    def queue(self) -> SchedulingQueue:
+        """The pods that wait."""
+
+    @property
+    def profiles(self) -> Sequence[Profile]:
+        """The rules it decides by."""
+
+    def reconfigure(self, profiles: Sequence[Profile]) -> None:
+        """Decide by other rules from now on."""
+
+
+class Observatory:
+    """Looks at a scheduler. `pulse` has to be among its observers."""
+
+    def __init__(
+        self,
+        scheduler: Watched,
+        *,
+        log: DecisionLog | None = None,
+        options: Options | None = None,
+        text: str | None = None,
+        pulse: Pulse | None = None,
+        priority_classes: Callable[[], Iterable[PriorityClass]] = tuple,
+    ) -> None:
+        """*text* is the Policy or configuration that the scheduler was started with, if any."""
+        self._scheduler = scheduler
+        self._log = log
+        self._options = options or Options()
+        self._priority_classes = priority_classes
+        self.pulse_observer = pulse or Pulse(self._schedulers)
+        self._picture = ClusterPicture()
+        self._rules = self._first_rules(text)
+        self._comparing = asyncio.Lock()
+
+    def _first_rules(self, text: str | None) -> Rules:
+        profiles = tuple(self._scheduler.profiles)
+        text = text if text is not None else written(profiles, self._options)
+        return replace(rules_from(text, self._options), profiles=profiles)
+
+    def _schedulers(self) -> set[str]:
+        return {profile.scheduler_name for profile in self._scheduler.profiles}
+
+    # The cluster --------------------------------------------------------------------------------
+
+    def cluster(self, cursor: str = "") -> Data:
+        """Zones, nodes, loads and pods, or what changed of them since a cursor."""
+        return self._picture.since(self._scheduler.cache.columns, cursor)
+
+    def node(self, name: str) -> Data | None:
+        """One node with its pods."""
+        return node_details(self._scheduler.cache.columns, name)
+
+    def find_pods(self, query: str) -> list[Data]:
+        """Pods whose `namespace/name` contains the text, waiting ones first."""
+        found: list[Data] = [
+            {"pod": key, "node": None} for key in self.pulse_observer.waiting if query in key
+        ][:FOUND]
+        columns = self._scheduler.cache.columns
+        for row in columns.order.tolist():
+            for resident in columns.residents[row]:
+                if len(found) >= FOUND:
+                    return found
+                if query in resident.key:
+                    _, kind, name = workload(resident.cls)
+                    node = columns.names[row]
+                    found.append(
+                        {"pod": resident.key, "node": node, "kind": kind, "workload": name}
+                    )
+        return found
+
+    def pulse(self) -> Data:
+        """The numbers that change all the time."""
+        self.pulse_observer.tick()
+        columns = self._scheduler.cache.columns
+        return {
+            **self.pulse_observer.counts(),
+            **totals(columns),
+            "version": f"{columns.epoch}-{columns.changes}",
+            "pools": {str(pool): n for pool, n in self._scheduler.queue.counts().items()},
+            "profile": self._rules.profiles[0].name,
+        }
+
+    def beats(self) -> tuple[int, int, int]:
+        """Differs whenever anything worth telling happened."""
+        columns = self._scheduler.cache.columns
+        return self.pulse_observer.beats, columns.epoch, columns.changes
+
+    def history(self) -> list[list[int]]:
+        """Second, decisions in it, pods waiting at its end."""
+        return self.pulse_observer.history()
+
+    # Waiting pods -------------------------------------------------------------------------------
+
+    def pending(self, query: str = "") -> Data:
+        """The pods that wait, those that fit nowhere first, with the reason of each."""
+        matching = [
+            waiting
+            for key, waiting in self.pulse_observer.waiting.items()
+            if query in key or query in waiting.reason
+        ]
+        matching.sort(key=lambda each: (not each.reason, -each.pod.priority, each.since))
+        queue = self._scheduler.queue
+        rows = []
+        for waiting in matching[:LISTED]:
+            pool = queue.pool_of(waiting.pod)
+            rows.append(
+                {
+                    "pod": waiting.pod.key,
+                    "reason": waiting.reason,
+                    "pool": str(pool) if pool else "in flight",
+                    "attempts": waiting.attempts,
+                    "since": waiting.since,
+                    "triedAt": waiting.tried_at,
+                    "priority": waiting.pod.priority,
+                    "nominated": waiting.pod.status.nominated_node_name
+                    or queue.nominated_node(waiting.pod),
+                }
+            )
+        counts = {str(pool): number for pool, number in queue.counts().items()}
+        return {
+            "total": len(self.pulse_observer.waiting),
+            "matching": len(matching),
+            "pods": rows,
+            "pools": counts,
+        }
+
+    # Decisions ----------------------------------------------------------------------------------
+
+    async def decision(self, namespace: str, name: str) -> Data | None:
+        """How a pod was decided: as it was, or made again; None when nobody knows the pod."""
+        key = f"{namespace}/{name}"
+        waiting = self.pulse_observer.waiting.get(key)
+        resident = self._resident(key)
+        attempts = self._log.of(namespace, name) if self._log is not None else []
+        if waiting is None and resident is None and not attempts:
+            return None
+        actual = self._scheduler.cache.columns.names[resident.row] if resident else None
+        told = {
+            "attempts": [
+                {"number": each.number, "at": each.began, "outcome": each.outcome}
+                for each in attempts[:LISTED]
+            ]
+        }
+        if attempts:
+            decision = attempts[0].decision()
+            gone = waiting is None and resident is None
+            if len(decision.examined) or decision.error or decision.held or gone:
+                never = waiting is not None and _never(waiting.pod)
+                found = decision_data(
+                    decision,
+                    source=RECORDED,
+                    ties=attempts[0].ties,
+                    max_score=self._max_score(decision.profile),
+                    never=never,
+                    actual=actual,
+                )
+                return found | told | {"attempt": attempts[0].number, "at": attempts[0].began}
+        if waiting is not None:
+            return self._explained(waiting.pod, NOW) | told
+        return await self._again(key) | told
+
+    def _max_score(self, profile: str) -> int:
+        known = {each.name: each.max_score for each in self._scheduler.profiles}
+        return known.get(profile, self._scheduler.profiles[0].max_score)
+
+    def _explained(self, pod: Pod, source: str) -> Data:
+        decision, profile = self._decided(pod)
+        return decision_data(
+            decision,
+            source=source,
+            ties=profile.ties,
+            max_score=profile.max_score,
+            never=_never(pod),
+        )
+
+    def _resident(self, key: str) -> Resident | None:
+        residents = self._scheduler.cache.columns.residents
+        return next((each for row in residents for each in row if each.key == key), None)
+
+    async def _again(self, key: str) -> Data:
+        """A placed pod, decided once more on a copy of the cluster without it."""
+        columns = self._scheduler.cache.columns
+        scene = take(columns, {}, (), most=0, foreign=set())
+        [placed] = [each for each in scene.fixed if each.key == key]
+        scene.fixed.remove(placed)
+        profiles = rules_from(self._rules.text, self._options).profiles
+        cursor = self.pulse_observer.cursor
+
+        def again() -> Data:
+            pod = placed.pod()
+            bare = [replace(profile, extenders=()) for profile in profiles]
+            simulation = Simulation(bare[0], others=bare[1:])
+            simulation.load(scene.objects())
+            simulation.ties.cursor = cursor
+            decision = simulation.attempt(pod, recording=True)
+            profile = simulation.profile_of(pod)
+            return decision_data(
+                decision,
+                source=NOW,
+                ties=profile.ties,
+                max_score=profile.max_score,
+                never=_never(pod),
+                actual=placed.node,
+            )
+
+        return await asyncio.to_thread(again)
+
+    def explain(self, manifest: bytes) -> Data:
+        """What would be decided about the pod of a manifest, just now; nothing is created."""
+        columns = self._scheduler.cache.columns
+        nodes = (columns.nodes[row] for row in columns.order.tolist())
+        tried = pod_in(manifest, (n for n in nodes if n is not None), self._priority_classes())
+        notes = list(tried.notes)
+        if tried.pod.spec.scheduler_name not in self._schedulers():
+            wanted = tried.pod.spec.scheduler_name
+            notes.append(f"the pod asks for the scheduler {wanted}, which is not this one")
+        if self._profile_of(tried.pod).extenders:
+            notes.append("extenders were not asked")
+        return self._explained(tried.pod, DRY_RUN) | {"notes": notes}
+
+    def _profile_of(self, pod: Pod) -> Profile:
+        profiles = self._scheduler.profiles
+        wanted = pod.spec.scheduler_name
+        return next((p for p in profiles if p.scheduler_name == wanted), profiles[0])
+
+    def _decided(self, pod: Pod) -> tuple[Decision, Profile]:
+        """The decision about a pod that is not placed, made on the columns as they are."""
+        cache, profile = self._scheduler.cache, self._profile_of(pod)
+        round_robin = profile.ties == "round-robin"
+        attempt = Attempt(
+            cache.columns.incoming(pod),
+            replace(profile, extenders=()),
+            cache.order(),
+            RoundRobin(self.pulse_observer.cursor) if round_robin else ties(profile.ties),
+            recording=True,
+        )
+        return decide(cache.columns, attempt), profile
+
+    # The rules ----------------------------------------------------------------------------------
+
+    def profile(self) -> Data:
+        """What it decides by, and the text of it."""
+        return form(self._rules, self._options)
+
+    def _wished(self, wish: Mapping[str, Any]) -> Rules:
+        """The rules of a form: a text, or other weights for the ones there are."""
+        text, weights = wish.get("text"), wish.get("weights")
+        if isinstance(text, str):
+            return rules_from(text, self._options)
+        if not isinstance(weights, dict) or not all(
+            isinstance(weight, int) and not isinstance(weight, bool) for weight in weights.values()
+        ):
+            raise ConfigError(
+                "expected new rules", hint='give {"text": "…"} or {"weights": {"name": number}}'
+            )
+        scheduler = str(wish.get("scheduler") or self._rules.profiles[0].scheduler_name)
+        return rules_from(reweighted(self._rules, weights, scheduler, self._options), self._options)
+
+    async def what_if(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
+        """How far the comparison is, again and again, and in the end what would change."""
+        after = self._wished(wish)
+        if self._comparing.locked():
+            raise ConfigError("another comparison is running", hint="try again in a moment")
+        async with self._comparing:
+            before = rules_from(self._rules.text, self._options).profiles
+            scene = take(
+                self._scheduler.cache.columns,
+                self.pulse_observer.bound_order,
+                [each.pod for each in self.pulse_observer.waiting.values()],
+                most=REPLAYED,
+                foreign=self.pulse_observer.foreign,
+            )
+            comparison = Comparison(scene, before, after.profiles)
+            running = asyncio.ensure_future(asyncio.to_thread(comparison.run))
+            try:
+                while not running.done():
+                    yield {"done": comparison.done, "total": comparison.total}
+                    await asyncio.wait([running], timeout=_PROGRESS_SECONDS)
+                found = running.result()
+            finally:
+                comparison.stop()
+                if not running.done():
+                    await asyncio.wait([running])
+        yield {"result": found, "text": after.text, "profile": form(after, self._options)}
+
+    def apply(self, wish: Mapping[str, Any]) -> Data:
+        """Decide by other rules from now on."""
+        rules = self._wished(wish)
+        now, new = self._rules.profiles[0], rules.profiles[0]
+        if type(now.accounting) is not type(new.accounting):
+            raise ConfigError(
+                f"{new.name} counts resources differently from {now.name}, which is running",
+                hint="start again with this configuration; comparing works",
+            )
+        self._scheduler.reconfigure(rules.profiles)
+        self._rules = rules
+        return self.profile()
+
+
+def _never(pod: Pod) -> bool:
+    return pod.spec.preemption_policy == "Never"

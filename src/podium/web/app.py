@@ -1,0 +1,54 @@
+"""The pages and their data, to be mounted beside other things on one port.
+
+Everything is under `/podium/`, but for the page itself at `/`. Who may ask is decided by whoever
+mounts it; what the pages may load is decided here: nothing that is not theirs.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import FileResponse, RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from podium.web.data import data_routes
+from podium.web.headers import SafeHeaders
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from podium.web.observatory import Observatory
+
+STATIC: Final = str(files("podium.web").joinpath("static"))
+
+
+def pages(observatory: Observatory) -> Starlette:
+    """The application: serves `/` and everything under `/podium/`."""
+    return Starlette(
+        routes=[
+            Route("/", _index),
+            Route("/podium", _home),
+            Route("/podium/", _home),
+            Mount("/podium/static", StaticFiles(directory=STATIC)),
+            Mount("/podium/v1", routes=data_routes(observatory)),
+        ],
+        middleware=[Middleware(SafeHeaders)],
+    )
+
+
+def serves(path: str) -> bool:
+    """Whether a path belongs to the pages."""
+    return path in {"/", "/podium"} or path.startswith("/podium/")
+
+
+async def _index(_: Request) -> Response:
+    return FileResponse(f"{STATIC}/index.html", media_type="text/html; charset=utf-8")
+
+
+async def _home(_: Request) -> Response:
+    return RedirectResponse("/")

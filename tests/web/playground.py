@@ -1,0 +1,141 @@
+"""A scheduler without an API server, and its pages on a port: enough to drive every page.
+
+The columns, the queue, the cycle and the observatory are the real ones; only binding is a word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import uvicorn
+from msgspec.structs import replace
+
+from podium.cluster.queue import SchedulingQueue
+from podium.cluster.simulation import Simulation
+from podium.cluster.wakeups import MoveRules
+from podium.daemon.decision_log import DecisionLog
+from podium.daemon.observatory import Observatory
+from podium.daemon.observing import Attempted
+from podium.engine.profile import Profile
+from podium.objects.collection import Objects
+from podium.objects.pod import Pod, PodCondition
+from podium.profiles.build import Options, from_provider
+from podium.web.app import pages
+
+
+def default_profile() -> Profile:
+    return from_provider("DefaultProvider", Options())
+
+
+class Playground:
+    """A scheduler that decides when told to."""
+
+    def __init__(self, profile: Profile | None = None, *, recording: bool = True) -> None:
+        self._simulation = Simulation(profile or default_profile())
+        self._recording = recording
+        self.profiles: Sequence[Profile] = (self._simulation.profile,)
+        self.cache = self._simulation.cache
+        self.queue = SchedulingQueue(time.time, MoveRules())
+        self._log = DecisionLog()
+        self.observatory = Observatory(self, log=self._log)
+        self._pulse = self.observatory.pulse_observer
+
+    def reconfigure(self, profiles: Sequence[Profile]) -> None:
+        fresh = Simulation(profiles[0])
+        fresh.cache = self.cache
+        fresh._rankings = {profiles[0].scheduler_name: None}
+        self._simulation, self.profiles = fresh, tuple(profiles)
+
+    def load(self, objects: Objects) -> None:
+        """Take over the objects, and queue the pods that have no node."""
+        self._simulation.load(objects)
+        for pod in objects.pods:
+            self._pulse.pod_seen(None, pod)
+            if not pod.spec.node_name and not pod.finished:
+                self.queue.add(pod)
+
+    def create(self, pod: Pod) -> None:
+        self._pulse.pod_seen(None, pod)
+        self.queue.add(pod)
+
+    def work(self, most: int = 1_000_000) -> int:
+        """Try the pods that are ready; how many were tried."""
+        for tried in range(most):
+            turn = self.queue.pop()
+            if turn is None:
+                return tried
+            self._try(turn)
+        return most
+
+    def _try(self, turn: Any) -> None:
+        began = time.time()
+        decision = self._simulation.attempt(turn.pod, recording=self._recording)
+        attempted = Attempted(
+            turn.pod, decision, self.profiles[0], turn.number, began, time.time() - began, began
+        )
+        self._log.attempted(attempted)
+        self._pulse.attempted(attempted)
+        if decision.node is None:
+            self.queue.requeue(turn, _turned_down(turn.pod))
+            return
+        self._simulation.place(turn.pod, decision)
+        self.queue.done(turn)
+        self._pulse.bound(attempted, decision.node, 0.001)
+
+
+def _turned_down(pod: Pod) -> Pod:
+    """The pod as its status says after an attempt that found no node."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")[:-6] + "Z"
+    condition = PodCondition(
+        type="PodScheduled", status="False", reason="Unschedulable", last_probe_time=now
+    )
+    return replace(pod, status=replace(pod.status, conditions=[condition]))
+
+
+class Served:
+    """Pages of a playground on a loopback port; what changes it runs in the server's thread."""
+
+    def __init__(self, playground: Playground) -> None:
+        self.playground = playground
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
+        config = uvicorn.Config(
+            pages(playground.observatory),
+            log_level="warning",
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._server.serve([self._socket]))
+
+    def do(self, change: Callable[[Playground], Any]) -> Any:
+        """Change the playground, between two requests."""
+
+        async def changed() -> Any:
+            return change(self.playground)
+
+        return asyncio.run_coroutine_threadsafe(changed(), self._loop).result(30)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Served]:
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+        try:
+            yield self
+        finally:
+            self._server.should_exit = True
+            self._thread.join(10)
+            self._socket.close()
