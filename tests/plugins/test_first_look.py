@@ -31,6 +31,8 @@ from podium.objects.pod import NodeSelectorTerm, Pod, SchedulingGate
 NONE_HELPS = "no new claims to deallocate, preemption: 0/2 nodes are available: "
 NOT_HELPFUL = "2 Preemption is not helpful for scheduling."
 
+NO_OPERATOR = '"Near" is not a valid label selector operator'
+
 
 def named(*names: str, operator: str = "In") -> LabelSelectorRequirement:
     return expression("metadata.name", operator, *names)
@@ -269,14 +271,14 @@ def leaving(made: Any) -> Any:
             pod(affinity=[term(BROKEN)]),
             [],
             "InterPodAffinity",
-            'parsing pod: "Near" is not a valid label selector operator',
+            f"parsing pod: requiredAffinityTerms: {NO_OPERATOR}",
             id="required affinity that cannot be read",
         ),
         pytest.param(
             pod(avoids=[(1, term(BROKEN))]),
             [],
             "InterPodAffinity",
-            'parsing pod: "Near" is not a valid label selector operator',
+            f"parsing pod: preferredAntiAffinityTerms: {NO_OPERATOR}",
             id="preferred anti-affinity that cannot be read",
         ),
     ],

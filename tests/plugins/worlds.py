@@ -74,11 +74,8 @@ from podium.engine.plugins.node_ports import NodePorts
 from podium.engine.plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitScore
 from podium.engine.plugins.node_unschedulable import NodeUnschedulable
 from podium.engine.plugins.node_volume_limits import NodeVolumeLimits
-from podium.engine.plugins.pod_topology_spread import (
-    PodTopologySpread,
-    PodTopologySpreadScore,
-    SpreadDefaults,
-)
+from podium.engine.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.plugins.spread_constraints import SpreadDefaults
 from podium.engine.plugins.taint_toleration import TaintToleration, TaintTolerationScore
 from podium.engine.plugins.volume_binding import VolumeBinding, VolumeBindingScore
 from podium.engine.plugins.volume_restrictions import VolumeRestrictions

@@ -19,7 +19,7 @@ from podium.engine.post_filter import Scene, run_post_filters
 from podium.engine.pre_filter import FirstLook
 from podium.engine.preemption import preempt
 from podium.engine.rows import OneRow
-from podium.engine.scoring import score, total
+from podium.engine.scoring import check_ready, score, total
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS, Verdict, histogram
 
@@ -205,6 +205,8 @@ def _pick_ranked(view: View, attempt: Attempt, ranking: Ranking, decision: Decis
         decision.histogram = rejections.copy()
     attempt.mark("Computing predicates done")
     best: Sequence[int] | np.ndarray
+    if count > 1:
+        check_ready(pod, view, profile)
     if index is not None:
         best = index.best()
     elif count == 1:
@@ -323,6 +325,7 @@ def _pick(
     else:
         columns: tuple[ScoreColumn, ...] = ()
         if ranking is not None and (attempt.profile.priorities or attempt.profile.extenders):
+            check_ready(attempt.pod, view, attempt.profile)
             totals = ranking.totals(attempt.pod, feasible)
         elif attempt.recording:
             columns, totals = score(attempt.pod, view, attempt.profile, feasible)

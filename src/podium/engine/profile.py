@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from podium.engine.accounting import Accounting
     from podium.engine.contracts import Predicate, Priority
-    from podium.engine.plugins.base import FilterPlugin, Refused
+    from podium.engine.plugins.base import FilterPlugin, Refused, ScorePlugin
     from podium.engine.pod_class import Incoming
     from podium.engine.post_filter import PostFilter
     from podium.engine.view import View
@@ -81,7 +81,11 @@ class Profile:
     pre_filters: tuple[FilterPlugin, ...] = ()
     #: What is tried when no node fits, in order; without any, `preemption` decides.
     post_filters: tuple[PostFilter, ...] = ()
+    #: Scores that must be ready before any node is scored, in order.
+    pre_scores: tuple[ScorePlugin, ...] = ()
     max_score: int = 10
+    #: Whether a score outside 0 to `max_score` is an error.
+    checks_scores: bool = False
     always_check_all: bool = False
     preemption: bool = True
     #: Whether the node promised to a pod is tried first, and taken if it fits.

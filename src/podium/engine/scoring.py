@@ -16,6 +16,32 @@ if TYPE_CHECKING:
     from podium.engine.view import View
 
 
+def check_ready(pod: Incoming, view: View, profile: Profile) -> None:
+    """Fail if some score cannot be worked out for pods of this class, wherever they go."""
+    if not profile.pre_scores or not (profile.priorities or profile.extenders):
+        return
+
+    def first() -> str:
+        for rule in profile.pre_scores:
+            if fault := rule.unready(pod, view):
+                return f'running PreScore plugin "{rule.name}": {fault}'
+        return ""
+
+    if fault := pod.cls.once(("unready", profile.pre_scores), first):
+        raise AttemptError(fault)
+
+
+def _check_range(name: str, scores: np.ndarray, profile: Profile) -> None:
+    """Fail if a score is none."""
+    wrong = scores[(scores < 0) | (scores > profile.max_score)]
+    if len(wrong):
+        raise AttemptError(
+            f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid '
+            f"score {wrong[0]}, it should in the range of [0, {profile.max_score}] "
+            "after normalizing"
+        )
+
+
 def score(
     pod: Incoming, view: View, profile: Profile, rows: np.ndarray
 ) -> tuple[tuple[ScoreColumn, ...], np.ndarray]:
@@ -23,6 +49,7 @@ def score(
     totals = np.zeros(len(rows), np.int64)
     if not profile.priorities and not profile.extenders:
         return (), totals + 1
+    check_ready(pod, view, profile)
     columns: list[ScoreColumn] = []
     errors: list[str] = []
     for weighted in profile.priorities:
@@ -36,6 +63,9 @@ def score(
             totals += column.score * weighted.weight
     if errors:
         raise AttemptError(*errors)
+    if profile.checks_scores:
+        for column in columns:
+            _check_range(column.name, column.score, profile)
     return tuple(columns), totals
 
 
@@ -44,8 +74,10 @@ def total(pod: Incoming, view: View, profile: Profile, rows: np.ndarray) -> np.n
     totals, alike = np.zeros(len(rows), np.int64), 0
     if not profile.priorities and not profile.extenders:
         return totals + 1
+    check_ready(pod, view, profile)
     at = ManyRows(view, rows, {})
     errors: list[str] = []
+    ranges: list[tuple[str, np.ndarray]] = []
     for weighted in profile.priorities:
         priority = weighted.priority
         skips = getattr(priority, "skips", None)
@@ -62,8 +94,12 @@ def total(pod: Incoming, view: View, profile: Profile, rows: np.ndarray) -> np.n
             errors += error.args
             continue
         totals += final * weighted.weight
+        ranges.append((priority.name, final))
     if errors:
         raise AttemptError(*errors)
+    if profile.checks_scores:
+        for name, final in ranges:
+            _check_range(name, final, profile)
     return totals + alike
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from podium.engine.tallies import PodTerm
+from podium.objects.selector_faults import label_selector_fault, together
 from podium.objects.selectors import NOTHING, SelectorError, from_label_selector
 
 if TYPE_CHECKING:
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
     from podium.engine.pod_class import PodClass
     from podium.objects.pod import PodAffinity, PodAffinityTerm
 
-#: What the plugins generation calls a selector that it refuses.
-LABEL_SELECTOR = "label selector"
 REQUIRED_AFFINITY = "required affinity"
 REQUIRED_ANTI_AFFINITY = "required anti-affinity"
 PREFERRED_AFFINITY = "preferred affinity"
 PREFERRED_ANTI_AFFINITY = "preferred anti-affinity"
+#: What each list is called in a refusal.
+_LISTS = {
+    REQUIRED_AFFINITY: "requiredAffinityTerms",
+    REQUIRED_ANTI_AFFINITY: "requiredAntiAffinityTerms",
+    PREFERRED_AFFINITY: "preferredAffinityTerms",
+    PREFERRED_ANTI_AFFINITY: "preferredAntiAffinityTerms",
+}
 
 
 def compiled(term: PodAffinityTerm, namespace: str) -> PodTerm:
@@ -43,12 +49,14 @@ def compiled_with_namespaces(term: PodAffinityTerm, namespace: str) -> PodTerm:
     try:
         return PodTerm(
             frozenset(named),
-            from_label_selector(term.label_selector, LABEL_SELECTOR),
+            from_label_selector(term.label_selector),
             term.topology_key,
-            namespace_selector=from_label_selector(term.namespace_selector, LABEL_SELECTOR),
+            namespace_selector=from_label_selector(term.namespace_selector),
         )
-    except SelectorError as error:
-        return PodTerm(frozenset(named), NOTHING, term.topology_key, str(error))
+    except SelectorError:
+        fault = label_selector_fault(term.label_selector)
+        fault = fault or label_selector_fault(term.namespace_selector)
+        return PodTerm(frozenset(named), NOTHING, term.topology_key, fault)
 
 
 def required(affinity: PodAffinity | None, namespace: str) -> tuple[PodTerm, ...]:
@@ -81,10 +89,16 @@ def carried_terms(
         yield from ((kind, weight, term) for weight, term in terms)
 
 
-def declared_terms(cls: PodClass) -> Iterable[PodAffinityTerm]:
-    """All terms that a pod of this class declares."""
-    for _, weighted in _lists(cls):
-        yield from (term for _, term in weighted)
+def terms_fault(cls: PodClass) -> str:
+    """What is wrong with the terms that a pod of this class declares: one fault for each list."""
+    return together(_list_faults(cls))
+
+
+def _list_faults(cls: PodClass) -> Iterable[str]:
+    for kind, weighted in _lists(cls):
+        faults = (compiled_with_namespaces(term, cls.namespace).error for _, term in weighted)
+        if fault := next(filter(None, faults), ""):
+            yield f"{_LISTS[kind]}: {fault}"
 
 
 def _lists(cls: PodClass) -> Iterable[tuple[str, list[tuple[int, PodAffinityTerm]]]]:

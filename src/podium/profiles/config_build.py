@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.accounting import WholePod
+from podium.engine.plugins.base import ScorePlugin
 from podium.engine.profile import Profile, Weighted
 from podium.engine.ties import ties
 from podium.errors import ConfigError
@@ -32,7 +33,7 @@ from podium.profiles.config_rules import (
 from podium.profiles.extenders import make_extenders
 
 if TYPE_CHECKING:
-    from podium.engine.plugins.base import FilterPlugin, ScorePlugin
+    from podium.engine.plugins.base import FilterPlugin
     from podium.engine.post_filter import PostFilter
     from podium.profiles.build import Options
 
@@ -98,7 +99,9 @@ class _Builder:
             gates=tuple(p.gate() for p in self.plugins("preEnqueue") if p.gate is not None),
             pre_filters=tuple(self.filters[name] for name in config.names("preFilter")),
             post_filters=tuple(self.post_filters()),
+            pre_scores=tuple(self.pre_scores()),
             max_score=MAX_SCORE,
+            checks_scores=True,
             preemption=preempts,
             nominated_first=True,
             nominated_fully=True,
@@ -152,6 +155,14 @@ class _Builder:
                     continue
                 failed = True
             yield Weighted(rule, enabled.weight)
+
+    def pre_scores(self) -> Iterator[ScorePlugin]:
+        """What must be ready before anything is scored, whether it scores itself or not."""
+        for plugin in self.plugins("preScore"):
+            if plugin.score is not None:
+                rule = plugin.score(self.config.args.get(plugin.name))
+                if type(rule).unready is not ScorePlugin.unready:
+                    yield rule
 
     def score(self, plugin: Plugin, rule: ScorePlugin) -> ScorePlugin:
         """The scores of a plugin, or what is left of them without their preparation."""

@@ -58,7 +58,11 @@ class FilterPlugin(BitPredicate):
 
 
 class ScorePlugin(NodePriority):
-    """A priority that may leave itself out."""
+    """A priority that may leave itself out, and may fail before it comes to scores."""
+
+    def unready(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+        """Why it cannot score pods of this class at all; nothing if it can."""
+        return ""
 
     def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
         """Whether it gives no scores for this pod."""

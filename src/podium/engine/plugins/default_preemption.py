@@ -28,6 +28,8 @@ from podium.engine.preemption import (
 )
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS
+from podium.objects.names import quoted
+from podium.objects.selector_faults import together
 from podium.objects.selectors import SelectorError, from_label_selector
 
 if TYPE_CHECKING:
@@ -89,6 +91,10 @@ class DefaultPreemption:
         pod, view = scene.pod, scene.view
         candidates, reasons = self._candidates(scene)
         potential = view.names_of(scene.potential)
+        if not candidates and reasons.errors:
+            text = together(reasons.errors)
+            failed = Preemption(eligible=True, potential=potential, error=text)
+            return Outcome("Error", f"preemption: {text}", failed)
         if not candidates:
             others = len(view.order) - reasons.total_nodes
             reasons.counts[NOT_HELPFUL] += others
@@ -183,8 +189,11 @@ class DefaultPreemption:
         for resident in lower:
             trial.remove(resident)
         code = judge_with_nominated(pod, trial, scene.active, fully=True)
+        if trial.errors:
+            reasons.errors += trial.errors.values()
+            return None
         if code != FITS:
-            reasons.add(view.verdicts[code].reasons if code > 0 else list(trial.errors.values()))
+            reasons.add(view.verdicts[code].reasons)
             return None
         lower = by_importance(lower)
         protected = overdrawing(lower, view)
@@ -196,6 +205,11 @@ class DefaultPreemption:
                 trial.remove(resident)
                 victims.append(resident)
                 violations += resident in protected
+        if not victims:
+            reasons.errors.append(
+                f"expected at least one victim pod on node {quoted(view.names[row])}"
+            )
+            return None
         return _told(victims, violations)
 
 
@@ -234,6 +248,8 @@ class _Reasons:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.total_nodes = 0
+        #: What went wrong on nodes where it could not be found out; matters if none is left.
+        self.errors: list[str] = []
 
     def add(self, texts: Iterable[str], nodes: int = 1) -> None:
         """So many more nodes."""

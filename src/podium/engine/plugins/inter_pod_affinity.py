@@ -22,7 +22,7 @@ from podium.engine.terms import (
     REQUIRED_AFFINITY,
     REQUIRED_ANTI_AFFINITY,
     compiled_with_namespaces,
-    declared_terms,
+    terms_fault,
 )
 from podium.engine.verdicts import FITS, Reason
 
@@ -87,16 +87,12 @@ class InterPodAffinity(FilterPlugin):
 
     def quiet(self, cls: PodClass) -> bool:
         """Only a term of its own that cannot be compiled is in the way."""
-        return not any(
-            compiled_with_namespaces(term, cls.namespace).error for term in declared_terms(cls)
-        )
+        return not terms_fault(cls)
 
-    def prepare(self, pod: Incoming, view: View) -> Refused | None:
+    def prepare(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
         """A term that cannot be compiled refuses the pod."""
-        own = own_terms(pod.cls, view)
-        terms = (*own.affinity, *own.anti_affinity, *(term for _, term in own.preferences))
-        error = next((term.error for term in terms if term.error), "")
-        return Refused(self.name, f"parsing pod: {error}") if error else None
+        fault = terms_fault(pod.cls)
+        return Refused(self.name, f"parsing pod: {fault}") if fault else None
 
     def skips(self, pod: Incoming, view: View) -> bool:
         """Nothing is required, and nobody near any node minds the pod."""
@@ -183,6 +179,13 @@ class InterPodAffinityScore(ScorePlugin):
     def __init__(self, hard_weight: int = 1, *, ignore_preferred_of_existing: bool = False) -> None:
         self.hard_weight = hard_weight
         self.ignore_preferred_of_existing = ignore_preferred_of_existing
+
+    def unready(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+        """Its terms must be understood, unless they do not matter."""
+        affinity, anti = pod.cls.affinity()
+        likes = any(part is not None and part.preferred for part in (affinity, anti))
+        fault = "" if self.ignore_preferred_of_existing and not likes else terms_fault(pod.cls)
+        return f"failed to parse pod: {fault}" if fault else ""
 
     def skips(self, pod: Incoming, at: Rows) -> bool:
         """Nobody likes or dislikes anybody."""

@@ -13,6 +13,7 @@ from podium.engine.plugins.base import FilterPlugin, OnlyNodes, Refused, ScorePl
 from podium.engine.predicates.nodes import matches_required_node, required_node
 from podium.engine.rows import NAME_FIELD
 from podium.engine.verdicts import Reason
+from podium.objects.selector_faults import preferences_fault
 from podium.objects.selectors import (
     NodeTerm,
     SelectorError,
@@ -40,6 +41,8 @@ class NodeAffinity(FilterPlugin):
 
     def __init__(self, added: objects.NodeAffinity | None = None) -> None:
         required = added.required if added is not None else None
+        #: As it is written in the profile.
+        self.added_required = required
         self.enforced = node_terms(required) if required is not None else None
 
     def scope(self, cls: PodClass) -> Scope:
@@ -105,6 +108,11 @@ class NodeAffinityScore(ScorePlugin):
         self.added = _compiled(added.preferred if added is not None else None)
         self.has_added = bool(added is not None and added.preferred)
 
+    def unready(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+        """Its preferences must be understood."""
+        affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
+        return preferences_fault(affinity.preferred if affinity else None)
+
     def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
         """Nobody prefers anything."""
         return self._own(pod.cls) is None and not self.has_added
@@ -117,8 +125,11 @@ class NodeAffinityScore(ScorePlugin):
         """The sum of the weights."""
         total = at.full(0)
         for weight, term in (*(self._own(pod.cls) or ()), *self.added):
-            if isinstance(term, str):
-                raise AttemptError(f'running PreScore plugin "{self.name}": {term}')
+            if term is None:
+                fault = self.unready(pod, at.view)
+                raise AttemptError(
+                    f'running Score plugins: plugin "{self.name}" failed with: {fault}'
+                )
             total = total + selects_any(at, (term,)) * weight
         return total
 
@@ -134,12 +145,12 @@ class NodeAffinityScore(ScorePlugin):
         return cls.once("node preferences", lambda: _compiled(preferred))
 
 
-Preferences = tuple[tuple[int, "NodeTerm | str"], ...]
+Preferences = tuple[tuple[int, "NodeTerm | None"], ...]
 
 
 def _compiled(preferred: list[objects.PreferredSchedulingTerm] | None) -> Preferences:
-    """Weight and term of each preference that counts; a text where it cannot be compiled."""
-    terms: list[tuple[int, NodeTerm | str]] = []
+    """Weight and term of each preference that counts; no term where it cannot be compiled."""
+    terms: list[tuple[int, NodeTerm | None]] = []
     for each in preferred or ():
         labels, fields = each.preference.match_expressions, each.preference.match_fields
         if not each.weight or not (labels or fields):
@@ -149,8 +160,8 @@ def _compiled(preferred: list[objects.PreferredSchedulingTerm] | None) -> Prefer
                 from_node_requirements(labels) if labels else None,
                 from_field_requirements(fields) if fields else None,
             )
-        except SelectorError as error:
-            terms.append((each.weight, str(error)))
+        except SelectorError:
+            terms.append((each.weight, None))
         else:
             terms.append((each.weight, term))
     return tuple(terms)

@@ -60,7 +60,8 @@ class NodeResourcesFit(FilterPlugin):
     def _resources(self, cls: PodClass, view: View) -> list[tuple[str, int, int]]:
         native = [(name, i, cls.wanted[i]) for i, name in enumerate(NATIVE) if cls.wanted[i] > 0]
         names = {column: name for name, column in view.resources.items()}
-        scalars = sorted((names[c], c, number) for c, number in cls.scalars.items() if number)
+        # A sum that wrapped below nothing counts as nothing.
+        scalars = sorted((names[c], c, number) for c, number in cls.scalars.items() if number > 0)
         return native + [s for s in scalars if not self._left_alone(s[0])]
 
     def _left_alone(self, name: str) -> bool:

@@ -16,110 +16,32 @@ import numpy as np
 
 from podium.engine.contracts import AttemptError, Scope
 from podium.engine.plugins.base import MAX_SCORE, FilterPlugin, ScorePlugin
-from podium.engine.plugins.spread_selectors import (
-    counted_rows,
-    default_selector,
-    own_selector,
+from podium.engine.plugins.spread_constraints import (
+    HARD,
+    HOST,
+    SOFT,
+    Constraint,
+    SpreadDefaults,
+    constraints_of,
 )
-from podium.engine.priorities.spreading import living
+from podium.engine.plugins.spread_selectors import counted_rows
 from podium.engine.rows import ManyRows
 from podium.engine.tallies import ABSENT
 from podium.engine.verdicts import FITS, Reason
-from podium.objects.pod import TopologySpreadConstraint
-from podium.objects.selectors import SelectorError
+from podium.objects.selector_faults import label_selector_fault
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import OneRow, Rows
-    from podium.engine.tallies import Flags, Ints, Tally
+    from podium.engine.tallies import Flags, Ints
     from podium.engine.view import View
-    from podium.objects.selectors import Selector
 
-HOST = "kubernetes.io/hostname"
-HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 SKEWED = Reason("node(s) didn't match pod topology spread constraints")
 NO_LABEL = Reason(
     "node(s) didn't match pod topology spread constraints (missing required label)", curable=False
 )
-SYSTEM_DEFAULTS = (
-    TopologySpreadConstraint(max_skew=3, topology_key=HOST, when_unsatisfiable=SOFT),
-    TopologySpreadConstraint(
-        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadDefaults:
-    """What pods without constraints get: the built-in ones (System) or a list of the profile's."""
-
-    kind: str = "System"
-    constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
-
-
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """A constraint, compiled for one class of pods."""
-
-    key: str
-    max_skew: int
-    selector: Selector
-    min_domains: int
-    honours_affinity: bool
-    honours_taints: bool
-
-    def tally(self, cls: PodClass, view: View) -> Tally:
-        """The pods it counts. An empty selector counts none, although it means every pod."""
-        selectors = () if self.selector.empty else (self.selector,)
-        return living(view, cls.namespace, selectors)
-
-
-def constraints_of(
-    pod: Incoming, view: View, action: str, defaults: SpreadDefaults
-) -> tuple[Constraint, ...]:
-    """The hard or soft constraints of a pod: its own, if it has any at all, else the defaults."""
-    own = pod.cls.spec.topology_spread_constraints
-    version = view.catalog.selection_version()
-    known = pod.cls.memo.get(("spread", action, id(defaults)))
-    if known is None or known[0] != version:
-        made = _own(pod.cls, own, action) if own else _default(pod.cls, view, action, defaults)
-        # The defaults are kept along, so that their id stays theirs.
-        known = pod.cls.memo["spread", action, id(defaults)] = (version, made, defaults)
-    return known[1]
-
-
-def _own(cls: PodClass, own: list[TopologySpreadConstraint], action: str) -> tuple[Constraint, ...]:
-    try:
-        return tuple(
-            _compiled(each, own_selector(each, cls.labels.labels))
-            for each in own
-            if each.when_unsatisfiable == action
-        )
-    except SelectorError as error:
-        raise AttemptError(str(error)) from error
-
-
-def _default(
-    cls: PodClass, view: View, action: str, defaults: SpreadDefaults
-) -> tuple[Constraint, ...]:
-    wanted = [each for each in defaults.constraints if each.when_unsatisfiable == action]
-    selector = default_selector(cls, view.catalog) if wanted else None
-    if selector is None or selector.empty:
-        return ()
-    return tuple(_compiled(each, selector) for each in wanted)
-
-
-def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
-    return Constraint(
-        key=each.topology_key,
-        max_skew=each.max_skew,
-        selector=selector,
-        min_domains=each.min_domains if each.min_domains is not None else 1,
-        honours_affinity=each.node_affinity_policy != "Ignore",
-        honours_taints=each.node_taints_policy == "Honor",
-    )
 
 
 @dataclass(slots=True)
@@ -149,6 +71,18 @@ class PodTopologySpread(FilterPlugin):
         listed = own or self.defaults.constraints
         hard = any(each.when_unsatisfiable == HARD for each in listed)
         return Scope.CLUSTER if hard else Scope.NONE
+
+    def quiet(self, cls: PodClass) -> bool:
+        """Only a selector of its own that cannot be compiled is in the way."""
+        own = cls.spec.topology_spread_constraints or ()
+        return not any(label_selector_fault(each.label_selector) for each in own)
+
+    def prepare(self, pod: Incoming, view: View) -> None:
+        """Its demands must be understood."""
+        try:
+            constraints_of(pod, view, HARD, self.defaults)
+        except AttemptError as error:
+            raise AttemptError(f"get constraints from pod: {error}") from error
 
     def skips(self, pod: Incoming, view: View) -> bool:
         """Nothing is demanded."""
@@ -282,6 +216,14 @@ class PodTopologySpreadScore(ScorePlugin):
 
     def __init__(self, defaults: SpreadDefaults | None = None) -> None:
         self.defaults = defaults or SpreadDefaults()
+
+    def unready(self, pod: Incoming, view: View) -> str:
+        """Its wishes must be understood."""
+        try:
+            constraints_of(pod, view, SOFT, self.defaults)
+        except AttemptError as error:
+            return f"calculating preScoreState: {error}"
+        return ""
 
     def skips(self, pod: Incoming, at: Rows) -> bool:
         """Nothing is wished for."""

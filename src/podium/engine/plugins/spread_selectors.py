@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from podium.engine.predicates.nodes import matches_required_node, required_node
 from podium.engine.selection import services_of
-from podium.engine.terms import LABEL_SELECTOR
 from podium.objects.selectors import (
     EVERYTHING,
     NOTHING,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from podium.engine.catalog import Catalog
-    from podium.engine.plugins.pod_topology_spread import Constraint
+    from podium.engine.plugins.spread_constraints import Constraint
     from podium.engine.pod_class import PodClass
     from podium.engine.rows import Rows
     from podium.engine.tallies import Flags
@@ -35,7 +34,7 @@ def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> S
     """The constraint's selector, narrowed to pods that share the pod's values of some keys."""
     if each.label_selector is None:
         return NOTHING
-    selector = from_label_selector(each.label_selector, LABEL_SELECTOR)
+    selector = from_label_selector(each.label_selector)
     shared = [
         Requirement(k, "In", (labels[k],)) for k in each.match_label_keys or () if k in labels
     ]

@@ -26,7 +26,6 @@ from podium.engine.predicates.volumes import (
     suits,
     waits_for_consumer,
 )
-from podium.engine.terms import LABEL_SELECTOR
 from podium.engine.verdicts import Reason
 from podium.objects.quantity import value
 from podium.objects.selectors import SelectorError, from_label_selector, node_terms
@@ -178,7 +177,7 @@ def selected_node(claim: PersistentVolumeClaim, catalog: Catalog) -> str | None:
 class Finding(Matching):
     """Finds volumes for waiting claims, once per distinct combination of what a row offers."""
 
-    selector_kind = LABEL_SELECTOR
+    selector_kind = "label selector"
 
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows) -> None:
         catalog = at.view.catalog
