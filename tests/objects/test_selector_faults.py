@@ -46,8 +46,8 @@ def expression(key: str, operator: str, *values: str) -> LabelSelectorRequiremen
                 'key: Invalid value: "a/b/c": a valid label key must consist of alphanumeric '
                 "characters, '-', '_' or '.', and must start and end with an alphanumeric "
                 "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
-                "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain "
-                "prefix and '/' (e.g. 'example.com/MyName')"
+                "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional "
+                "DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             ),
         ),
         (
