@@ -165,6 +165,9 @@ class Cache:
     def add_pod(self, pod: Pod) -> None:
         """The API server says that the pod has a node."""
         assumed = self._assumed.pop(pod.uid, None)
+        if assumed is not None:
+            # What was promised stays so, until the volumes and claims themselves say it.
+            self._leave(*assumed.promises)
         known = self.columns.pod(pod.uid)
         if known is None:
             self.columns.add_pod(pod)
@@ -192,10 +195,16 @@ class Cache:
             raise CacheError(
                 f"pod {uid} is not found in scheduler cache, so cannot be removed from it"
             )
-        self._assumed.pop(uid, None)
+        if uid in self._assumed:
+            self._break(uid)
         self.columns.remove_pod(uid)
 
     # Volumes
+    def keep_promise(self, name: str) -> None:
+        """A volume, or a claim (`namespace/name`), says itself what was promised of it."""
+        self.columns.catalog.promised_volumes.pop(name, None)
+        self.columns.catalog.provisioning.pop(name, None)
+
     def _promise(self, pod: Pod, node: str, plan: VolumePlan | None) -> tuple[list[str], list[str]]:
         if plan is None:
             return [], []
@@ -212,11 +221,15 @@ class Cache:
 
     def _break(self, uid: str) -> None:
         volumes, claims = self._assumed.pop(uid).promises
-        catalog = self.columns.catalog
+        for name in self._leave(volumes, claims):
+            self.keep_promise(name)
+
+    def _leave(self, volumes: list[str], claims: list[str]) -> list[str]:
+        """A pod stands on these promises no more; those on which nobody else stands."""
+        free = []
         for name in (*volumes, *claims):
             self._promises[name] -= 1
             if not self._promises[name]:
-                # Nobody else stands on the same promise.
                 del self._promises[name]
-                catalog.promised_volumes.pop(name, None)
-                catalog.provisioning.pop(name, None)
+                free.append(name)
+        return free

@@ -18,6 +18,8 @@ class Nominations:
     def __init__(self, *, keep_unwritten: bool = False) -> None:
         """No promises. *keep_unwritten*: an update that knows of no promise does not end one."""
         self._keep_unwritten = keep_unwritten
+        #: Changes with every promise that is made or ends.
+        self.version = 0
         self._pods: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
 
@@ -40,6 +42,7 @@ class Nominations:
         """
         self.remove(pod)
         if node:
+            self.version += 1
             self._node_of[pod.uid] = node
             self._pods.setdefault(node, {})[pod.uid] = pod
 
@@ -64,6 +67,7 @@ class Nominations:
         node = self._node_of.pop(pod.uid, None)
         if node is None:
             return
+        self.version += 1
         pods = self._pods[node]
         del pods[pod.uid]
         if not pods:

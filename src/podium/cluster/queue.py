@@ -216,6 +216,11 @@ class SchedulingQueue:
         """The nodes to which any pod is nominated."""
         return self._nominations.nodes()
 
+    @property
+    def nominations_version(self) -> int:
+        """Changes with every nomination that is made or ends."""
+        return self._nominations.version
+
     def nominated_node(self, pod: Pod) -> str:
         """The node to which a pod is nominated, or nothing."""
         return self._nominations.node_of(pod)

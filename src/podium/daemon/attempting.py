@@ -1,0 +1,89 @@
+"""One attempt at one pod: the engine's cycle over what we believe, extenders asked on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from podium.engine.cycle import Attempt, cycle
+from podium.engine.ranking import Rankings
+from podium.engine.ties import ties
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Mapping
+
+    from podium.daemon.believing import Beliefs
+    from podium.engine.decision import Decision
+    from podium.engine.profile import Profile
+    from podium.objects.pod import Pod
+
+    #: The reply to a question of the engine.
+    Ask = Callable[[Any], Awaitable[Any]]
+
+
+class Attempts:
+    """Decides about pods, one at a time."""
+
+    def __init__(
+        self, beliefs: Beliefs, profiles: Mapping[str, Profile], ask: Ask | None = None
+    ) -> None:
+        self._beliefs = beliefs
+        self._ask = ask
+        first = next(iter(profiles.values()))
+        self._profiles = profiles
+        self._ties = ties(first.ties)
+        self._rankings: dict[str, Rankings] = {}
+        self._nominations = -1
+        self.start_afresh()
+
+    def start_afresh(self) -> None:
+        """Forget what earlier pods were told."""
+        columns = self._beliefs.cache.columns
+        self._rankings = {
+            name: Rankings(columns, profile) for name, profile in self._profiles.items()
+        }
+        self._nominations = -1
+
+    async def decide(self, pod: Pod, profile: Profile) -> Decision:
+        """Where the pod goes, or why nowhere. Nothing is changed but the cursors."""
+        cache = self._beliefs.cache
+        self._keep_nominations()
+        attempt = Attempt(
+            cache.columns.incoming(pod),
+            profile,
+            cache.order(),
+            self._ties,
+            rankings=self._rankings[profile.scheduler_name],
+        )
+        steps = cycle(cache.columns, attempt)
+        try:
+            question = next(steps)
+        except StopIteration as done:
+            decision: Decision = done.value
+        else:
+            decision = await self._asked(steps, question)
+        cache.advance(decision.consumed, dropped=decision.dropped)
+        return decision
+
+    async def _asked(self, steps: Generator[Any, Any, Decision], question: Any) -> Decision:
+        """Go on with somebody to ask; meanwhile the view stands still."""
+        if self._ask is None:
+            raise RuntimeError(f"nobody can answer {question!r} here")
+        self._beliefs.hold()
+        try:
+            while True:
+                question = steps.send(await self._ask(question))
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        finally:
+            self._beliefs.release()
+
+    def _keep_nominations(self) -> None:
+        """Show the engine who was promised which node."""
+        queue, columns = self._beliefs.queue, self._beliefs.cache.columns
+        version = queue.nominations_version
+        if version != self._nominations:
+            self._nominations = version
+            columns.nominated = {
+                node: [columns.resident(pod, -1) for pod in queue.nominated_on(node)]
+                for node in queue.nominated_nodes()
+            }

@@ -1,0 +1,117 @@
+"""Which kinds of objects the rules of a profile look things up in, besides nodes and pods.
+
+Whoever watches a cluster watches these and no others. A rule that is not in the table, such as one
+of a user's own, may look at anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from podium.objects.collection import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from podium.engine.profile import Profile
+
+_ALWAYS: Final = frozenset({"Node", "Pod"})
+_SELECTING: Final = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})
+_CLAIMS: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim"})
+_STORAGE: Final = _CLAIMS | {"StorageClass"}
+_CSI: Final = frozenset({"CSINode", "CSIDriver", "CSIStorageCapacity"})
+#: What nobody but controllers and the API server reads.
+_NEVER: Final = frozenset({"Deployment", "Job", "DaemonSet", "PriorityClass"})
+_NOTHING: Final = frozenset[str]()
+
+#: The class of a rule -> what it reads.
+_READS: Final = {
+    # v1.13: predicates
+    "CheckNodeCondition": _NOTHING,
+    "CheckNodeUnschedulable": _NOTHING,
+    "GeneralPredicates": _NOTHING,
+    "HostName": _NOTHING,
+    "PodFitsHostPorts": _NOTHING,
+    "MatchNodeSelector": _NOTHING,
+    "PodFitsResources": _NOTHING,
+    "NoDiskConflict": _NOTHING,
+    "PodToleratesNodeTaints": _NOTHING,
+    "PodToleratesNodeNoExecuteTaints": _NOTHING,
+    "CheckNodeLabelPresence": _NOTHING,
+    "CheckServiceAffinity": frozenset({"Service"}),
+    "MaxVolumeCount": _CLAIMS,
+    "MaxCSIVolumeCount": _CLAIMS,
+    "CheckVolumeBinding": _STORAGE,
+    "NoVolumeZoneConflict": _STORAGE,
+    "CheckNodeMemoryPressure": _NOTHING,
+    "CheckNodePIDPressure": _NOTHING,
+    "CheckNodeDiskPressure": _NOTHING,
+    "MatchInterPodAffinity": _NOTHING,
+    # v1.13: priorities
+    "BalancedResourceAllocation": _NOTHING,
+    "EqualPriority": _NOTHING,
+    "ImageLocalityPriority": _NOTHING,
+    "InterPodAffinityPriority": _NOTHING,
+    "LeastRequestedPriority": _NOTHING,
+    "MostRequestedPriority": _NOTHING,
+    "NodeAffinityPriority": _NOTHING,
+    "NodeLabelPriority": _NOTHING,
+    "NodePreferAvoidPodsPriority": _NOTHING,
+    "RequestedToCapacityRatioPriority": _NOTHING,
+    "ResourceLimitsPriority": _NOTHING,
+    "SelectorSpreadPriority": _SELECTING,
+    "ServiceAntiAffinity": frozenset({"Service"}),
+    "ServiceSpreadingPriority": frozenset({"Service"}),
+    "TaintTolerationPriority": _NOTHING,
+    # v1.36
+    "NodeUnschedulable": _NOTHING,
+    "NodeName": _NOTHING,
+    "TaintToleration": _NOTHING,
+    "TaintTolerationScore": _NOTHING,
+    "NodeAffinity": _NOTHING,
+    "NodeAffinityScore": _NOTHING,
+    "NodePorts": _NOTHING,
+    "NodeResourcesFit": _NOTHING,
+    "NodeResourcesFitScore": _NOTHING,
+    "NodeResourcesBalancedAllocation": _NOTHING,
+    "VolumeRestrictions": frozenset({"PersistentVolumeClaim"}),
+    "NodeVolumeLimits": _STORAGE | {"CSINode", "VolumeAttachment"},
+    "VolumeBinding": _STORAGE | _CSI,
+    "VolumeBindingScore": _STORAGE | _CSI,
+    "VolumeZone": _STORAGE,
+    "PodTopologySpread": _SELECTING,
+    "PodTopologySpreadScore": _SELECTING,
+    "InterPodAffinity": frozenset({"Namespace"}),
+    "InterPodAffinityScore": frozenset({"Namespace"}),
+    "DynamicResources": _NOTHING,
+    "DynamicResourcesPostFilter": _NOTHING,
+    "DynamicResourcesScore": _NOTHING,
+    "DefaultPreemption": frozenset({"PodDisruptionBudget"}),
+    "ImageLocality": _NOTHING,
+    "NodeDeclaredFeatures": _NOTHING,
+    # What stands in for a plugin that is not at all of its points
+    "UnpreparedFilter": _NOTHING,
+    "UnpreparedRestrictions": _NOTHING,
+    "UnpreparedScore": _NOTHING,
+}
+_ANYTHING: Final = frozenset(KINDS) - _NEVER
+
+
+def needed_kinds(profiles: Iterable[Profile]) -> frozenset[str]:
+    """Every kind that some rule of these profiles reads; nodes and pods always."""
+    found = set(_ALWAYS)
+    for profile in profiles:
+        rules: list[object] = [*profile.predicates, *profile.pre_filters, *profile.post_filters]
+        rules += [weighted.priority for weighted in profile.priorities]
+        for rule in rules:
+            found |= _read_by(rule)
+        if profile.preemption:
+            found.add("PodDisruptionBudget")
+        if profile.checks:
+            found.add("PersistentVolumeClaim")
+    return frozenset(found)
+
+
+def _read_by(rule: object) -> frozenset[str]:
+    wrapped = getattr(rule, "rule", None)
+    return _READS.get(type(rule if wrapped is None else wrapped).__name__, _ANYTHING)
