@@ -81,7 +81,7 @@ def duplicate(field: str, value: Any) -> FieldError:
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """The value is none of those that exist."""
-    listed = ", ".join(quoted(each) for each in sorted(supported))
+    listed = ", ".join(quoted(each) for each in supported)
     return FieldError("FieldValueNotSupported", field, value, f"supported values: {listed}")
 
 

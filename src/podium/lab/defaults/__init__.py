@@ -1,0 +1,1 @@
+"""What the API server fills in when a field was left out, by kind."""

@@ -1,0 +1,1 @@
+"""What is refused, by kind, with a `FieldError` for each field that is wrong."""

@@ -1,0 +1,138 @@
+"""How each kind differs: its defaults, its status, what counts as a change, what is refused.
+
+One row per kind; what is not in the table has no rules of its own.
+
+Upstream: the strategy.go of each resource in pkg/registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from podium.lab import metadata, selecting
+from podium.lab.defaults import others, pods, workloads
+from podium.lab.field_errors import FieldError
+from podium.lab.naming import Check, label_reasons, service_reasons, subdomain_reasons
+from podium.lab.resources import Resource
+from podium.lab.status import JsonDict
+
+Change = Callable[[JsonDict], None]
+Problems = Iterable[FieldError]
+
+
+def _nothing(item: JsonDict) -> None:
+    """Leave it as it is."""
+
+
+def _no_status(item: JsonDict) -> JsonDict:
+    return {}
+
+
+def _fine(*items: JsonDict) -> Problems:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What is special about a kind."""
+
+    defaults: Change = _nothing
+    #: Done once, to a new object, when its uid and name are known.
+    found: Change = _nothing
+    #: The status of a new object; `None` if it keeps what it came with.
+    status: Callable[[JsonDict], JsonDict] | None = _no_status
+    #: Whether its specification is counted by `metadata.generation`.
+    counts: bool = False
+    names: Check = subdomain_reasons
+    check: Callable[[JsonDict], Problems] = _fine
+    check_update: Callable[[JsonDict, JsonDict], Problems] = _fine
+    #: Whether an update may leave out the version it replaces.
+    unconditional: bool = True
+
+    def prepare(self, item: JsonDict) -> None:
+        """Complete a new object."""
+        self.defaults(item)
+
+    def begin(self, row: Resource, item: JsonDict) -> None:
+        """The last touch before a new object is checked."""
+        self.found(item)
+        if "status" in row.subresources and self.status is not None:
+            status = self.status(item)
+            if status or "status" in item:
+                item["status"] = status
+
+    def merged(self, item: JsonDict, old: JsonDict, subresource: str) -> JsonDict:
+        """What a write through this door can change, taken from *item*, the rest from *old*."""
+        if subresource == "status":
+            made = {**old, "metadata": item["metadata"]}
+            _keep(made["metadata"], old["metadata"], "ownerReferences")
+            if "status" in item:
+                made["status"] = item["status"]
+            else:
+                made.pop("status", None)
+            return made
+        _keep(item, old, "status")
+        return item
+
+    def wants_counting(self, item: JsonDict, old: JsonDict) -> bool:
+        """Whether something else than metadata and status changed."""
+        keys = (item.keys() | old.keys()) - {"metadata", "status", "apiVersion", "kind"}
+        return any(item.get(key) != old.get(key) for key in keys)
+
+    def problems(self, row: Resource, item: JsonDict) -> list[FieldError]:
+        """What is wrong with a new object."""
+        return [*metadata.problems(item["metadata"], row, self.names), *self.check(item)]
+
+    def update_problems(self, item: JsonDict, old: JsonDict) -> list[FieldError]:
+        """What is wrong with an object that replaces *old*."""
+        return [*self.check(item), *self.check_update(item, old)]
+
+
+def _keep(item: JsonDict, old: JsonDict, field: str) -> None:
+    if field in old:
+        item[field] = old[field]
+    else:
+        item.pop(field, None)
+
+
+_PLAIN = Strategy()
+_TABLE: Mapping[str, Strategy] = {
+    "Pod": Strategy(defaults=pods.pod, status=pods.status),
+    "Namespace": Strategy(
+        defaults=others.namespace,
+        found=others.new_namespace,
+        status=others.namespace_status,
+        names=label_reasons,
+    ),
+    "Node": Strategy(defaults=others.node, status=None),
+    "Service": Strategy(
+        defaults=others.service, status=others.service_status, names=service_reasons
+    ),
+    "PersistentVolume": Strategy(defaults=others.volume, status=others.pending),
+    "PersistentVolumeClaim": Strategy(defaults=others.claim, status=others.pending),
+    "ReplicationController": Strategy(defaults=workloads.replication_controller, counts=True),
+    "Deployment": Strategy(defaults=workloads.deployment, counts=True),
+    "ReplicaSet": Strategy(defaults=workloads.replica_set, counts=True),
+    "StatefulSet": Strategy(defaults=workloads.stateful_set, counts=True),
+    "DaemonSet": Strategy(defaults=workloads.daemon_set, counts=True),
+    "Job": Strategy(defaults=workloads.job, found=workloads.job_selector, counts=True),
+    "CronJob": Strategy(defaults=workloads.cron_job, counts=True),
+    "PodDisruptionBudget": Strategy(status=others.budget_status, counts=True, unconditional=False),
+    "PriorityClass": Strategy(defaults=others.priority_class, counts=True),
+    "StorageClass": Strategy(defaults=others.storage_class),
+    "CSIDriver": Strategy(defaults=others.csi_driver, unconditional=False),
+    "CSINode": Strategy(unconditional=False),
+    "Secret": Strategy(defaults=others.secret),
+    "Lease": Strategy(unconditional=False),
+}
+
+
+def of(row: Resource) -> Strategy:
+    """What is special about a resource's kind."""
+    return _TABLE.get(row.kind, _PLAIN)
+
+
+def fields(row: Resource, item: JsonDict) -> Mapping[str, str]:
+    """What selectors may ask about an object."""
+    return selecting.fields_of(row.storage, item)
