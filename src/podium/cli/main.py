@@ -28,9 +28,11 @@ TRACEBACK_VARIABLE: Final = "PODIUM_TRACEBACK"
 COMMANDS: Final = {
     "schedule": ("podium.cli.schedule", "Place pending pods and say why some did not fit."),
     "explain": ("podium.cli.explain", "Show the whole reasoning for one pod."),
+    "why": ("podium.cli.why", "Ask a running scheduler what it decided about a pod."),
     "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),
+    "run": ("podium.cli.run", "Schedule the pods of a real cluster."),
     "extender": ("podium.cli.extender", "Serve predicates and priorities to kube-scheduler."),
     "new": ("podium.cli.new", "Write a predicate or priority of your own, with its test."),
     "bench": ("podium.cli.bench", "Run scheduling workloads in memory and measure them."),

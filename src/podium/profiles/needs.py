@@ -113,5 +113,8 @@ def needed_kinds(profiles: Iterable[Profile]) -> frozenset[str]:
 
 
 def _read_by(rule: object) -> frozenset[str]:
+    """What a rule reads; one that is derived from a known rule reads the same."""
     wrapped = getattr(rule, "rule", None)
-    return _READS.get(type(rule if wrapped is None else wrapped).__name__, _ANYTHING)
+    classes = type(rule if wrapped is None else wrapped).__mro__
+    known = (_READS[each.__name__] for each in classes if each.__name__ in _READS)
+    return next(known, _ANYTHING)

@@ -1,0 +1,130 @@
+"""A scheduler from what the command line chose: profiles, manners, and extenders to ask."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from podium.cli.files import text_from
+from podium.daemon.manners import CLASSIC, CURRENT, Manners
+from podium.daemon.scheduler import Scheduler, SchedulerOptions
+from podium.profiles.config_build import load_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from podium.cli.flags import ProfileFlags
+    from podium.cli.generations import Chosen
+    from podium.daemon.announcing import Recorder
+    from podium.daemon.observing import Observer
+    from podium.engine.profile import Profile
+    from podium.kube.client import ApiClient
+    from podium.objects.node import Node
+    from podium.objects.pod import Pod
+    from podium.profiles.config_model import SchedulerConfig
+
+
+def config_of(flags: ProfileFlags, chosen: Chosen) -> SchedulerConfig | None:
+    """The KubeSchedulerConfiguration behind a choice, if there is one."""
+    if flags.config is None:
+        return None
+    return load_config(text_from(flags.config), chosen.options.feature_gates)
+
+
+def manners_of(chosen: Chosen, config: SchedulerConfig | None = None) -> Manners:
+    """How the chosen generation behaves, with the rests that a configuration asks for."""
+    if chosen.is_classic:
+        return CLASSIC
+    if config is None:
+        return CURRENT
+    first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
+    return CURRENT.with_backoff(float(first), float(longest))
+
+
+def options_of(
+    flags: ProfileFlags, chosen: Chosen, options: SchedulerOptions | None = None
+) -> SchedulerOptions:
+    """How a scheduler with these profiles works."""
+    config = config_of(flags, chosen)
+    found = replace(options or SchedulerOptions(), manners=manners_of(chosen, config))
+    seconds = _volume_seconds(config)
+    return found if seconds is None else replace(found, volume_seconds=seconds)
+
+
+def _volume_seconds(config: SchedulerConfig | None) -> float | None:
+    for profile in config.profiles if config is not None else ():
+        seconds = getattr(profile.args.get("VolumeBinding"), "bind_timeout_seconds", None)
+        if seconds:
+            return float(seconds)
+    return None
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The objects of a scheduler, for questions that only name them."""
+
+    scheduler: Scheduler | None = None
+
+    def node(self, name: str) -> Node | None:
+        """A node."""
+        assert self.scheduler is not None
+        return self.scheduler.beliefs.node(name)
+
+    def pod(self, uid: str) -> Pod | None:
+        """A placed pod."""
+        assert self.scheduler is not None
+        resident = self.scheduler.cache.columns.pod(uid)
+        return None if resident is None else self.scheduler.beliefs.pod_named(resident.key)
+
+
+async def composed(
+    stack: AsyncExitStack,
+    client: ApiClient,
+    profiles: Sequence[Profile],
+    *,
+    options: SchedulerOptions,
+    recorder: Recorder,
+    observers: Sequence[Observer] = (),
+    tell: Callable[[str], None] = lambda _: None,
+    **more: Any,
+) -> Scheduler:
+    """A scheduler whose extenders, if its profiles have any, are asked over HTTP."""
+    if any(profile.extenders for profile in profiles):
+        from podium.extender.client import ExtenderClient  # noqa: PLC0415  brings its client
+
+        seen = _Seen()
+        extenders = await stack.enter_async_context(ExtenderClient(seen, tell))
+        binding = _ExtenderBinding(extenders, seen, tell)
+        more |= {"ask": extenders.ask, "bind_by_extender": binding.bind}
+    scheduler = Scheduler(
+        client, profiles, recorder=recorder, observers=observers, options=options, **more
+    )
+    if "ask" in more:
+        seen.scheduler = scheduler
+    return scheduler
+
+
+class _ExtenderBinding:
+    """Binding by those extenders that do so."""
+
+    def __init__(self, client: Any, seen: _Seen, tell: Callable[[str], None]) -> None:
+        self._client = client
+        self._seen = seen
+        self._tell = tell
+
+    async def bind(self, profile: Profile, pod: Pod, node: str) -> str | None:
+        """Why the extender did not bind the pod, "" if it did, None if none binds it."""
+        from podium.engine.extending import interested  # noqa: PLC0415
+
+        assert self._seen.scheduler is not None
+        incoming = self._seen.scheduler.cache.columns.incoming(pod)
+        for extender in profile.extenders:
+            if not extender.bind_verb or not interested(extender, incoming):
+                continue
+            error: str = await self._client.bind(extender, pod, node)
+            if error and extender.ignorable:
+                self._tell(f"extender {extender.url_prefix} is ignored: {error}")
+                continue
+            return error
+        return None
