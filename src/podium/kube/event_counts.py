@@ -1,0 +1,121 @@
+"""Events of core/v1: the same again is counted, many alike are combined, too many are dropped.
+
+Three steps, each with a memory of its own: *combine* (ten different messages with one reason
+within ten minutes become "(combined from similar events): …"), *count* (an event that exists gets
+a higher count instead of a twin) and *drop* (25 at once per object, then one in five minutes).
+
+Upstream: client-go tools/record/events_cache.go, Kubernetes v1.36.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.kube.events import Occurrence, Recent, Write, event_name, second
+
+_MOST_ALIKE, _ALIKE_SECONDS = 10, 600.0
+_BURST, _SECONDS_EACH = 25, 300.0
+_COMBINED = "(combined from similar events): "
+
+_Key = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Messages that share everything but their words."""
+
+    messages: set[str] = field(default_factory=set)
+    last: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """An event that was written."""
+
+    name: str
+    count: int
+    first: float
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """How many events an object may still have."""
+
+    tokens: float
+    filled: float
+
+    def take(self, now: float) -> bool:
+        self.tokens = min(_BURST, self.tokens + max(0.0, now - self.filled) / _SECONDS_EACH)
+        self.filled = now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+
+class CountingLedger:
+    """What core/v1 events were written, per source and object."""
+
+    def __init__(self) -> None:
+        self._alike: Recent[_Key, _Alike] = Recent()
+        self._counted: Recent[_Key, _Counted] = Recent()
+        self._buckets: Recent[_Key, _Bucket] = Recent()
+
+    def take(self, what: Occurrence, now: float) -> Write | None:
+        """What to write about it; nothing when its object had too many."""
+        about = what.about
+        source = (what.component, what.host, *about[:5])
+        message, key = self._combined(what, (*source, what.type, what.reason), now)
+        known = self._counted.get(key)
+        if known is None:
+            counted = _Counted(event_name(about, now), 1, now)
+        else:
+            counted = _Counted(known.name, known.count + 1, known.first)
+        self._counted.put(key, counted)
+        bucket = self._buckets.get(source)
+        if bucket is None:
+            bucket = _Bucket(_BURST, now)
+            self._buckets.put(source, bucket)
+        if not bucket.take(now):
+            return None
+        namespace = about.namespace or "default"
+        event = _event(what, message, counted, now)
+        if known is None:
+            return Write(namespace, counted.name, event)
+        patch = {"count": counted.count, "lastTimestamp": second(now), "message": message}
+        return Write(namespace, counted.name, event, patch)
+
+    def _combined(self, what: Occurrence, key: _Key, now: float) -> tuple[str, _Key]:
+        """The message to write, and what it is counted under."""
+        alike = self._alike.get(key)
+        if alike is None or now - alike.last > _ALIKE_SECONDS:
+            alike = _Alike()
+            self._alike.put(key, alike)
+        alike.messages.add(what.message)
+        alike.last = now
+        if len(alike.messages) < _MOST_ALIKE:
+            return what.message, (*key, what.message)
+        alike.messages.pop()  # keep the set as small as it is
+        return _COMBINED + what.message, key
+
+    def sweep(self, now: float) -> list[Write]:  # noqa: ARG002
+        """Nothing is ever due by itself."""
+        return []
+
+
+def _event(what: Occurrence, message: str, counted: _Counted, now: float) -> dict[str, Any]:
+    source = {"component": what.component} | ({"host": what.host} if what.host else {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": counted.name, "namespace": what.about.namespace or "default"},
+        "involvedObject": what.about.fields(),
+        "reason": what.reason,
+        "message": message,
+        "source": source,
+        "firstTimestamp": second(counted.first),
+        "lastTimestamp": second(now),
+        "count": counted.count,
+        "type": what.type,
+    }

@@ -1,0 +1,98 @@
+"""Events of events.k8s.io/v1: the same again makes a series, whose length is told now and then.
+
+The first is written at once, the second turns it into a series; those after it are only counted
+until the series is refreshed (every half hour) or is over (six minutes without another).
+
+Upstream: client-go tools/events/event_broadcaster.go, Kubernetes v1.36.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.kube.events import Occurrence, Recent, Write, event_name, microsecond
+
+_OVER_SECONDS, _REFRESH_SECONDS = 360.0, 1800.0
+#: The longest note that the API server takes, in bytes.
+_LONGEST_NOTE, _CUT = 1024, b" ..."
+
+_Key = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Series:
+    """An event that was written, and how often it happened since."""
+
+    name: str
+    what: Occurrence
+    began: float
+    last: float
+    told: float
+    count: int = 1
+
+
+class SeriesLedger:
+    """What events were written, per reporter, object, action and reason."""
+
+    def __init__(self) -> None:
+        self._series: Recent[_Key, _Series] = Recent()
+
+    def take(self, what: Occurrence, now: float) -> Write | None:
+        """A new event, or the news that it has become a series."""
+        said = (what.type, what.action, what.reason)
+        key = (*said, what.component, what.host, what.about, what.related)
+        series = self._series.get(key)
+        if series is None:
+            series = _Series(event_name(what.about, now), what, now, now, now)
+            self._series.put(key, series)
+            return _write(series)
+        series.count += 1
+        series.last = now
+        if series.count > 2:
+            return None
+        series.told = now
+        return _write(series)
+
+    def sweep(self, now: float) -> list[Write]:
+        """Tell of series that are over, and of those not told of for long."""
+        writes = []
+        for key, series in self._series.items():
+            over = now - series.last > _OVER_SECONDS
+            if over:
+                self._series.drop(key)
+            if series.count > 1 and (over or now - series.told >= _REFRESH_SECONDS):
+                series.told = now
+                writes.append(_write(series))
+        return writes
+
+
+def _write(series: _Series) -> Write:
+    what = series.what
+    namespace = what.about.namespace or "default"
+    event: dict[str, Any] = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": series.name, "namespace": namespace},
+        "eventTime": microsecond(series.began),
+        "reportingController": what.component,
+        "reportingInstance": f"{what.component}-{what.host}",
+        "action": what.action,
+        "reason": what.reason,
+        "regarding": what.about.fields(),
+        "note": _note(what.message),
+        "type": what.type,
+    }
+    if what.related is not None:
+        event["related"] = what.related.fields()
+    if series.count == 1:
+        return Write(namespace, series.name, event)
+    told = {"count": series.count, "lastObservedTime": microsecond(series.last)}
+    return Write(namespace, series.name, event | {"series": told}, {"series": told})
+
+
+def _note(message: str) -> str:
+    text = message.encode()
+    if len(text) <= _LONGEST_NOTE:
+        return message
+    return (text[: _LONGEST_NOTE - len(_CUT)] + _CUT).decode("utf-8", "ignore")

@@ -1,0 +1,218 @@
+"""One leader among replicas, by a Lease that whoever leads keeps renewing.
+
+The rules are client-go's. Times written by others are never compared with our clock: a lease is
+taken over when it did not change for its whole duration, as seen from here, on a clock that never
+jumps. Whoever leads and cannot renew in time steps down before anybody else may step up.
+
+Upstream: client-go tools/leaderelection, Kubernetes v1.36.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from podium.errors import ConfigError
+from podium.kube.client import ApiClient
+from podium.kube.errors import ApiError, UnreachableError
+
+#: How much longer than the retry period a replica may wait before it tries again to take over.
+_JITTER = 1.2
+_NOT_FOUND, _CONFLICT = 404, 409
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """How long a lease holds, by when it must be renewed, and how often that is tried."""
+
+    lease_seconds: float = 15.0
+    renew_deadline_seconds: float = 10.0
+    retry_seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.lease_seconds <= self.renew_deadline_seconds:
+            raise ConfigError("leaseDuration must be greater than renewDeadline")
+        if self.renew_deadline_seconds <= self.retry_seconds * _JITTER:
+            raise ConfigError("renewDeadline must be greater than retryPeriod*JitterFactor")
+        if self.lease_seconds < 1 or self.retry_seconds <= 0:
+            raise ConfigError("leaseDuration, renewDeadline and retryPeriod must be positive")
+
+
+class LeaderElector:
+    """A replica that stands for leader under its *identity*."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        times: LeaseTimes | None = None,
+        on_started: Callable[[], None] = lambda: None,
+        on_stopped: Callable[[], None] = lambda: None,
+        on_new_leader: Callable[[str], None] = lambda _: None,
+        tell: Callable[[str], None] = lambda _: None,
+        release: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """With *release* the lease is handed back when `run` is cancelled."""
+        self._client = client
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._namespace, self._name = namespace, name
+        self.identity = identity
+        self.times = times or LeaseTimes()
+        self._on_started, self._on_stopped = on_started, on_stopped
+        self._on_new_leader, self._tell = on_new_leader, tell
+        self._release = release
+        self._clock, self._sleep = clock, sleep
+        self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
+        #: The lease as it was seen last, when that was, and since when it has not changed.
+        self._lease: dict[str, Any] | None = None
+        self._unchanged_since = 0.0
+        self._renewed_at = 0.0
+        self._reported = ""
+        self._started = False
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as far as is known."""
+        spec = (self._lease or {}).get("spec") or {}
+        return str(spec.get("holderIdentity") or "")
+
+    @property
+    def leading(self) -> bool:
+        """Whether we lead and nobody else can: the lease was renewed a short while ago."""
+        fresh = self._clock() - self._renewed_at < self.times.lease_seconds
+        return self._started and fresh and self.holder == self.identity
+
+    async def run(self) -> None:
+        """Wait to become leader, lead, and return when that is over."""
+        try:
+            await self._acquire()
+            self._started = True
+            self._on_started()
+            await self._renew()
+        finally:
+            if self._started:
+                self._started = False
+                self._on_stopped()
+            if self._release and self.holder == self.identity:
+                await self._hand_back()
+
+    async def _acquire(self) -> None:
+        while not await self._try(self.times.renew_deadline_seconds):
+            pause = self.times.retry_seconds
+            await self._sleep(pause + self._rng.random() * _JITTER * pause)
+
+    async def _renew(self) -> None:
+        """Renew until that fails for too long."""
+        times = self.times
+        while True:
+            ends = self._clock() + times.renew_deadline_seconds
+            while not await self._try(max(0.0, ends - self._clock())):
+                if self.holder != self.identity or self._clock() + times.retry_seconds > ends:
+                    self._tell(f"leader election: the lease {self._name} was lost")
+                    return
+                await self._sleep(times.retry_seconds)
+            await self._sleep(times.retry_seconds)
+
+    async def _try(self, seconds: float) -> bool:
+        """Take or renew the lease, whatever of the two it is; whether it is ours now."""
+        try:
+            async with asyncio.timeout(seconds):
+                done = await self._take_or_renew()
+        except TimeoutError:
+            done = self._failed(UnreachableError("no answer in time"))
+        except ApiError as error:
+            done = self._failed(error)
+        if self.holder != self._reported:
+            self._reported = self.holder
+            self._on_new_leader(self._reported)
+        return done
+
+    def _failed(self, error: ApiError) -> bool:
+        if error.status != _CONFLICT:  # somebody else was faster, which is no news
+            self._tell(f"leader election: lease {self._namespace}/{self._name}: {error}")
+        return False
+
+    async def _take_or_renew(self) -> bool:
+        now = self._clock()
+        if self._lease is not None and self.holder == self.identity and self._held(now):
+            with suppress(ApiError):  # it may have changed behind our back: look first, then
+                return await self._write(self._lease, now)
+        try:
+            seen = await self._client.get(f"{self._collection}/{self._name}")
+        except ApiError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return await self._create(now)
+        if self._lease is None or seen.get("spec") != self._lease.get("spec"):
+            self._unchanged_since = self._clock()
+        self._lease = seen
+        if self.holder and self.holder != self.identity and self._held(self._clock()):
+            return False
+        return await self._write(seen, now)
+
+    def _held(self, now: float) -> bool:
+        """Whether the lease as it was seen still holds."""
+        spec = (self._lease or {}).get("spec") or {}
+        return now < self._unchanged_since + float(spec.get("leaseDurationSeconds") or 0)
+
+    async def _create(self, now: float) -> bool:
+        metadata = {"name": self._name, "namespace": self._namespace}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+        made = await self._client.create(self._collection, lease | {"spec": self._spec({})})
+        return self._ours(made, now)
+
+    async def _write(self, lease: dict[str, Any], now: float) -> bool:
+        """Put our name on it; the resourceVersion sees to it that nobody else did meanwhile."""
+        changed = {**lease, "spec": self._spec(lease.get("spec") or {})}
+        path = f"{self._collection}/{self._name}"
+        return self._ours(await self._client.put(path, changed), now)
+
+    def _ours(self, lease: dict[str, Any], now: float) -> bool:
+        self._lease = lease
+        # Counted from before the request: others may have seen it that early.
+        self._unchanged_since = self._renewed_at = now
+        return True
+
+    def _spec(self, old: dict[str, Any]) -> dict[str, Any]:
+        now = _micro_time()
+        kept = old.get("holderIdentity") == self.identity
+        transitions = int(old.get("leaseTransitions") or 0)
+        if not kept and old:
+            transitions += 1
+        return {
+            **old,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": int(self.times.lease_seconds),
+            "acquireTime": old.get("acquireTime") or now if kept else now,
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }
+
+    async def _hand_back(self) -> None:
+        """Let go, so that nobody has to wait for the lease to run out."""
+        assert self._lease is not None
+        spec = self._spec(self._lease.get("spec") or {})
+        spec |= {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": spec["renewTime"]}
+        body = {**self._lease, "spec": spec}
+        try:
+            async with asyncio.timeout(self.times.renew_deadline_seconds):
+                self._lease = await self._client.put(f"{self._collection}/{self._name}", body)
+        except (ApiError, TimeoutError):
+            self._lease = None  # it runs out by itself
+
+
+def _micro_time() -> str:
+    """The time, for people to read; nobody decides by it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,204 @@
+"""Events about objects, written beside the work and never in its way.
+
+`record` notes what happened and returns. A few writers send it; when they fall behind by too
+much, or an event cannot be written, it is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from typing import Self
+
+import msgspec
+
+from podium.kube.client import MERGE_PATCH, ApiClient
+from podium.kube.errors import ApiError, UnreachableError
+from podium.kube.event_counts import CountingLedger
+from podium.kube.event_series import SeriesLedger
+from podium.kube.events import CORE, EVENTS, Ledger, Occurrence, Reference, Write
+from podium.objects.meta import Object
+
+_TRIES, _PAUSE_SECONDS = 12, 10.0
+_SWEEP_SECONDS = 360.0
+_NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 404, 429, 500
+
+
+class EventRecorder:
+    """Writes events through a client. To be used in an `async with`."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        component: str,
+        *,
+        api: str = CORE,
+        host: str | None = None,
+        most: int = 4096,
+        writers: int = 4,
+        tell: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Speak for *component*, in the API "v1" or "events.k8s.io/v1".
+
+        At most *most* events wait to be written. *host* is where we run; core/v1 events of
+        kube-scheduler leave it out, so it is only said when given.
+        """
+        if api not in {CORE, EVENTS}:
+            raise ValueError(f"no API for events: {api!r}")
+        self._client = client
+        self._component = component
+        self._root = f"/apis/{EVENTS}" if api == EVENTS else "/api/v1"
+        self._host = host if host is not None else (socket.gethostname() if api == EVENTS else "")
+        self._ledger: Ledger = SeriesLedger() if api == EVENTS else CountingLedger()
+        self._most = most
+        # Events about one object are written by one writer, in their order.
+        self._queues: list[deque[Write]] = [deque() for _ in range(writers)]
+        self._wakers = [asyncio.Event() for _ in range(writers)]
+        self._waiting = 0
+        self._tell, self._clock, self._sleep = tell, clock, sleep
+        self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
+        self._tasks: list[asyncio.Task[None]] = []
+        self._told: set[str] = set()
+        #: What became of events: written, dropped (no room), spared (enough was said), failed.
+        self.counts: Counter[str] = Counter()
+
+    async def __aenter__(self) -> Self:
+        self._tasks = [asyncio.create_task(self._write_all(i)) for i in range(len(self._queues))]
+        self._tasks.append(asyncio.create_task(self._sweep()))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def record(
+        self,
+        about: Object | Reference,
+        kind: str,
+        reason: str,
+        message: str,
+        *,
+        action: str = "Scheduling",
+        related: Object | Reference | None = None,
+        component: str | None = None,
+    ) -> None:
+        """Something happened to *about*: *kind* is Normal or Warning."""
+        what = Occurrence(
+            reference(about),
+            kind,
+            reason,
+            message,
+            component or self._component,
+            self._host,
+            action,
+            None if related is None else reference(related),
+        )
+        if self._waiting >= self._most:
+            self.counts["dropped"] += 1
+            return
+        write = self._ledger.take(what, self._clock())
+        if write is None:
+            self.counts["spared"] += 1
+        else:
+            self._enqueue(write, what.about.uid or what.about.name)
+
+    def _enqueue(self, write: Write, key: str) -> None:
+        index = hash(key) % len(self._queues)
+        self._queues[index].append(write)
+        self._wakers[index].set()
+        self._waiting += 1
+
+    async def drain(self, seconds: float = 5.0) -> bool:
+        """Wait until everything is written, but not for long; whether it is."""
+        ends = time.monotonic() + seconds
+        while self._waiting and time.monotonic() < ends:  # noqa: ASYNC110  writers know no event
+            await asyncio.sleep(0.01)
+        return not self._waiting
+
+    async def _write_all(self, index: int) -> None:
+        queue, waker = self._queues[index], self._wakers[index]
+        while True:
+            while queue:
+                try:
+                    self.counts[await self._written(queue.popleft())] += 1
+                finally:
+                    self._waiting -= 1
+            waker.clear()
+            await waker.wait()
+
+    async def _sweep(self) -> None:
+        while True:
+            await self._sleep(_SWEEP_SECONDS)
+            for write in self._ledger.sweep(self._clock()):
+                self._enqueue(write, write.name)
+
+    async def _written(self, write: Write) -> str:
+        """Write it, with patience; what became of it."""
+        for attempt in range(_TRIES):
+            try:
+                await self._send(write)
+            except ApiError as error:
+                if not _passing(error):
+                    self._complain(error)
+                    return "failed"
+                # The first pause differs, so that replicas do not come back all at once.
+                share = self._rng.random() if attempt == 0 else 1.0
+                await self._sleep(error.retry_after or _PAUSE_SECONDS * share)
+            else:
+                return "written"
+        return "failed"
+
+    async def _send(self, write: Write) -> None:
+        path = f"{self._root}/namespaces/{write.namespace}/events"
+        if write.patch is not None:
+            body = msgspec.json.encode(write.patch)
+            try:
+                await self._client.request(
+                    "PATCH", f"{path}/{write.name}", body=body, content_type=MERGE_PATCH
+                )
+            except ApiError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+            else:
+                return
+        await self._client.request("POST", path, body=msgspec.json.encode(write.event))
+
+    def _complain(self, error: ApiError) -> None:
+        """Say it once: there may be thousands of the same."""
+        key = f"{error.status} {error.reason}"
+        if key not in self._told:
+            self._told.add(key)
+            self._tell(f"an event could not be written: {error}")
+
+
+def _passing(error: ApiError) -> bool:
+    """Whether it may work in a while."""
+    return (
+        isinstance(error, UnreachableError)
+        or error.status == _TOO_MANY
+        or error.status >= _SERVER_ERROR
+    )
+
+
+def reference(thing: Object | Reference) -> Reference:
+    """How an event names an object."""
+    if isinstance(thing, Reference):
+        return thing
+    about = thing.metadata
+    kind = thing.kind or type(thing).__name__
+    return Reference(
+        kind,
+        about.namespace or "",
+        about.name,
+        about.uid,
+        thing.api_version or "v1",
+        about.resource_version,
+    )
