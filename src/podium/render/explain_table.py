@@ -85,9 +85,10 @@ class _Picture:
 
     def headline(self) -> Iterator[RenderableType]:
         decision, found = self.decision, self.found
-        nodes, pods = counted(decision.nodes, "node"), counted(found.pods, "pod")
+        nodes = counted(decision.nodes, "node")
+        pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
         ending = f" (tables leave out {self.ending})" if self.ending else ""
-        yield Text(printable(f"{decision.profile}: {nodes}, {pods}{ending}"), style="bold")
+        yield Text(printable(f"{decision.profile}: {nodes}{pods}{ending}"), style="bold")
         yield Text()
         style = _STYLES.get(outcome(decision), "bold red")
         yield Text(printable(words.headline(decision)), style=style)

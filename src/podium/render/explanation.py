@@ -46,7 +46,8 @@ class Explanation:
     """A decision with its surroundings."""
 
     decision: Decision
-    pods: int
+    #: How many pods the cluster has, where that is known.
+    pods: int | None
     #: How the choice among equals is made.
     ties: str = "round-robin"
     #: The best score a priority gives.

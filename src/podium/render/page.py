@@ -86,10 +86,11 @@ def _head(found: Explanation) -> str:
         words.actually(decision, found.actual) if found.actual else "",
         words.stopped_early(decision),
     ]
-    nodes, pods = counted(decision.nodes, "node"), counted(found.pods, "pod")
+    nodes = counted(decision.nodes, "node")
+    pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
     return "\n".join(
         [
-            f'<p class="faint">{_text(decision.profile)}: {nodes}, {pods}</p>',
+            f'<p class="faint">{_text(decision.profile)}: {nodes}{pods}</p>',
             f'<h1 class="{outcome(decision)}">{_text(words.headline(decision))}</h1>',
             *(f"<p>{_text(sentence)}</p>" for sentence in sentences if sentence),
         ]

@@ -133,7 +133,7 @@ def actually(decision: Decision, node: str) -> str:
 
 def stopped_early(decision: Decision) -> str:
     """How many nodes nobody looked at, if any."""
-    left = decision.nodes - len(decision.codes)
+    left = decision.nodes - (len(decision.codes) or decision.consumed)
     if decision.error or decision.held or decision.refused or left <= 0:
         return ""
     enough = counted(decision.feasible_count, "node")

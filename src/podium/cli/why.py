@@ -1,0 +1,152 @@
+"""`podium why`: what a running scheduler decided about a pod, and why."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+import click
+
+from podium.cli.console import console, print_parts, write_data
+from podium.cli.flags import FlagsCommand, output_flag
+from podium.errors import InputError
+
+if TYPE_CHECKING:
+    from podium.render.explanation import Explanation
+
+#: Where `podium run` answers, unless told otherwise.
+DEFAULT_SERVER: Final = "http://127.0.0.1:10251"
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_SECONDS: Final = 10.0
+#: No answer is longer than that, whoever answers.
+_MOST_BYTES: Final = 256 << 20
+
+
+@click.command(cls=FlagsCommand)
+@click.argument("pod", metavar="[NAMESPACE/]POD")
+@click.option(
+    "--server",
+    default=DEFAULT_SERVER,
+    show_default=True,
+    metavar="URL",
+    help="Where the scheduler answers: its --bind-address and --port.",
+)
+@output_flag("table", "json", "yaml")
+def why(*, pod: str, server: str, output: str) -> int:
+    """Ask a running scheduler what it decided about a POD: where it went, or why nowhere.
+
+    The newest attempt is shown as `podium explain` shows it, as far as the scheduler recorded it;
+    earlier ones in a line each.
+
+    Exit code: 0 it has a place, 1 it has none, 2 nobody answers or nothing is known of the pod.
+    """
+    namespace, _, name = pod.rpartition("/")
+    namespace = namespace or "default"
+    if not name or "/" in namespace:
+        raise InputError(f"{pod!r} is no pod", hint="write NAMESPACE/NAME, or NAME")
+    found = _asked(server, namespace, name)
+    items = found["items"]
+    if output == "table":
+        _show(items, server)
+    else:
+        write_data(found, output)
+    return int(items[0].get("node") is None)
+
+
+def _asked(server: str, namespace: str, name: str) -> Any:
+    import msgspec  # noqa: PLC0415  only when asked
+
+    base = _address(server)
+    url = f"{base}/decisions/{quote(namespace, '')}/{quote(name, '')}"
+    code, body = _fetched(url, base)
+    try:
+        answer = msgspec.json.decode(body)
+    except msgspec.MsgspecError:
+        answer = None
+    if code == 404 and isinstance(answer, dict) and answer.get("reason") == "NotFound":
+        raise InputError(
+            f"{base} knows of no decision about pod {namespace}/{name}",
+            hint="it may be another scheduler's, not tried yet, or too long ago",
+        )
+    items = answer.get("items") if isinstance(answer, dict) else None
+    if code != 200 or not isinstance(items, list) or not items:
+        raise InputError(f"{url} answered with code {code}, not with decisions", hint=_WHO)
+    return answer
+
+
+_WHO: Final = "name the address where `podium run` answers with --server"
+
+
+def _address(server: str) -> str:
+    base = (server if "://" in server else f"http://{server}").rstrip("/")
+    parts = urlsplit(base)
+    try:
+        known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise InputError(
+            f"--server: {server!r} is no address", hint="http://HOST:PORT would be one"
+        )
+    return base
+
+
+def _fetched(url: str, base: str) -> tuple[int, bytes]:
+    handlers = []
+    if urlsplit(base).hostname in _LOOPBACK:
+        handlers.append(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(*handlers)
+    try:
+        with opener.open(url, timeout=_SECONDS) as response:
+            return response.status, response.read(_MOST_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(_MOST_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        raise InputError(f"nobody answers at {base}: {_reason(error)}", hint=_WHO) from None
+
+
+def _reason(error: Exception) -> str:
+    inner = getattr(error, "reason", error)
+    if isinstance(inner, TimeoutError):
+        return "no answer in time"
+    text = getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
+    return str(text).lower()
+
+
+def _show(items: list[dict[str, Any]], where: str) -> None:
+    from rich.table import Table  # noqa: PLC0415  brings rich
+    from rich.text import Text  # noqa: PLC0415
+
+    from podium.render.explain_table import explained  # noqa: PLC0415
+    from podium.render.plain import printable  # noqa: PLC0415
+
+    printer = console()
+    newest = items[0]
+    print_parts(explained(_explanation(newest, where), printer.width), printer)
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for column in ("ATTEMPT", "TIME", "OUTCOME", "WHAT"):
+        table.add_column(column, overflow="fold")
+    for item in items:
+        cells = (item.get("attempt"), item.get("time"), item.get("outcome"), _what(item))
+        table.add_row(*(Text(printable(str(cell))) for cell in cells))
+    print_parts([Text(), Text("Attempts", style="bold"), table], printer)
+
+
+def _what(item: dict[str, Any]) -> str:
+    binding = item.get("binding") or {}
+    if error := item.get("error") or binding.get("error"):
+        return str(error)
+    return str(item.get("node") or item.get("message") or "")
+
+
+def _explanation(item: dict[str, Any], where: str) -> Explanation:
+    from podium.render.decision_reading import from_json  # noqa: PLC0415  brings NumPy
+    from podium.render.explanation import Explanation  # noqa: PLC0415
+
+    decision = from_json(item, where)
+    timings = [(each["step"], each["seconds"]) for each in item.get("timings", ())]
+    return Explanation(decision, None, ties=item.get("ties", "round-robin"), timings=timings)

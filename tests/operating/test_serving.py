@@ -1,0 +1,223 @@
+"""A running scheduler over HTTP, and `podium why` that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from starlette.applications import Starlette
+
+from builders import node, pod, simulation
+from operating.told import tried
+from podium.cli.main import run
+from podium.daemon.decision_log import DecisionLog
+from podium.daemon.metrics import Metrics
+from podium.daemon.serving import Health, application, listening, serve_on
+from podium.daemon.shadow import Shadow
+from podium.errors import InputError
+from podium.profiles.build import Options
+from podium.profiles.config_build import default_config, from_config
+
+V1_36 = from_config(default_config({}), Options())[0]
+
+
+@contextmanager
+def served(app: Starlette) -> Iterator[str]:
+    """The application on a port of its own, in a loop of its own."""
+    listener = listening("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(serve_on(app, listener))
+
+    def running() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            loop.run_until_complete(task)
+
+    thread = threading.Thread(target=running)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join(10)
+        loop.close()
+    assert not thread.is_alive()
+
+
+def fetched(url: str, **headers: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@pytest.fixture
+def health() -> Health:
+    found = Health()
+    found.alive["leaderElection"] = lambda: ""
+    found.ready["informer-sync"] = lambda: "pods are not listed yet"
+    return found
+
+
+def a_log() -> DecisionLog:
+    log = DecisionLog()
+    world = simulation(node("n1", cpu="2"), node("n2", cpu="4"), profile=V1_36)
+    for number in (1, 2):
+        log.attempted(tried(world, pod("big", requests={"cpu": "8"}), number=number))
+    placed = tried(world, pod("small", requests={"cpu": "1"}), recording=True)
+    log.attempted(placed)
+    log.bound(placed, "n2", 0.004)
+    return log
+
+
+def test_probes_answer_as_those_of_kubernetes(health: Health) -> None:
+    with served(application(health)) as url:
+        assert fetched(f"{url}/healthz") == (200, "ok")
+        assert fetched(f"{url}/livez?verbose") == (
+            200,
+            "[+]ping ok\n[+]leaderElection ok\nlivez check passed\n",
+        )
+        assert fetched(f"{url}/readyz") == (
+            500,
+            """[+]ping ok
+[+]leaderElection ok
+[-]informer-sync failed: pods are not listed yet
+readyz check failed
+""",
+        )
+        assert fetched(f"{url}/readyz?exclude=informer-sync") == (200, "ok")
+        assert fetched(f"{url}/readyz/informer-sync")[0] == 500
+        assert fetched(f"{url}/livez/ping") == (200, "ok")
+        assert fetched(f"{url}/livez/informer-sync")[0] == 404
+
+        health.ready["informer-sync"] = lambda: ""
+
+        assert fetched(f"{url}/readyz") == (200, "ok")
+
+
+def test_nothing_can_be_written(health: Health) -> None:
+    with served(application(health, Metrics(), DecisionLog())) as url:
+        for path in ("healthz", "metrics", "decisions", "decisions/a/b"):
+            request = urllib.request.Request(f"{url}/{path}", b"{}", method="POST")
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request)
+            assert refused.value.code == 405
+            refused.value.close()
+
+
+def test_on_loopback_other_names_are_turned_away(health: Health) -> None:
+    with served(application(health, loopback=True)) as url:
+        assert fetched(f"{url}/healthz")[0] == 200
+        assert fetched(f"{url}/healthz", Host="attacker.example")[0] == 400
+
+
+def test_metrics_are_served_in_the_form_that_is_accepted(health: Health) -> None:
+    with served(application(health, Metrics())) as url:
+        code, text = fetched(f"{url}/metrics")
+        _, open_metrics = fetched(f"{url}/metrics", Accept="application/openmetrics-text")
+
+    assert code == 200
+    assert "# TYPE scheduler_preemption_attempts_total counter" in text
+    assert open_metrics.endswith("# EOF\n")
+
+
+def test_decisions_are_listed_and_chosen(health: Health) -> None:
+    with served(application(health, log=a_log())) as url:
+        everything = json.loads(fetched(f"{url}/decisions")[1])
+        placed = json.loads(fetched(f"{url}/decisions?outcome=placed&namespace=default")[1])
+        one = json.loads(fetched(f"{url}/decisions?limit=1")[1])
+        big = json.loads(fetched(f"{url}/decisions/default/big")[1])
+
+        assert [item["pod"] for item in everything["items"]] == [
+            "default/small",
+            "default/big",
+            "default/big",
+        ]
+        assert [item["node"] for item in placed["items"]] == ["n2"]
+        assert len(one["items"]) == 1
+        assert [item["attempt"] for item in big["items"]] == [2, 1]
+        assert big["items"][0]["message"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
+        code, text = fetched(f"{url}/decisions/default/nobody")
+        assert (code, json.loads(text)["message"]) == (
+            404,
+            "no decision about pod default/nobody is kept",
+        )
+        code, text = fetched(f"{url}/decisions?limit=0")
+        assert (code, json.loads(text)["message"]) == (
+            400,
+            "limit=0: expected a number from 1 to 1000",
+        )
+        code, text = fetched(f"{url}/decisions?outcome=lost")
+        assert json.loads(text)["message"].startswith("outcome=lost: known outcomes are placed,")
+
+
+def test_why_shows_a_decision_as_explain_does(
+    health: Health, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(application(health, log=a_log())) as url:
+        assert run(["why", "small", "--server", url]) == 0
+        placed = capsys.readouterr().out
+        assert run(["why", "default/big", f"--server={url}"]) == 1
+        stuck = capsys.readouterr().out
+        assert run(["why", "default/big", f"--server={url}", "-o", "json"]) == 1
+        data = json.loads(capsys.readouterr().out)
+
+    assert "default/small goes to n2" in placed
+    assert "What puts n2 ahead of n1" in placed
+    assert "default/big fits nowhere" in stuck
+    assert ["NodeResourcesFit", "Insufficient", "cpu", "2"] in [
+        line.split() for line in stuck.splitlines()
+    ]
+    attempts = stuck.partition("Attempts")[2]
+    assert attempts.count("unschedulable") == 2
+    assert data["kind"] == "DecisionList"
+
+
+def test_why_says_what_is_wrong_in_a_sentence(
+    health: Health, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    def said(*arguments: str) -> str:
+        assert run(["why", *arguments]) == 2
+        return capsys.readouterr().err
+
+    assert said("default/p", "--server", f"127.0.0.1:{port}") == (
+        f"podium: nobody answers at http://127.0.0.1:{port}: connection refused; "
+        "name the address where `podium run` answers with --server\n"
+    )
+    assert "--server: 'ftp://x' is no address" in said("p", "--server", "ftp://x")
+    assert "'a/b/c' is no pod" in said("a/b/c")
+    with served(application(health, log=DecisionLog())) as url:
+        assert said("ns/p", "--server", url) == (
+            f"podium: {url} knows of no decision about pod ns/p; "
+            "it may be another scheduler's, not tried yet, or too long ago\n"
+        )
+    with served(application(health)) as url:
+        assert "answered with code 404, not with decisions" in said("p", "--server", url)
+
+
+def test_the_comparison_is_served(health: Health) -> None:
+    with served(application(health, shadow=Shadow())) as url:
+        data = json.loads(fetched(f"{url}/shadow")[1])
+        _, text = fetched(f"{url}/shadow?text")
+
+    assert (data["kind"], data["pods"], data["agreement"]) == ("Agreement", 0, 1.0)
+    assert text.startswith("0 placements compared")
+
+
+def test_a_port_that_is_taken_is_refused_in_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"cannot listen on 127.0.0.1:{port}: address already"):
+            listening("127.0.0.1", port)
