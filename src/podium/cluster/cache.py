@@ -29,6 +29,8 @@ from podium.cluster.node_tree import (
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from podium.engine.accounting import Accounting
     from podium.engine.predicates.volumes import VolumePlan
     from podium.objects.node import Node
@@ -79,6 +81,34 @@ class Cache:
         self._ring_epoch = -1
         #: The same order (the same array) for as long as it does not change.
         self._rolled: tuple[int, np.ndarray] = (0, self._ring[1])
+
+    def rebuilt(
+        self,
+        accounting: Accounting,
+        *,
+        node_order: str,
+        pod_named: Callable[[str], Pod | None],
+    ) -> Cache:
+        """The same beliefs for other rules: nodes and pods in the order they have now.
+
+        *pod_named* knows the pods; whoever it does not know is left out. What a node remembers of
+        its past (images, pressures no longer reported) begins anew.
+        """
+        new = Cache(accounting, node_order=node_order, ttl_seconds=self.ttl_seconds)
+        columns = self.columns
+        new.columns.catalog = columns.catalog
+        for row in columns.order.tolist():
+            node = columns.nodes[row]
+            assert node is not None
+            new.put_node(node)
+        for row, residents in enumerate(columns.residents):
+            for resident in residents:
+                pod = pod_named(resident.key)
+                if pod is not None and pod.uid == resident.uid:
+                    new.columns.add_pod(pod, columns.names[row])
+        new._assumed = {u: a for u, a in self._assumed.items() if new.columns.pod(u) is not None}
+        new._promises = self._promises
+        return new
 
     @property
     def catalog(self) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.cycle import Attempt, cycle
+from podium.engine.cycle import Attempt, cycle, unheard
 from podium.engine.ranking import Rankings
 from podium.engine.ties import ties
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     #: The reply to a question of the engine.
     Ask = Callable[[Any], Awaitable[Any]]
+    #: Told of each step of a decision.
+    Mark = Callable[[str], None]
 
 
 class Attempts:
@@ -43,8 +45,24 @@ class Attempts:
         }
         self._nominations = -1
 
-    async def decide(self, pod: Pod, profile: Profile) -> Decision:
+    async def decide(self, pod: Pod, profile: Profile, mark: Mark = unheard) -> Decision:
         """Where the pod goes, or why nowhere. Nothing is changed but the cursors."""
+        steps = self._begin(pod, profile, mark)
+        try:
+            question = next(steps)
+        except StopIteration as done:
+            return self._ended(done.value)
+        return self._ended(await self._asked(steps, question))
+
+    def decide_alone(self, pod: Pod, profile: Profile) -> Decision:
+        """The same, where there is nobody to ask."""
+        try:
+            question = next(self._begin(pod, profile, unheard))
+        except StopIteration as done:
+            return self._ended(done.value)
+        raise RuntimeError(f"nobody can answer {question!r} here")
+
+    def _begin(self, pod: Pod, profile: Profile, mark: Mark) -> Generator[Any, Any, Decision]:
         cache = self._beliefs.cache
         self._keep_nominations()
         attempt = Attempt(
@@ -53,15 +71,12 @@ class Attempts:
             cache.order(),
             self._ties,
             rankings=self._rankings[profile.scheduler_name],
+            mark=mark,
         )
-        steps = cycle(cache.columns, attempt)
-        try:
-            question = next(steps)
-        except StopIteration as done:
-            decision: Decision = done.value
-        else:
-            decision = await self._asked(steps, question)
-        cache.advance(decision.consumed, dropped=decision.dropped)
+        return cycle(cache.columns, attempt)
+
+    def _ended(self, decision: Decision) -> Decision:
+        self._beliefs.cache.advance(decision.consumed, dropped=decision.dropped)
         return decision
 
     async def _asked(self, steps: Generator[Any, Any, Decision], question: Any) -> Decision:

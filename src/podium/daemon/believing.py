@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from podium.cluster.cache import Cache, CacheError
 from podium.cluster.queue import SchedulingQueue
 from podium.cluster.wakeups import Added, Deleted, MoveRequest, Updated
+from podium.daemon.observing import Observer
 from podium.daemon.sinks import PodSink, Sink
 from podium.engine.predicates.volumes import SELECTED_NODE
 from podium.objects.collection import KINDS
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from podium.cluster.wakeups import ClusterEvent
     from podium.daemon.manners import Manners
-    from podium.daemon.observing import Observer
     from podium.engine.catalog import Shelf
     from podium.engine.profile import Profile
     from podium.objects.meta import Object
@@ -58,24 +58,46 @@ class Beliefs:
         observers: Sequence[Observer] = (),
         *,
         stir: Callable[[], None] = lambda: None,
+        surprised: Callable[[Pod], None] | None = None,
         ttl_seconds: float = float("inf"),
     ) -> None:
         """Nothing is known yet. *stir* is called whenever a pod may have become ready.
 
         Pods count as placed from the moment the API server took the binding until it says
-        otherwise; *ttl_seconds* is for those who place without binding.
+        otherwise; *ttl_seconds* is for those who place without binding. *surprised* is called
+        before a pod that still waits for us is placed by somebody else.
         """
         self.profiles = profiles
         first = next(iter(profiles.values()))
         self.cache = Cache(first.accounting, node_order=first.node_order, ttl_seconds=ttl_seconds)
-        rules = manners.wake_rules(tuple(profiles.values()))
-        self.queue = SchedulingQueue(clock, rules, manners.queue)
+        self.queue = self._new_queue(manners, clock)
+        self._clock = clock
         self._observers = observers
+        self._listener = Observer()
         self._stir = stir
+        self._surprised = surprised
         self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         self._pods = PodSink(lambda old, new: self.do(self._pod, old, new))
         self._nodes: Sink[Node] = Sink(lambda old, new: self.do(self._node, old, new))
         self._others: dict[str, Sink[Any]] = {}
+
+    def _new_queue(self, manners: Manners, clock: Callable[[], float]) -> SchedulingQueue:
+        rules = manners.wake_rules(tuple(self.profiles.values()))
+        return SchedulingQueue(clock, rules, manners.queue)
+
+    def change_profiles(self, profiles: Mapping[str, Profile], manners: Manners) -> None:
+        """Believe the same for other rules: who counts how much may change, and who waits."""
+        self.profiles = profiles
+        first = next(iter(profiles.values()))
+        self.cache = self.cache.rebuilt(
+            first.accounting, node_order=first.node_order, pod_named=self._pods.known.get
+        )
+        self.queue = self._new_queue(manners, self._clock)
+        for pod in self._pods.known.values():
+            placed = pod.spec.node_name or self.cache.is_assumed(pod.uid)
+            if not placed and self.is_ours(pod):
+                self.queue.add(pod)
+        self._stir()
 
     # --- who is told ------------------------------------------------------------------------
 
@@ -93,6 +115,10 @@ class Beliefs:
                 lambda old, new: self.do(self._shelve, shelf, old, new)
             )
         return found
+
+    def listen(self, listener: Observer) -> None:
+        """Tell this one of pods, too, and no longer the one before."""
+        self._listener = listener
 
     def pod(self, pod: Pod) -> Pod | None:
         """The newest version of a pod; None if it is gone, be there another of its name or not."""
@@ -134,8 +160,11 @@ class Beliefs:
     # --- pods -------------------------------------------------------------------------------
 
     def _pod(self, old: Pod | None, new: Pod | None) -> None:
+        if self._surprised is not None and old is not None and new is not None:
+            self._look_out(old, new)
         for observer in self._observers:
             observer.pod_seen(old, new)
+        self._listener.pod_seen(old, new)
         if new is None:
             assert old is not None
             self._went(old)
@@ -145,6 +174,13 @@ class Beliefs:
             self._placed(old, new)
         elif self.is_ours(new):
             self._waits(old, new)
+
+    def _look_out(self, old: Pod, new: Pod) -> None:
+        """Somebody else may have been faster."""
+        assert self._surprised is not None
+        just_placed = new.spec.node_name and not old.spec.node_name
+        if just_placed and self.queue.pool_of(old) is not None:
+            self._surprised(old)
 
     def _waits(self, old: Pod | None, new: Pod) -> None:
         """A pod of ours without a node came or changed."""

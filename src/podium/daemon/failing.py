@@ -19,14 +19,14 @@ from podium.kube.errors import ApiError
 from podium.objects.pod import PodCondition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from podium.cluster.queued_pod import Turn
     from podium.daemon.announcing import Announcer
     from podium.daemon.believing import Beliefs
     from podium.daemon.crew import Crew
     from podium.daemon.manners import Manners
-    from podium.daemon.observing import Attempted
+    from podium.daemon.observing import Attempted, Observer
     from podium.daemon.writing import StatusWriter
     from podium.engine.decision import Decision
     from podium.engine.profile import Profile
@@ -58,14 +58,19 @@ class Failures:
         writer: StatusWriter,
         announcer: Announcer,
         crew: Crew,
+        observers: Sequence[Observer],
         manners: Manners,
         now: Callable[[], float],
+        acts: bool = True,
     ) -> None:
+        """Unless it *acts*, nothing is written, said or promised: pods wait, and that is all."""
+        self._acts = acts
         self._beliefs = beliefs
         self._client = client
         self._writer = writer
         self._announcer = announcer
         self._crew = crew
+        self._observers = observers
         self._manners = manners
         self._now = now
 
@@ -78,13 +83,15 @@ class Failures:
             decision.message,
             nomination_of(decision, profile),
         )
-        victims = self._victims(decision)
         pod = self._requeue(turn, outcome, rejected_by=rejectors(decision))
-        if pod is None:
+        if pod is None or not self._acts:
             return
+        victims = self._victims(decision)
         self._announcer.failed(pod, decision.message)
         for victim in victims:
             self._see_off(victim)
+        for observer in self._observers if victims else ():
+            observer.evicting(attempted, [victim.key for victim in victims])
         self._crew.do(partial(self._write, pod, outcome, attempted, victims))
 
     def unbound(self, turn: Turn, attempted: Attempted, error: str, *, volumes: bool) -> None:
@@ -114,7 +121,7 @@ class Failures:
         noted = self._writer.noted(pod, outcome)
         cycle = queue.scheduling_cycle if late else None
         queue.requeue(turn, noted, rejected_by=rejected_by, cycle=cycle)
-        if outcome.nomination is not None:
+        if outcome.nomination is not None and self._acts:
             queue.nominate(noted, outcome.nomination)
         return pod
 

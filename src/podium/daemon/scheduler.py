@@ -11,26 +11,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podium.daemon.announcing import Announcer
 from podium.daemon.attempting import Attempts
 from podium.daemon.believing import Beliefs
-from podium.daemon.binding import Binder
 from podium.daemon.clock import SteadyClock
 from podium.daemon.crew import Crew
-from podium.daemon.failing import Failures
-from podium.daemon.manners import CURRENT, Manners
+from podium.daemon.hands import Hands, SchedulerOptions
 from podium.daemon.observing import Attempted, Observer
-from podium.daemon.volumes import TIMEOUT_SECONDS, VolumeBinder
+from podium.daemon.pretending import PATIENCE_SECONDS
+from podium.daemon.slow_trace import Steps
 from podium.daemon.watching import Watching
-from podium.daemon.writing import StatusWriter
 from podium.profiles.needs import needed_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from podium.cluster.cache import Cache
     from podium.cluster.queue import SchedulingQueue
@@ -41,27 +36,16 @@ if TYPE_CHECKING:
     from podium.engine.decision import Decision
     from podium.engine.profile import Profile
     from podium.kube.client import ApiClient
+    from podium.objects.pod import Pod
+
+__all__ = ["Scheduler", "SchedulerOptions"]
 
 logger = logging.getLogger(__name__)
 
 #: How long deciding goes on before anything else may run.
 SLICE_SECONDS = 0.005
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerOptions:
-    """How a scheduler works, apart from its decisions."""
-
-    manners: Manners = CURRENT
-    #: How many bindings, and how many other writes, are under way together.
-    bindings: int = 100
-    writes: int = 32
-    bind_seconds: float = 15.0
-    volume_seconds: float = TIMEOUT_SECONDS
-    #: How long bindings under way may take to finish once it was told to stop.
-    drain_seconds: float = 20.0
-    #: Whether it begins to decide only when told that it leads.
-    waits_to_lead: bool = False
+#: How often unconfirmed placements are looked at, where they have a time limit.
+EXPIRY_SECONDS = 1.0
 
 
 class Scheduler:
@@ -82,7 +66,7 @@ class Scheduler:
         self.profiles = {profile.scheduler_name: profile for profile in profiles}
         self.options = options
         self.clock = clock or SteadyClock()
-        self._client = client
+        self._client, self._recorder, self._observers = client, recorder, tuple(observers)
         #: Set once everything was seen, and while we are the one who decides.
         self.synced = asyncio.Event()
         self.leading = asyncio.Event()
@@ -91,42 +75,32 @@ class Scheduler:
         self._news = asyncio.Event()
         self._stopping = False
         self._bindings, self._writes = Crew(options.bindings), Crew(options.writes)
-        manners = options.manners
-        writer = StatusWriter(client, probes=manners.probes, now=self.clock)
-        self._observers = (*observers, writer)
         self.beliefs = Beliefs(
-            self.profiles, manners, self.clock, self._observers, stir=self._news.set
+            self.profiles,
+            options.manners,
+            self.clock,
+            self._observers,
+            stir=self._news.set,
+            surprised=self._decide_late if options.shadow else None,
+            ttl_seconds=PATIENCE_SECONDS if options.shadow else float("inf"),
         )
         self._watching = Watching(client, self.beliefs)
+        self._equip(options, ask, bind_by_extender)
+
+    def _equip(
+        self, options: SchedulerOptions, ask: Ask | None, bind_by_extender: ExtenderBind | None
+    ) -> None:
         self._attempts = Attempts(self.beliefs, self.profiles, ask)
-        self._announcer = Announcer(recorder, manners)
-        self._failures = Failures(
-            beliefs=self.beliefs,
-            client=client,
-            writer=writer,
-            announcer=self._announcer,
-            crew=self._writes,
-            manners=manners,
-            now=self.clock,
-        )
-        self._volumes = VolumeBinder(
+        self._hands = Hands(
+            self._client,
             self.beliefs,
-            client,
-            writer,
-            announces=manners.announces_volumes,
-            timeout_seconds=options.volume_seconds,
-        )
-        self._binder = Binder(
-            beliefs=self.beliefs,
-            client=client,
-            volumes=self._volumes,
-            failures=self._failures,
-            announcer=self._announcer,
-            crew=self._bindings,
+            self._recorder,
+            options=options,
             observers=self._observers,
-            now=self.clock,
-            timeout_seconds=options.bind_seconds,
-            by_extender=bind_by_extender,
+            bindings=self._bindings,
+            writes=self._writes,
+            clock=self.clock,
+            bind_by_extender=bind_by_extender,
         )
 
     @property
@@ -139,15 +113,22 @@ class Scheduler:
         """Pods that wait for a node."""
         return self.beliefs.queue
 
+    @property
+    def binding(self) -> int:
+        """How many pods are on their way to their node."""
+        return len(self._bindings) + len(self._hands.volumes)
+
     # --- life -----------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Watch, and decide once everything is known and it is our turn; until stopped."""
+        expiring = asyncio.get_running_loop().create_task(self._expire())
         try:
             await self._watching.start(needed_kinds(self.profiles.values()))
             self.synced.set()
             await self._lead()
         finally:
+            expiring.cancel()
             await self._drain()
 
     def stop(self) -> None:
@@ -156,14 +137,46 @@ class Scheduler:
         self._news.set()
         self.leading.set()
 
+    async def reconfigure(
+        self,
+        profiles: Sequence[Profile],
+        options: SchedulerOptions | None = None,
+        *,
+        ask: Ask | None = None,
+        bind_by_extender: ExtenderBind | None = None,
+    ) -> None:
+        """Go on with other profiles. Pods that wait are tried anew, pods on their way stay so."""
+        if self.synced.is_set():
+            await self._watching.start(needed_kinds(profiles))
+        self.beliefs.do(
+            self._change, tuple(profiles), options or self.options, ask, bind_by_extender
+        )
+
+    def _change(
+        self,
+        profiles: Sequence[Profile],
+        options: SchedulerOptions,
+        ask: Ask | None,
+        bind_by_extender: ExtenderBind | None,
+    ) -> None:
+        self.profiles = {profile.scheduler_name: profile for profile in profiles}
+        self.options = options
+        self.beliefs.change_profiles(self.profiles, options.manners)
+        self._equip(options, ask, bind_by_extender)
+
     async def _drain(self) -> None:
         """Finish what was begun: bindings first, then what is to be said about them."""
         for crew in (self._bindings, self._writes):
             if not await crew.finish(self.options.drain_seconds):
                 logger.warning("%d writes were not answered in time", len(crew))
             await crew.dismiss()
-        await self._volumes.dismiss()
+        await self._hands.volumes.dismiss()
         await self._watching.stop()
+
+    async def _expire(self) -> None:
+        while self.options.shadow:
+            await asyncio.sleep(EXPIRY_SECONDS)
+            self.beliefs.expire(self.clock())
 
     # --- the loop -------------------------------------------------------------------------------
 
@@ -197,24 +210,25 @@ class Scheduler:
         if not self._is_worth_trying(turn):
             self.queue.done(turn)
             return
-        profile = self.profiles[turn.pod.spec.scheduler_name]
-        began, watch = self.clock(), time.perf_counter()
-        decision = await self._attempts.decide(turn.pod, profile)
+        pod, profile = turn.pod, self.profiles[turn.pod.spec.scheduler_name]
+        began, steps = self.clock(), Steps(time.perf_counter)
+        decision = await self._attempts.decide(pod, profile, steps.mark)
         attempted = Attempted(
-            turn.pod,
+            pod,
             decision,
             profile,
             turn.number,
             began,
-            time.perf_counter() - watch,
+            self.clock() - began,
             max(turn.queued.timestamp, 0.0),
+            steps.taken(),
         )
         for observer in self._observers:
             observer.attempted(attempted)
         if decision.node is None:
-            self._failures.undecided(turn, attempted)
-        elif self.beliefs.pod(turn.pod) is not None:
-            self._place(turn, attempted, decision)
+            self._hands.failures.undecided(turn, attempted)
+        elif self.beliefs.pod(pod) is not None:
+            self._place(turn, attempted, decision.node)
         else:
             self.queue.done(turn)  # it was deleted while extenders were asked
 
@@ -222,16 +236,27 @@ class Scheduler:
         """Not a pod that is being deleted, is placed already, or is somebody else's by now."""
         pod = turn.pod
         if pod.terminating:
-            self._announcer.skipped(pod)
+            self._hands.announcer.skipped(pod)
             return False
         placed = self.cache.columns.pod(pod.uid) is not None
         return not placed and pod.spec.scheduler_name in self.profiles
 
-    def _place(self, turn: Turn, attempted: Attempted, decision: Decision) -> None:
+    def _place(self, turn: Turn, attempted: Attempted, node: str) -> None:
         """The pod counts as placed from now on, and its binding is on its way."""
-        assert decision.node is not None
         self.queue.clear_nomination(turn.pod)
-        self.cache.assume(turn.pod, decision.node, decision.volumes)
+        self.cache.assume(turn.pod, node, attempted.decision.volumes)
         # What happens from now on cannot make the pod fit better: its turn is over.
         self.queue.done(turn)
-        self._binder.start(turn, attempted)
+        self._hands.binder.start(turn, attempted)
+
+    def _decide_late(self, pod: Pod) -> None:
+        """Somebody else was faster: decide now, with the cluster as it was before that."""
+        profile = self.profiles[pod.spec.scheduler_name]
+        if profile.extenders:
+            return  # asking takes time, and the moment is over
+        began = self.clock()
+        decision: Decision = self._attempts.decide_alone(pod, profile)
+        seconds = self.clock() - began
+        attempted = Attempted(pod, decision, profile, 1, began, seconds, began)
+        for observer in self._observers:
+            observer.attempted(attempted)
