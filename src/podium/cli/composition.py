@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podium.cli.files import text_from
+from podium.cli.generations import Chosen
+from podium.cli.generations import options_of as profile_options
 from podium.daemon.manners import CLASSIC, CURRENT, Manners
 from podium.daemon.scheduler import Scheduler, SchedulerOptions
+from podium.errors import ConfigError
+from podium.kube.client import ApiClient
+from podium.profiles.build import from_policy, parse_policy
 from podium.profiles.config_build import load_config
+from podium.profiles.gates import Gates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from podium.cli.flags import ProfileFlags
-    from podium.cli.generations import Chosen
     from podium.daemon.announcing import Recorder
     from podium.daemon.observing import Observer
     from podium.engine.profile import Profile
-    from podium.kube.client import ApiClient
+    from podium.kube.access import Access
     from podium.objects.node import Node
     from podium.objects.pod import Pod
     from podium.profiles.config_model import SchedulerConfig
+
+#: Where a ConfigMap keeps a Policy.
+POLICY_KEY = "policy.cfg"
 
 
 def config_of(flags: ProfileFlags, chosen: Chosen) -> SchedulerConfig | None:
@@ -58,6 +67,24 @@ def _volume_seconds(config: SchedulerConfig | None) -> float | None:
         if seconds:
             return float(seconds)
     return None
+
+
+def policy_in_configmap(access: Access, flags: ProfileFlags, namespace: str, name: str) -> Chosen:
+    """The profile of a Policy that the cluster keeps in a ConfigMap."""
+    where = f"ConfigMap {namespace}/{name}"
+    found = asyncio.run(_read(access, f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+    text = (found.get("data") or {}).get(POLICY_KEY)
+    if text is None:
+        raise ConfigError(f"{where} has no key {POLICY_KEY}", hint="put the Policy there")
+    policy = parse_policy(text, where)
+    options = profile_options(flags)
+    by_priority = Gates(options.feature_gates)["PodPriority"]
+    return Chosen(from_policy(policy, options, where), options, by_priority, policy=policy)
+
+
+async def _read(access: Access, path: str) -> Any:
+    async with ApiClient(access) as client:
+        return await client.get(path)
 
 
 @dataclass(slots=True)

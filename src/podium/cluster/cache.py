@@ -156,6 +156,11 @@ class Cache:
         """Whether the pod is believed placed on our own word only."""
         return uid in self._assumed
 
+    @property
+    def assumed_total(self) -> int:
+        """How many pods are believed placed on our own word only."""
+        return len(self._assumed)
+
     def assume(self, pod: Pod, node: str, plan: VolumePlan | None = None) -> None:
         """Believe that the pod runs on the node, and that its claims get what was planned."""
         if self.columns.pod(pod.uid) is not None:

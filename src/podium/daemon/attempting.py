@@ -26,8 +26,15 @@ class Attempts:
     """Decides about pods, one at a time."""
 
     def __init__(
-        self, beliefs: Beliefs, profiles: Mapping[str, Profile], ask: Ask | None = None
+        self,
+        beliefs: Beliefs,
+        profiles: Mapping[str, Profile],
+        ask: Ask | None = None,
+        *,
+        recording: bool = False,
     ) -> None:
+        """Decide by the *profiles*; with *recording*, everything that led to a decision is kept."""
+        self._recording = recording
         self._beliefs = beliefs
         self._ask = ask
         first = next(iter(profiles.values()))
@@ -70,6 +77,7 @@ class Attempts:
             profile,
             cache.order(),
             self._ties,
+            recording=self._recording,
             rankings=self._rankings[profile.scheduler_name],
             mark=mark,
         )

@@ -134,6 +134,15 @@ class Beliefs:
         row = self.cache.columns.row_of.get(name)
         return None if row is None else self.cache.columns.nodes[row]
 
+    def sizes(self) -> dict[str, int]:
+        """How much is believed, under the names that metrics have for it."""
+        columns = self.cache.columns
+        return {
+            "nodes": len(columns.order),
+            "pods": columns.pod_total,
+            "assumed_pods": self.cache.assumed_total,
+        }
+
     def is_ours(self, pod: Pod) -> bool:
         """Whether one of our profiles decides about the pod."""
         return pod.spec.scheduler_name in self.profiles

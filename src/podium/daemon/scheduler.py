@@ -90,7 +90,7 @@ class Scheduler:
     def _equip(
         self, options: SchedulerOptions, ask: Ask | None, bind_by_extender: ExtenderBind | None
     ) -> None:
-        self._attempts = Attempts(self.beliefs, self.profiles, ask)
+        self._attempts = Attempts(self.beliefs, self.profiles, ask, recording=options.shadow)
         self._hands = Hands(
             self._client,
             self.beliefs,
