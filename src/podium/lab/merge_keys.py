@@ -71,6 +71,7 @@ _LISTS = """
     EphemeralContainer.volumeMounts             merge            mountPath      map    mountPath
     JobStatus.conditions                        merge            type           atomic -
     NamespaceStatus.conditions                  merge            type           map    type
+    NodeAllocatableResourceClaimStatus.containers -              -              set    -
     NodeSpec.podCIDRs                           merge            -              set    -
     NodeStatus.addresses                        merge            type           map    type
     NodeStatus.conditions                       merge            type           map    type
@@ -90,6 +91,7 @@ _LISTS = """
     PodSpec.volumes                             merge,retainKeys name           map    name
     PodStatus.conditions                        merge            type           map    type
     PodStatus.hostIPs                           merge            ip             atomic -
+    PodStatus.nodeAllocatableResourceClaimStatuses merge         resourceClaimName map resourceClaimName
     PodStatus.podIPs                            merge            ip             map    ip
     PodStatus.resourceClaimStatuses             merge,retainKeys name           map    name
     ReplicaSetStatus.conditions                 merge            type           map    type

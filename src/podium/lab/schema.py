@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -68,6 +68,9 @@ _SPECIAL = {
         Toleration.tolerationSeconds Condition.observedGeneration PodCondition.observedGeneration
         PodStatus.observedGeneration PodDisruptionBudgetStatus.observedGeneration
         ReplicationControllerStatus.observedGeneration DeleteOptions.gracePeriodSeconds
+        LinuxContainerUser.gid LinuxContainerUser.supplementalGroups LinuxContainerUser.uid
+        NodeSwapStatus.capacity TokenRequest.expirationSeconds
+        CSIDriverSpec.nodeAllocatableUpdatePeriodSeconds
         ListMeta.remainingItemCount ObjectMeta.deletionGracePeriodSeconds ObjectMeta.generation
     """,
 }
@@ -77,6 +80,11 @@ _SPECIAL_TYPES = {field: kind for kind, text in _SPECIAL.items() for field in te
 _MODELS = {"Event": "CoreV1Event"}
 _PREFIX = re.compile(
     r"^(Core|Events|Discovery|Storage|Authentication|Rbac|Flowcontrol)?V\d[a-z\d]*?(?=[A-Z])"
+)
+
+
+_DOCUMENTED = re.compile(
+    r'"""Gets the (\w+) of this \w+\.  # noqa: E501\n\n(?! *:return:)(.*?)\n\n +:return:', re.DOTALL
 )
 
 
@@ -185,16 +193,10 @@ def descriptions(name: str) -> dict[str, str]:
     text = _text(name)
     names = _table(text, "attribute_map")
     found = {}
-    for own, said in _documented(text):
-        found[names[own]] = said
+    for own, said in _DOCUMENTED.findall(text):
+        plain = said.replace("  # noqa: E501", "").replace('\\"', '"').strip()
+        found[names[own]] = plain
     return found
-
-
-def _documented(text: str) -> Iterator[tuple[str, str]]:
-    pattern = r'"""Gets the (\w+) of this \w+\.  # noqa: E501\n\n(.*?)\n\n +:return:'
-    for match in re.finditer(pattern, text, re.DOTALL):
-        lines = match[2].replace("  # noqa: E501", "").strip()
-        yield match[1], lines
 
 
 def reachable(*roots: str) -> list[str]:
