@@ -8,28 +8,82 @@ from __future__ import annotations
 
 from typing import Any
 
+from podium.lab import metadata
+from podium.lab.apply import applied as _applied
+from podium.lab.apply import tracked
+from podium.lab.conversion import kept, shown
+from podium.lab.field_errors import required
 from podium.lab.options import WriteOptions
-from podium.lab.patching import APPLY_PATCH
+from podium.lab.patching import ACCEPTED, APPLY_PATCH
 from podium.lab.patching import patched as _patched
 from podium.lab.resources import Resource
 from podium.lab.shapes import checked
-from podium.lab.status import JsonDict
+from podium.lab.status import JsonDict, bad_request, invalid, unsupported_media_type
 
 APPLY = APPLY_PATCH
+FORMS = ACCEPTED
 
 
 def patched(row: Resource, content_type: str, current: JsonDict, patch: Any) -> JsonDict:
-    """The object after a patch, with fields of the right types."""
-    return checked(row, _patched(row.kind, content_type, current, patch))
+    """The object after a patch, with fields of the right types; in the version of *row*."""
+    new = _patched(row.kind, content_type, shown(row, current), patch)
+    if not isinstance(new.get("metadata"), dict):
+        raise bad_request("metadata: expected a mapping")
+    return kept(row, checked(row, new))
+
+
+def patched_scale(content_type: str, current: JsonDict, patch: Any) -> JsonDict:
+    """A `Scale` after a patch."""
+    if content_type == APPLY:
+        raise unsupported_media_type(FORMS[:3])
+    return _patched("Scale", content_type, current, patch)
+
+
+def applied(
+    row: Resource,
+    live: JsonDict | None,
+    patch: Any,
+    place: tuple[str, str],
+    *,
+    subresource: str,
+    options: WriteOptions,
+    now: str,
+) -> JsonDict:
+    """The object after server-side apply; *place* is the namespace and name in the path."""
+    if not options.manager:
+        problem = required("fieldManager", "is required for apply patch")
+        raise invalid("PatchOptions", "meta.k8s.io", "", [problem])
+    if not isinstance(patch, dict):
+        raise bad_request("error decoding YAML: the body must be a mapping")
+    config = checked(row, patch)
+    about = metadata.of(config, row, place[0])
+    if about.setdefault("name", place[1]) != place[1]:
+        raise bad_request(
+            f"the name of the object ({about['name']}) does not match the name on the URL "
+            f"({place[1]})"
+        )
+    made = _applied(
+        row.kind,
+        None if live is None else shown(row, live),
+        config,
+        manager=options.manager,
+        force=options.force,
+        now=now,
+        subresource=subresource,
+    )
+    return kept(row, made)
 
 
 def owned(
     row: Resource,
     old: JsonDict | None,
     new: JsonDict,
+    *,
     options: WriteOptions,
     now: str,
     subresource: str = "",
 ) -> JsonDict:
     """The object with the fields noted that this write sets, if it is in somebody's name."""
-    return new
+    if not options.manager:
+        return new
+    return tracked(row.kind, old, new, manager=options.manager, now=now, subresource=subresource)

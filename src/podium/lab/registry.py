@@ -15,7 +15,8 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, List  # noqa: UP035  `list` is a verb here
 
 from podium.lab import admission, deletion, metadata, patches, selecting, strategies
 from podium.lab.options import DeleteOptions, WriteOptions
@@ -77,7 +78,7 @@ class Registry:
 
     def list(
         self, resource: str, namespace: str = "", *, labels: str = "", fields: str = ""
-    ) -> list[JsonDict]:
+    ) -> List[JsonDict]:
         """Objects in the order of namespace and name; all namespaces if none is given."""
         row = stored(resource)
         wanted = selecting.selection(row, labels, fields)
@@ -96,7 +97,7 @@ class Registry:
         metadata.begin(item, self.now(), counts=strategy.counts)
         self._named(row, item)
         strategy.prepare(item)
-        item = patches.owned(row, None, item, options, self.now())
+        item = patches.owned(row, None, item, options=options, now=self.now())
         about = item["metadata"]
         admission.admit(self, row, item)
         strategy.begin(row, item)
@@ -133,7 +134,7 @@ class Registry:
         version = about.get("resourceVersion")
         if version and version != old["metadata"]["resourceVersion"]:
             raise conflict(row.qualified, about["name"])
-        return self.replace(row, item, old, subresource=subresource, options=options)
+        return self.overwrite(row, item, old, subresource=subresource, options=options)
 
     def modify(
         self,
@@ -148,7 +149,7 @@ class Registry:
         """Read, let *change* return what it should be, and write: for those in the same process."""
         row = stored(resource)
         record = self.record(resource, name, namespace)
-        return self.replace(
+        return self.overwrite(
             row, change(record.object()), record.object(), subresource=subresource, options=options
         )
 
@@ -164,17 +165,43 @@ class Registry:
         options: WriteOptions = PLAIN,
     ) -> JsonDict:
         """Apply a patch in any of the four forms; server-side apply may create the object."""
-        row = stored(resource)
-        if content_type == patches.APPLY:
-            return patches.apply(
-                self, row, key_of(row, namespace, name), patch, subresource, options
-            )
-        old = self.get(resource, name, namespace)
-        new = patches.patched(row, content_type, self.get(resource, name, namespace), patch)
-        metadata.unmoved(row, new, old)
-        return self.replace(row, new, old, subresource=subresource, options=options)
+        way = {"content_type": content_type, "namespace": namespace, "subresource": subresource}
+        return self.patched(stored(resource), name, patch, **way, options=options)[0]
 
-    def replace(
+    def patched(
+        self,
+        row: Resource,
+        name: str,
+        patch: Any,
+        *,
+        content_type: str,
+        namespace: str,
+        subresource: str,
+        options: WriteOptions,
+    ) -> tuple[JsonDict, bool]:
+        """The object after a patch, in the version of *row*, and whether it is new."""
+        record = self.store.get(row.storage, key_of(row, namespace, name))
+        home = stored(row.storage)
+        if content_type == patches.APPLY:
+            live = None if record is None else record.object()
+            place = (namespace, name)
+            way = {"subresource": subresource, "options": options, "now": self.now()}
+            new = patches.applied(row, live, patch, place, **way)
+            owned = replace(options, manager="")
+            if record is None:
+                if subresource:
+                    raise not_found(row.qualified, name)
+                return self.create(home.storage, new, namespace=namespace, options=owned), True
+            old = record.object()
+        elif record is None:
+            raise not_found(row.qualified, name)
+        else:
+            old, owned = record.object(), options
+            new = patches.patched(row, content_type, record.object(), patch)
+        metadata.unmoved(home, new, old)
+        return self.overwrite(home, new, old, subresource=subresource, options=owned), False
+
+    def overwrite(
         self,
         row: Resource,
         item: JsonDict,
@@ -182,14 +209,14 @@ class Registry:
         *,
         subresource: str = "",
         options: WriteOptions = PLAIN,
-        track: bool = True,
     ) -> JsonDict:
         """Write *item* over *old*, which is what is stored now."""
         strategy = strategies.of(row)
-        if track:
-            item = patches.owned(row, old, item, options, self.now(), subresource)
-        item = strategy.merged(item, old, subresource)
         metadata.carry(item, old, row)
+        item = strategy.merged(item, old, subresource)
+        item = patches.owned(
+            row, old, item, options=options, now=self.now(), subresource=subresource
+        )
         if not subresource:
             strategy.prepare(item)
             admission.readmit(self, row, item, old)
@@ -212,8 +239,15 @@ class Registry:
         self, resource: str, name: str, namespace: str = "", options: DeleteOptions = GENTLY
     ) -> JsonDict:
         """Delete an object, at once or gracefully; returns it as it is now, or was at last."""
+        return self.remove(resource, name, namespace, options)[0]
+
+    def remove(
+        self, resource: str, name: str, namespace: str = "", options: DeleteOptions = GENTLY
+    ) -> tuple[JsonDict, bool]:
+        """Delete an object; returns it, and whether it is gone."""
         row = stored(resource)
-        return deletion.delete(self, row, key_of(row, namespace, name), options)[0]
+        admission.refuse_deletion(row, name)
+        return deletion.delete(self, row, key_of(row, namespace, name), options)
 
     def delete_collection(
         self,
@@ -223,7 +257,7 @@ class Registry:
         labels: str = "",
         fields: str = "",
         options: DeleteOptions = GENTLY,
-    ) -> list[JsonDict]:
+    ) -> List[JsonDict]:
         """Delete all that are selected; returns them."""
         row = stored(resource)
         wanted = selecting.selection(row, labels, fields)
@@ -302,7 +336,7 @@ class Registry:
                 return
         raise already_exists(row.qualified, about["name"])
 
-    def _refuse(self, row: Resource, item: JsonDict, problems: list[Any]) -> None:
+    def _refuse(self, row: Resource, item: JsonDict, problems: List[Any]) -> None:
         if problems:
             name = item["metadata"].get("name") or item["metadata"].get("generateName") or ""
             raise invalid(row.kind, row.group, name, problems)

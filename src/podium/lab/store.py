@@ -192,6 +192,9 @@ class Table:
 class Journal(Protocol):
     """Who writes changes down for good."""
 
+    #: The last version that is on disk.
+    written: int
+
     def note(self, resource: str, event: Event) -> None:
         """Take over an event; it is durable some time later."""
 
@@ -206,6 +209,11 @@ class Store:
         self._forgotten = 0
         self.version = 1
         self.journal: Journal | None = None
+
+    @property
+    def durable(self) -> int:
+        """The last version that is sure to stay: what watchers may be told of."""
+        return self.version if self.journal is None else self.journal.written
 
     def table(self, resource: str) -> Table:
         """The objects of one resource, by its qualified name."""

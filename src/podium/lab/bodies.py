@@ -1,0 +1,83 @@
+"""Bodies of requests: bytes become an object of the kind that the path names, or are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.errors import InputError
+from podium.lab import shapes
+from podium.lab.conversion import kept
+from podium.lab.negotiation import readable
+from podium.lab.resources import Resource
+from podium.lab.status import JsonDict, bad_request
+from podium.lab.store import encode
+from podium.objects.names import quoted
+from podium.objects.yaml_text import documents
+
+
+def object_of(row: Resource, data: bytes, content_type: str, validation: str = "") -> JsonDict:
+    """The object in a body, as it is kept; *validation* is what to do with unknown fields."""
+    item = of_kind(row.kind, row.group_version, data, content_type)
+    if validation == "Strict":
+        refuse_unknown(row, item)
+    return kept(row, item)
+
+
+def of_kind(kind: str, group_version: str, data: bytes, content_type: str) -> JsonDict:
+    """The object in a body, which must be of this kind if it says what it is."""
+    if readable(content_type) != "application/json":
+        data = encode(parsed_yaml(data))
+    item = shapes.read(kind, group_version, data)
+    own_kind, own_version = item.get("kind") or kind, item.get("apiVersion") or group_version
+    if (own_kind, own_version) != (kind, group_version):
+        raise _other(kind, group_version, str(own_kind), str(own_version))
+    return item
+
+
+def _other(kind: str, group_version: str, own_kind: str, own_version: str) -> Exception:
+    said = f"{own_kind} in version {quoted(own_version)} cannot be handled as a {kind}"
+    why = f"no kind {quoted(own_kind)} is registered for version {quoted(own_version)}"
+    if own_kind != kind and own_version == group_version:
+        why = f"converting ({own_version}.{own_kind}) to ({kind}): unknown conversion"
+    return bad_request(f"{said}: {why}")
+
+
+def refuse_unknown(row: Resource, item: JsonDict) -> None:
+    """400 for fields that the API does not have."""
+    unknown = shapes.unknown_fields(row.kind, row.group_version, item)
+    if unknown:
+        listed = ", ".join(f"unknown field {quoted(each)}" for each in unknown)
+        version = quoted(row.version)
+        raise bad_request(
+            f"{row.kind} in version {version} cannot be handled as a {row.kind}: "
+            f"strict decoding error: {listed}"
+        )
+
+
+def parsed_yaml(data: bytes) -> Any:
+    """The only document in a body of YAML, of which JSON is a part."""
+    try:
+        found = list(documents(data.decode()))
+    except (InputError, UnicodeDecodeError) as error:
+        raise bad_request(f"error converting YAML to JSON: {error}") from None
+    if len(found) != 1:
+        raise bad_request(f"the body must be one document, and has {len(found)}")
+    return found[0].value
+
+
+def plain(data: bytes) -> Any:
+    """Any JSON."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_request(f"json parse error: {error}") from None
+
+
+def mapping(data: bytes) -> JsonDict:
+    """A JSON object, or nothing for an empty body."""
+    found = plain(data) if data.strip() else {}
+    if not isinstance(found, dict):
+        raise bad_request("the body must be a JSON object")
+    return found
