@@ -1,0 +1,39 @@
+// Which colour means whom, the largest first; choosing one searches for it.
+import { html, useMemo, useState } from "../dom.js";
+import { number, workloadName } from "../format.js";
+import { picture } from "./model.js";
+import { shade } from "./shades.js";
+
+const SHOWN = 12;
+
+function sizes(by) {
+  const found = new Map();
+  for (const node of picture.byRow.values()) {
+    for (const pod of node.pods) {
+      const each = picture.workloads[pod];
+      const key = by === "workload" ? pod : each[0];
+      const entry = found.get(key) || { pod, label: by === "workload" ? workloadName(each) : each[0], count: 0 };
+      entry.count += 1;
+      found.set(key, entry);
+    }
+  }
+  return [...found.values()].sort((a, b) => b.count - a.count);
+}
+
+export function Legend({ colour, version, onChoose }) {
+  const [all, setAll] = useState(false);
+  const entries = useMemo(() => sizes(colour), [colour, version]);
+  if (!entries.length) return null;
+  const shown = all ? entries : entries.slice(0, SHOWN);
+  return html`<ul class="legend" aria-label=${`Pods by ${colour}`}>
+    ${shown.map(
+      (entry) => html`<li key=${entry.label}>
+        <button type="button" class="plain" title=${`Search for ${entry.label}`} onClick=${() => onChoose(entry.label.replace(/ \(.*/, ""))}>
+          <span class="cell" style=${{ background: shade(entry.pod, colour) }}></span> ${entry.label} <span class="quiet">${number(entry.count)}</span>
+        </button>
+      </li>`,
+    )}
+    ${entries.length > SHOWN &&
+    html`<li><button type="button" class="plain quiet" onClick=${() => setAll(!all)}>${all ? "fewer" : `${entries.length - SHOWN} more`}</button></li>`}
+  </ul>`;
+}

@@ -1,0 +1,91 @@
+// The cluster: zones, nodes with their load, pods as small cells; one node opened beside it.
+import { html, useEffect, useMemo, useState } from "../dom.js";
+import { ThroughputChart } from "../chart.js";
+import { counted, number, percent, resourceName, zoneName } from "../format.js";
+import { history, usePulse } from "../live.js";
+import { Empty, Failure, Loading } from "../notices.js";
+import { go, nodeLink } from "../router.js";
+import { useStore } from "../store.js";
+import { theme } from "../theme.js";
+import { DenseZone } from "./dense.js";
+import { Legend } from "./legend.js";
+import { drawn, followCluster, matcher, picture } from "./model.js";
+import { NodePanel } from "./node_panel.js";
+import { PodMatches } from "./pod_matches.js";
+import { TileZone } from "./tiles.js";
+
+// Up to so many nodes are shown as tiles with names; more of them as small squares.
+const TILES = 300;
+
+function Numbers() {
+  const pulse = usePulse();
+  const rows = useStore(history);
+  const last = rows.slice(-4, -1);
+  const speed = last.length ? last.reduce((sum, row) => sum + row[1], 0) / last.length : 0;
+  const load = pulse ? pulse.load : {};
+  const shown = (value) => (pulse ? value : "–");
+  return html`<dl class="numbers">
+    <div><dt>Nodes</dt><dd>${shown(pulse && number(pulse.nodes))}</dd></div>
+    <div><dt>Pods placed</dt><dd>${shown(pulse && number(pulse.pods))}</dd></div>
+    <div><dt>Pending</dt><dd><a href="#/pending">${shown(pulse && number(pulse.waiting))}</a></dd></div>
+    <div><dt>Decisions/s</dt><dd>${number(Math.round(speed))}</dd></div>
+    ${["cpu", "memory"].map(
+      (name) => html`<div><dt>${name} requested</dt><dd>${shown(percent(load[name] || 0))}</dd></div>`,
+    )}
+  </dl>`;
+}
+
+function Toolbar({ query, setQuery, colour, setColour, dense, view, setView }) {
+  return html`<div class="toolbar" role="search">
+    <label class="search"><span class="hidden">Search nodes, zones, taints, workloads, pods</span>
+      <input type="search" placeholder="Search: node, zone, taint, workload, pod  ( / )" value=${query} onInput=${(event) => setQuery(event.target.value)} autocomplete="off" spellcheck="false" />
+    </label>
+    <label>Colour pods by
+      <select value=${colour} onChange=${(event) => setColour(event.target.value)}>
+        <option value="workload">workload</option>
+        <option value="namespace">namespace</option>
+      </select>
+    </label>
+    ${dense &&
+    html`<label>Squares show
+      <select value=${view} onChange=${(event) => setView(event.target.value)}>
+        ${picture.resources.map((name, i) => html`<option value=${i}>${resourceName(name)} load</option>`)}
+        <option value="pods">pods</option>
+      </select>
+    </label>`}
+  </div>`;
+}
+
+export function ClusterPage({ node = null }) {
+  const { version, error } = useStore(drawn);
+  const [query, setQuery] = useState("");
+  const [colour, setColour] = useState("workload");
+  const [view, setView] = useState("0");
+  useStore(theme);
+  useEffect(followCluster, []);
+  const matches = useMemo(() => matcher(query), [query, version]);
+  const dense = picture.byRow.size > TILES;
+  const groups = picture.groups
+    .map((group) => ({ ...group, all: group.nodes.length, nodes: matches ? group.nodes.filter(matches) : group.nodes }))
+    .filter((group) => group.nodes.length);
+  const Zone = dense ? DenseZone : TileZone;
+  const open = (name) => go(nodeLink(name));
+  return html`<h1 class="hidden">Cluster</h1>
+    <section class="overview" aria-label="At a glance"><${Numbers} /><${ThroughputChart} /></section>
+    <${Toolbar} ...${{ query, setQuery, colour, setColour, dense, view, setView }} />
+    ${error && html`<${Failure} error=${error} />`}
+    ${version === 0 && !error && html`<${Loading} what="Asking for the cluster…" />`}
+    ${version > 0 && html`<${Legend} colour=${colour} version=${version} onChoose=${setQuery} />`}
+    ${version > 0 && !picture.byRow.size && html`<${Empty} title="There are no nodes yet.">Nodes appear here as soon as they are created, for example with kubectl apply.<//>`}
+    ${matches && !groups.length && html`<${Empty} title=${`No node matches “${query}”.`}>Names, zones, taints and workloads were searched.<//>`}
+    ${query.trim().length > 1 && html`<${PodMatches} query=${query.trim()} />`}
+    <div class=${`zones ${dense ? "dense" : ""}`}>
+      ${groups.map(
+        (group) => html`<section key=${group.zone} class="zone" aria-label=${`Zone ${zoneName(group.name)}`}>
+          <h2>${zoneName(group.name)} <span class="quiet">${group.name[0] && group.name[1] ? `${group.name[0]} · ` : ""}${matches ? `${number(group.nodes.length)} of ${counted(group.all, "node")}` : counted(group.all, "node")}</span></h2>
+          <${Zone} nodes=${group.nodes} version=${version} colour=${colour} view=${view} selected=${node} onOpen=${open} />
+        </section>`,
+      )}
+    </div>
+    ${node && html`<${NodePanel} name=${node} />`}`;
+}

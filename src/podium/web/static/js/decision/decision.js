@@ -1,0 +1,83 @@
+// A decision on one page: the sentence, the rejections, the heat map, the tie, the preemption.
+import { html } from "../dom.js";
+import { clock, counted, number } from "../format.js";
+import { nodeLink, podLink } from "../router.js";
+import { HeatMap } from "./heatmap.js";
+import { Preemption } from "./preemption.js";
+import { Rejections } from "./rejections.js";
+
+const SOURCES = {
+  now: "Worked out again for the cluster as it is now; the decision itself was made without keeping the scores.",
+  "dry-run": "A dry run on the cluster as it is now. Nothing was created.",
+};
+
+const MARKS = { placed: "✓", nominated: "⇄", unschedulable: "✕", held: "‖", error: "!" };
+const WORDS = { placed: "placed", nominated: "promised a node", unschedulable: "not placed", held: "held back", error: "failed" };
+
+const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}` : "");
+
+function Funnel({ decision }) {
+  const { total, examined, feasible } = decision.nodes;
+  const steps = [
+    ["nodes", total],
+    ["looked at", examined],
+    ["fit", feasible],
+  ];
+  if (decision.selection && decision.selection.tied > 1) steps.push(["share the best total", decision.selection.tied]);
+  if (decision.node) steps.push(["chosen", 1]);
+  return html`<ol class="funnel" aria-label="From all nodes to the one">
+    ${steps.map(([what, count]) => html`<li><strong>${number(count)}</strong> <span>${what}</span></li>`)}
+  </ol>`;
+}
+
+function Source({ decision }) {
+  if (decision.source !== "recorded") return html`<p class="quiet">${SOURCES[decision.source]}</p>`;
+  const several = decision.attempts && decision.attempts.length > 1;
+  return html`<p class="quiet">Attempt ${number(decision.attempt)}, decided at ${clock(decision.at)} with ${decision.profile}.
+    ${several && html` Earlier attempts: ${decision.attempts.slice(1, 6).map((each) => `${clock(each.at)} ${WORDS[each.outcome]}`).join(", ")}${decision.attempts.length > 6 ? "…" : ""}.`}</p>`;
+}
+
+function Tie({ decision }) {
+  const { selection } = decision;
+  if (!selection || selection.tied < 2) return null;
+  return html`<section><h2>The tie</h2>
+    <p>${sentence(decision.tieWords)}</p>
+    ${selection.best && html`<p class="chips">${selection.best.slice(0, 40).map((name) => html`<a class=${`chip ${name === decision.node ? "win" : ""}`} href=${nodeLink(name)}>${name}</a>`)}${selection.best.length > 40 ? html`<span class="quiet">and ${number(selection.best.length - 40)} more</span>` : null}</p>`}
+  </section>`;
+}
+
+function Volumes({ volumes }) {
+  if (!volumes) return null;
+  const bound = Object.entries(volumes.bind);
+  if (!bound.length && !volumes.provision.length) return null;
+  return html`<section><h2>Volumes</h2><ul>
+    ${bound.map(([claim, volume]) => html`<li>claim ${claim} gets the volume ${volume}</li>`)}
+    ${volumes.provision.map((claim) => html`<li>a volume is made for claim ${claim}</li>`)}
+  </ul></section>`;
+}
+
+function Headline({ decision }) {
+  const rest = decision.headline.startsWith(decision.pod) ? decision.headline.slice(decision.pod.length) : `: ${decision.headline}`;
+  const [before, after] = decision.node && rest.includes(decision.node) ? rest.split(decision.node) : [rest, null];
+  return html`<h1 class="headline"><span class=${`mark ${decision.outcome}`} title=${WORDS[decision.outcome]} aria-hidden="true">${MARKS[decision.outcome]}</span>
+    <span>${decision.source === "dry-run" ? decision.pod : html`<a href=${podLink(decision.pod)}>${decision.pod}</a>`}${before}${after !== null && html`<a href=${nodeLink(decision.node)}>${decision.node}</a>${after}`}</span></h1>`;
+}
+
+export function Decision({ decision }) {
+  const because = decision.outcome === "placed" ? decision.because : decision.message || decision.because;
+  return html`<article class="decision" data-source=${decision.source}>
+    <${Headline} decision=${decision} />
+    ${because && html`<p class="because">${sentence(because)}</p>`}
+    ${decision.actually && html`<p>${sentence(decision.actually)}</p>`}
+    ${(decision.notes || []).map((note) => html`<p class="note">${sentence(note)}</p>`)}
+    <${Source} decision=${decision} />
+    ${decision.outcome !== "held" && decision.outcome !== "error" && html`<${Funnel} decision=${decision} />`}
+    ${decision.stoppedEarly && html`<p class="quiet">${sentence(decision.stoppedEarly)}</p>`}
+    <${Preemption} decision=${decision} />
+    <${HeatMap} decision=${decision} />
+    <${Tie} decision=${decision} />
+    <${Rejections} decision=${decision} />
+    <${Volumes} volumes=${decision.volumes} />
+    ${decision.nodes.feasible === 1 && !decision.totals && decision.node && html`<p class="quiet">Only ${counted(1, "node")} fits, so nothing was scored.</p>`}
+  </article>`;
+}

@@ -1,0 +1,33 @@
+// Who would have to go so that the pod fits, where, and why there.
+import { html } from "../dom.js";
+import { counted, number } from "../format.js";
+import { nodeLink, podLink } from "../router.js";
+
+const SHOWN = 20;
+
+function Candidate({ each, chosen }) {
+  const victims = each.victims.slice(0, 8);
+  const [violations, top, sum, count] = each.cost;
+  return html`<tr class=${chosen ? "winner" : ""}>
+    <th scope="row"><a href=${nodeLink(each.node)}>${each.node}</a>${chosen && html` <span class="chip win">chosen</span>`}</th>
+    <td>${victims.length ? victims.map((victim) => html`<div><a href=${podLink(victim.pod)}>${victim.pod}</a> <span class="quiet">priority ${number(victim.priority)}</span></div>`) : html`<span class="quiet">nobody</span>`}
+      ${count > victims.length && html`<div class="quiet">and ${number(count - victims.length)} more</div>`}</td>
+    <td class="number">${number(violations)}</td><td class="number">${number(top)}</td><td class="number">${number(sum)}</td><td class="number">${number(count)}</td>
+  </tr>`;
+}
+
+export function Preemption({ decision }) {
+  const { preemption } = decision;
+  if (decision.hopeless && decision.outcome === "unschedulable") {
+    return html`<section><h2>Preemption</h2><p>No pod is evicted: ${decision.hopeless}.</p></section>`;
+  }
+  if (!preemption || !preemption.candidates.length) return null;
+  return html`<section aria-labelledby="preemption"><h2 id="preemption">Preemption</h2>
+    ${preemption.node && html`<p>Pods are evicted from <a href=${nodeLink(preemption.node)}>${preemption.node}</a>: ${preemption.criterionWords}.</p>`}
+    <div class="scroll" tabindex="0" role="region" aria-label="Candidates"><table class="list wide">
+      <caption class="quiet">${counted(preemption.candidateCount, "node")} where evicting pods helps${preemption.candidateCount > SHOWN ? `; the ${SHOWN} cheapest` : ""}. Compared from left to right, the lowest number wins.</caption>
+      <thead><tr><th scope="col">Node</th><th scope="col">Who would go</th><th scope="col" class="number">Budgets broken</th><th scope="col" class="number">Highest priority</th><th scope="col" class="number">Sum</th><th scope="col" class="number">Pods</th></tr></thead>
+      <tbody>${preemption.candidates.slice(0, SHOWN).map((each) => html`<${Candidate} key=${each.node} each=${each} chosen=${each.node === preemption.node} />`)}</tbody>
+    </table></div>
+  </section>`;
+}

@@ -1,0 +1,35 @@
+// The nodes that were turned down, grouped by who said no and why.
+import { html } from "../dom.js";
+import { breakable, counted, number, percent } from "../format.js";
+import { nodeLink } from "../router.js";
+
+const SHOWN = 200;
+
+function Group({ group, total, who }) {
+  const names = group.nodes || [];
+  return html`<li class="rejection">
+    <div class="what"><strong>${breakable(group.predicate || who)}</strong>
+      <span>${group.reasons.join(", ")}</span>
+      ${group.curable && html`<span class="chip" title="Evicting pods from the node could change the answer">evicting could help</span>`}</div>
+    <div class="how-many"><span class="track"><span class="fill" style=${{ width: percent(group.count / Math.max(1, total)) }}></span></span>
+      <span>${counted(group.count, "node")}</span></div>
+    ${names.length > 0 &&
+    html`<details><summary>${names.length === 1 ? names[0] : `${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${number(names.length - 3)} more` : ""}`}</summary>
+      <p class="names">${names.slice(0, SHOWN).map((name) => html`<a href=${nodeLink(name)}>${name}</a> `)}${names.length > SHOWN && html`<span class="quiet">and ${number(names.length - SHOWN)} more</span>`}</p>
+    </details>`}
+  </li>`;
+}
+
+export function Rejections({ decision }) {
+  const groups = decision.rejections;
+  const [who] = decision.ruleNames;
+  if (decision.refused) {
+    return html`<section><h2>Turned down before any node was looked at</h2><p><strong>${decision.refused.plugin}</strong>: ${decision.refused.reason}</p></section>`;
+  }
+  if (!groups.length) {
+    return decision.node ? html`<section><h2>Turned down</h2><p class="quiet">No node was turned down.</p></section>` : null;
+  }
+  return html`<section aria-labelledby="turned-down"><h2 id="turned-down">Turned down <span class="quiet">by ${who}</span></h2>
+    <ul class="rejections">${groups.map((group, i) => html`<${Group} key=${i} group=${group} total=${decision.nodes.total} who=${who} />`)}</ul>
+  </section>`;
+}

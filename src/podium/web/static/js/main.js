@@ -1,0 +1,103 @@
+// The frame around every page: heading, navigation, what is shown, shortcuts.
+import { ClusterPage } from "./cluster/page.js";
+import { DecisionPage } from "./decision/page.js";
+import { html, render, useEffect } from "./dom.js";
+import { Help, openHelp, useShortcuts } from "./keys.js";
+import { connected, follow, usePulse } from "./live.js";
+import { Empty } from "./notices.js";
+import { number } from "./format.js";
+import { PendingPage } from "./pending.js";
+import { PolicyPage } from "./policy/page.js";
+import { go, useRoute } from "./router.js";
+import { useStore } from "./store.js";
+import { theme, toggleTheme } from "./theme.js";
+import { dropped, TryPage } from "./try.js";
+
+const PAGES = [
+  { path: "", also: ["nodes"], title: "Cluster" },
+  { path: "pending", title: "Pending" },
+  { path: "policy", title: "Rules" },
+  { path: "try", title: "Try a pod" },
+];
+
+const isCurrent = (page, first) => page.path === first || (page.also || []).includes(first);
+
+function Header({ first }) {
+  const pulse = usePulse();
+  const shown = useStore(theme);
+  return html`<header class="top">
+    <a class="brand" href="#/" aria-label="Podium, the cluster">
+      <img src="/podium/static/podium.svg" alt="" width="24" height="24" /> <span>Podium</span>
+    </a>
+    <nav aria-label="Pages">
+      ${PAGES.map(
+        (page) => html`<a href=${`#/${page.path}`} aria-current=${isCurrent(page, first) ? "page" : undefined}>
+          ${page.title}${page.path === "pending" && pulse && pulse.waiting > 0
+            ? html` <span class="badge">${number(pulse.waiting)}</span>`
+            : null}
+        </a>`,
+      )}
+    </nav>
+    <div class="tools">
+      <button type="button" class="icon" title="Dark or light (d)" aria-label=${shown === "dark" ? "Use light colours" : "Use dark colours"} onClick=${toggleTheme}>
+        <span aria-hidden="true">${shown === "dark" ? "☀" : "☾"}</span>
+      </button>
+      <button type="button" class="icon" title="Keyboard (?)" aria-label="Keyboard shortcuts" onClick=${openHelp}><span aria-hidden="true">?</span></button>
+    </div>
+  </header>`;
+}
+
+function Shown({ route }) {
+  const [first = "", second, third] = route;
+  if (first === "") return html`<${ClusterPage} />`;
+  if (first === "nodes" && second) return html`<${ClusterPage} node=${second} />`;
+  if (first === "pending") return html`<${PendingPage} />`;
+  if (first === "policy") return html`<${PolicyPage} />`;
+  if (first === "try") return html`<${TryPage} />`;
+  if (first === "pods" && third) return html`<${DecisionPage} key=${`${second}/${third}`} namespace=${second} name=${third} />`;
+  return html`<${Empty} title="There is no such page."><a href="#/">Back to the cluster</a><//>`;
+}
+
+function titleOf([first = "", second, third]) {
+  if (first === "pods" && third) return `${second}/${third}`;
+  if (first === "nodes" && second) return second;
+  const page = PAGES.find((each) => isCurrent(each, first));
+  return page ? page.title : "Not found";
+}
+
+function App() {
+  const route = useRoute();
+  const here = useStore(connected);
+  useShortcuts();
+  useEffect(() => {
+    document.title = `${titleOf(route)} · Podium`;
+  }, [route.join("/")]);
+  return html`<${Header} first=${route[0] || ""} />
+    ${here
+      ? null
+      : html`<p class="lost" role="alert">The connection to the server is lost; what you see may be old. Trying again…</p>`}
+    <main id="main" tabindex="-1"><${Shown} route=${route} /></main>
+    <${Help} />`;
+}
+
+// A manifest may be dropped anywhere.
+function acceptDrops() {
+  window.addEventListener("dragover", (event) => {
+    if ([...event.dataTransfer.types].includes("Files")) event.preventDefault();
+  });
+  window.addEventListener("drop", async (event) => {
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
+    event.preventDefault();
+    dropped.set({ name: file.name, text: await file.text() });
+    go("#/try");
+  });
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("main").focus();
+});
+follow();
+acceptDrops();
+render(html`<${App} />`, document.getElementById("app"));

@@ -1,0 +1,53 @@
+// The pods that wait, and why.
+import { useAnswer } from "./api.js";
+import { html, useState } from "./dom.js";
+import { age, clock, counted, number } from "./format.js";
+import { useStamp } from "./live.js";
+import { Empty, Failure, Loading } from "./notices.js";
+import { nodeLink, podLink } from "./router.js";
+
+const POOLS = {
+  active: ["about to be tried", "In line: it is tried as soon as it is its turn."],
+  backoff: ["resting", "Tried, and resting a little before the next attempt."],
+  unschedulable: ["waiting for a change", "Fits nowhere; it is tried again when something changes that could help."],
+  gated: ["held back", "Something keeps it from being tried at all."],
+  "in flight": ["being placed", "Being decided or bound right now."],
+};
+
+const [NAME, WORDS] = [0, 1];
+
+function Row({ each, now }) {
+  const pool = POOLS[each.pool] || [each.pool, ""];
+  return html`<tr>
+    <th scope="row"><a href=${podLink(each.pod)}>${each.pod}</a>${each.priority ? html`<br /><span class="quiet">priority ${number(each.priority)}</span>` : null}</th>
+    <td class="reason">${each.reason || html`<span class="quiet">not tried yet</span>`}
+      ${each.nominated && html`<br /><span class="quiet">promised <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}</td>
+    <td data-label="Queue"><span class="chip" title=${pool[WORDS]}>${pool[NAME]}</span></td>
+    <td class="number" data-label="Attempts">${number(each.attempts)}</td>
+    <td class="number" data-label="Waiting for" title=${`since ${clock(each.since)}`}>${age(now - each.since)}</td>
+  </tr>`;
+}
+
+export function PendingPage() {
+  const [query, setQuery] = useState("");
+  const stamp = useStamp((pulse) => `${pulse.waiting} ${pulse.failed} ${pulse.placed} ${Math.floor(pulse.time / 5)}`);
+  const { data, error, loading } = useAnswer(`/pending?q=${encodeURIComponent(query.trim())}`, stamp);
+  const now = Date.now() / 1000;
+  const waiting = data ? Object.entries(data.pools).filter(([, count]) => count > 0) : [];
+  return html`<div class="heading"><h1>Pending pods</h1>
+      <p class="quiet" aria-live="polite">${data ? counted(data.total, "pod") + (data.total === 1 ? " waits" : " wait") : ""}${waiting.length > 0 ? ": " : ""}${waiting.map(([pool, count]) => `${number(count)} ${(POOLS[pool] || [pool])[NAME]}`).join(", ")}</p>
+    </div>
+    <div class="toolbar" role="search"><label class="search"><span class="hidden">Search pods and reasons</span>
+      <input type="search" placeholder="Search pods and reasons  ( / )" value=${query} onInput=${(event) => setQuery(event.target.value)} autocomplete="off" spellcheck="false" /></label></div>
+    ${error && html`<${Failure} error=${error} />`}
+    ${loading && !data && html`<${Loading} what="Asking who waits…" />`}
+    ${data && data.total === 0 && html`<${Empty} title="Nobody waits.">Every pod has a node. A pod that fits nowhere would be listed here with its reason.<//>`}
+    ${data && data.total > 0 && !data.pods.length && html`<${Empty} title=${`No waiting pod matches “${query}”.`} />`}
+    ${data &&
+    data.pods.length > 0 &&
+    html`<table class="list">
+      <thead><tr><th scope="col">Pod</th><th scope="col">Why it is not placed</th><th scope="col">Queue</th><th scope="col" class="number">Attempts</th><th scope="col" class="number">Waiting for</th></tr></thead>
+      <tbody>${data.pods.map((each) => html`<${Row} key=${each.pod} each=${each} now=${now} />`)}</tbody>
+    </table>
+    ${data.matching > data.pods.length && html`<p class="quiet">The first ${number(data.pods.length)} of ${number(data.matching)}; search to see others.</p>`}`}`;
+}

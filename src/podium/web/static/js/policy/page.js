@@ -1,0 +1,129 @@
+// The rules: change weights or the whole text, see which placements would change, then apply.
+import { getJson, sendForLines, sendJson, useAnswer } from "../api.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
+import { Failure, Loading } from "../notices.js";
+import { number } from "../format.js";
+import { Difference } from "./difference.js";
+import { Weights } from "./weights.js";
+
+const weightsOf = (profile) => Object.fromEntries(profile.priorities.map((each) => [each.name, each.weight]));
+
+function Tabs({ tab, setTab, kind }) {
+  const pressed = (event) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    event.preventDefault();
+    const next = tab === "weights" ? "text" : "weights";
+    setTab(next);
+    requestAnimationFrame(() => document.getElementById(`tab-${next}`).focus());
+  };
+  return html`<div class="tabs" role="tablist" aria-label="How to change the rules" onKeyDown=${pressed}>
+    ${[["weights", "Weights"], ["text", `${kind} text`]].map(
+      ([key, label]) => html`<button type="button" role="tab" id=${`tab-${key}`} aria-controls="tab-panel" aria-selected=${tab === key} tabindex=${tab === key ? 0 : -1} onClick=${() => setTab(key)}>${label}</button>`,
+    )}
+  </div>`;
+}
+
+function Editor({ text, setText, kind }) {
+  return html`<label class="editor">A Policy or a KubeSchedulerConfiguration, YAML or JSON
+    <textarea rows="20" spellcheck="false" autocapitalize="off" value=${text} onInput=${(event) => setText(event.target.value)} aria-describedby="editor-help"></textarea></label>
+    <p id="editor-help" class="quiet">This is what runs now, written as a ${kind}. Keep a copy: it works with every other command as well.</p>`;
+}
+
+function Running({ progress, stop }) {
+  const { done, total } = progress;
+  return html`<p role="status" class="running"><progress max=${Math.max(1, total)} value=${done}></progress> Placing the pods again: ${number(done)} of ${number(total)} <button type="button" onClick=${stop}>Stop</button></p>`;
+}
+
+function RulesForm({ found, onApplied }) {
+  const profile = found.profiles[0];
+  const [tab, setTab] = useState("weights");
+  const [weights, setWeights] = useState(weightsOf(profile));
+  const [text, setText] = useState(found.text);
+  const [state, setState] = useState({ at: "idle" });
+  const abort = useRef(null);
+  useEffect(() => () => abort.current && abort.current.abort(), []);
+  const current = weightsOf(profile);
+  const changed = Object.fromEntries(Object.entries(weights).filter(([name, weight]) => weight !== current[name]));
+  const wish = tab === "weights" ? { weights: changed, scheduler: profile.scheduler } : { text };
+  const asked = JSON.stringify(wish);
+  const touched = tab === "weights" ? Object.keys(changed).length > 0 : text !== found.text;
+  const reset = () => {
+    setWeights(current);
+    setText(found.text);
+    setState({ at: "idle" });
+  };
+  const compare = async () => {
+    abort.current = new AbortController();
+    setState({ at: "running", done: 0, total: 0 });
+    let last = null;
+    try {
+      await sendForLines("/what-if", wish, (line) => {
+        last = line;
+        if (line.total !== undefined) setState({ at: "running", ...line });
+      }, abort.current.signal);
+      if (last && last.error) throw new Error(last.error);
+      if (!last || !last.result) throw new Error("The comparison ended without a result.");
+      setState({ at: "compared", result: last.result, text: last.text, wish: asked });
+    } catch (error) {
+      setState(error.name === "AbortError" ? { at: "idle" } : { at: "failed", error });
+    }
+  };
+  const apply = async () => {
+    try {
+      const next = await sendJson("PUT", "/profile", wish);
+      onApplied(next);
+    } catch (error) {
+      setState({ at: "failed", error });
+    }
+  };
+  const ready = state.at === "compared" && state.wish === asked;
+  return html`<div class="rules">
+    <section class="edit" aria-label="The rules">
+      <${Tabs} tab=${tab} setTab=${setTab} kind=${found.kind} />
+      <div id="tab-panel" role="tabpanel" aria-labelledby=${`tab-${tab}`}>
+        ${tab === "weights"
+          ? html`<${Weights} profile=${profile} weights=${weights} setWeights=${setWeights} />`
+          : html`<${Editor} text=${text} setText=${setText} kind=${found.kind} />`}
+      </div>
+      <div class="actions">
+        <button type="button" class="primary" disabled=${!touched || state.at === "running"} onClick=${compare}>See what would change</button>
+        <button type="button" disabled=${!ready} onClick=${apply}>Apply</button>
+        <button type="button" disabled=${!touched} onClick=${reset}>Reset</button>
+      </div>
+      <p class="quiet">${ready ? "Applying decides the next pods by these rules; nothing that runs is moved." : touched ? "Nothing is applied before you have seen what would change." : "Change something to compare it with what runs now."}</p>
+    </section>
+    <section class="outcome" aria-label="What would change" aria-live="polite">
+      ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
+      ${state.at === "running" && html`<${Running} progress=${state} stop=${() => abort.current.abort()} />`}
+      ${state.at === "compared" && html`<${Difference} result=${state.result} stale=${!ready} text=${state.text} />`}
+      ${state.at === "idle" && html`<${Predicates} profile=${profile} />`}
+    </section>
+  </div>`;
+}
+
+function Predicates({ profile }) {
+  const [turnsDown] = profile.ruleNames;
+  return html`<h2>${profile.name}</h2>
+    <p class="quiet">Scores from 0 to ${profile.maxScore}; ${profile.preemption ? "pods may be evicted for more important ones" : "no pod is evicted"}; among equals: ${profile.ties}.</p>
+    ${profile.notes.map((note) => html`<p class="note">${note}</p>`)}
+    ${profile.extenders.length > 0 && html`<p>Extenders: ${profile.extenders.join(", ")}</p>`}
+    <h3>Nodes are turned down by (${turnsDown}s, in order)</h3>
+    <ol class="predicates">${profile.predicates.map((each) => html`<li key=${each.name}><strong>${each.name}</strong> <span class="quiet">${each.description}</span></li>`)}</ol>`;
+}
+
+export function PolicyPage() {
+  const { data, error, loading } = useAnswer("/profile");
+  const [applied, setApplied] = useState(null);
+  const [note, setNote] = useState("");
+  const found = applied || data;
+  const take = (next) => {
+    setApplied(next);
+    setNote(`Applied. The next pods are decided by ${next.profiles[0].name}.`);
+    getJson("/profile").then(setApplied, () => {});
+  };
+  return html`<div class="heading"><h1>Rules</h1><p class="quiet">What turns nodes down, what scores them, and how much each counts</p></div>
+    ${error && html`<${Failure} error=${error} />`}
+    ${loading && !found && html`<${Loading} what="Asking for the rules…" />`}
+    <p class="applied" role="status">${note}</p>
+    ${found && html`<${RulesForm} key=${found.text} found=${found} onApplied=${take} />`}`;
+}

@@ -1,0 +1,76 @@
+// Drop a pod here: what would be decided about a manifest, without creating anything.
+import { sendText } from "./api.js";
+import { Decision } from "./decision/decision.js";
+import { html, useEffect, useState } from "./dom.js";
+import { Failure, Loading } from "./notices.js";
+import { createStore, useStore } from "./store.js";
+
+const EXAMPLE = `apiVersion: v1
+kind: Pod
+metadata:
+  name: just-a-thought
+spec:
+  containers:
+  - name: main
+    image: nginx
+    resources:
+      requests:
+        cpu: 500m
+        memory: 256Mi
+`;
+
+// A file that was dropped anywhere: {name, text}.
+export const dropped = createStore(null);
+const kept = createStore({ text: EXAMPLE, from: "" });
+
+export function TryPage() {
+  const file = useStore(dropped);
+  const { text, from } = useStore(kept);
+  const [over, setOver] = useState(false);
+  const [state, setState] = useState({ at: "idle" });
+  const decide = async (manifest) => {
+    setState({ at: "asking" });
+    try {
+      setState({ at: "decided", decision: await sendText("/explain", manifest) });
+    } catch (error) {
+      setState({ at: "failed", error });
+    }
+  };
+  const take = (name, content) => {
+    kept.set({ text: content, from: name });
+    decide(content);
+  };
+  useEffect(() => {
+    if (!file) return;
+    dropped.set(null);
+    take(file.name, file.text);
+  }, [file]);
+  const pressed = (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    decide(text);
+  };
+  return html`<div class="heading"><h1>Try a pod</h1><p class="quiet">See what would be decided about a manifest just now. Nothing is created.</p></div>
+    <div class="try">
+      <section class=${`drop ${over ? "over" : ""}`} aria-label="Manifest"
+        onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${() => setOver(false)}>
+        <label class="editor">A Pod, or anything that makes pods: Deployment, StatefulSet, Job…
+          <textarea rows="18" spellcheck="false" autocapitalize="off" value=${text} onKeyDown=${pressed} onInput=${(event) => kept.set({ text: event.target.value, from: "" })}></textarea></label>
+        <div class="actions">
+          <button type="button" class="primary" disabled=${!text.trim() || state.at === "asking"} onClick=${() => decide(text)}>Decide <kbd>Ctrl ↵</kbd></button>
+          <label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
+            const [chosen] = event.target.files;
+            if (chosen) take(chosen.name, await chosen.text());
+            event.target.value = "";
+          }} /></label>
+        </div>
+        <p class="quiet">${from ? `From ${from}. ` : ""}Files may also be dropped anywhere on the page.</p>
+      </section>
+      <section class="outcome" aria-label="The decision" aria-live="polite">
+        ${state.at === "idle" && html`<p class="notice quiet">The decision appears here, with all scores and reasons.</p>`}
+        ${state.at === "asking" && html`<${Loading} what="Deciding…" />`}
+        ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
+        ${state.at === "decided" && html`<${Decision} decision=${state.decision} />`}
+      </section>
+    </div>`;
+}
