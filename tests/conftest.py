@@ -1,14 +1,15 @@
-"""How all tests are run: random tests without deadlines, and no silent skipping in CI."""
+"""How all tests are run: no deadlines, no silent skipping in CI, one control plane per process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from control_plane.harness import unavailable
+from control_plane.harness import ControlPlane, MissingError, assets, unavailable
 
 # Machines that share their cores stall now and then; that is no failure.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,6 +31,22 @@ def pytest_report_header() -> str:
     if reason:
         return f"NO CONTROL PLANE, its tests are skipped (CI: fail): {reason}"
     return "control plane: a real etcd, kube-apiserver and kube-scheduler"
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A real etcd and kube-apiserver; without them the test is skipped, which CI does not allow."""
+    try:
+        programs = assets()
+    except MissingError as error:
+        pytest.skip(str(error))
+    folder = Path(tmp_path_factory.mktemp("control-plane"))
+    made = ControlPlane(programs, folder, readable=True)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -115,6 +115,16 @@ class Program:
 
         return until(f"{what} ({self.name})", checked, seconds)
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it without a chance to say goodbye."""
+        self._process.kill()
+        self._process.wait(15)
+
     def stop(self) -> None:
         """End it."""
         self._process.terminate()
@@ -128,11 +138,14 @@ class Program:
 class ControlPlane:
     """etcd and kube-apiserver, and a client for tests."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, *, readable: bool = False) -> None:
+        """With *readable*, objects are stored as JSON, so that `history` can be read."""
         self.programs = programs
         self.folder = folder
         self._running: list[Program] = []
-        self.url = ""
+        self._readable = readable
+        self.api_server: Program | None = None
+        self.url = self.etcd = ""
 
     # Life
     def start(self) -> None:
@@ -167,11 +180,13 @@ class ControlPlane:
             f"{SCHEDULER},plain-scheduler,3",
         ]
         (self.folder / "tokens.csv").write_text("".join(f"{line}\n" for line in tokens), "utf-8")
-        subprocess.run(
-            ["openssl", "genrsa", "-out", self.folder / "sa.key", "2048"],
-            check=True,
-            capture_output=True,
-        )
+        self._openssl("genrsa", "-out", "sa.key", "2048")
+        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        name = ("-keyout", "users.key", "-out", "users.crt", "-subj", "/CN=users")
+        self._openssl("req", "-x509", *curve, *name, "-days", "2")
+
+    def _openssl(self, *arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=self.folder)
 
     def _start_etcd(self) -> None:
         clients, peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
@@ -186,15 +201,31 @@ class ControlPlane:
             f"--initial-cluster=default={peers}",
         )
         program.wait_for("etcd is healthy", lambda: _answers(f"{clients}/health"))
-        self._etcd = clients
+        self.etcd = clients
 
     def _start_api_server(self) -> None:
-        port = free_port()
-        self.url = f"https://127.0.0.1:{port}"
-        program = self._run(
+        self.url = f"https://127.0.0.1:{free_port()}"
+        self.start_api_server()
+
+    def stop_api_server(self) -> None:
+        """The API server dies; etcd goes on."""
+        assert self.api_server is not None
+        self._running.remove(self.api_server)
+        self.api_server.kill()
+
+    def restart_api_server(self) -> None:
+        """The API server dies and comes back at the same address."""
+        self.stop_api_server()
+        self.start_api_server()
+
+    def start_api_server(self) -> None:
+        """Start it at its address, and wait until it is ready."""
+        port = self.url.rpartition(":")[2]
+        stored = "application/json" if self._readable else "application/vnd.kubernetes.protobuf"
+        program = self.api_server = self._run(
             "kube-apiserver",
             self.programs / "kube-apiserver",
-            f"--etcd-servers={self._etcd}",
+            f"--etcd-servers={self.etcd}",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
             f"--cert-dir={self.folder / 'certificates'}",
@@ -203,6 +234,9 @@ class ControlPlane:
             f"--service-account-signing-key-file={self.folder / 'sa.key'}",
             f"--service-account-key-file={self.folder / 'sa.key'}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
+            f"--client-ca-file={self.folder / 'users.crt'}",
+            f"--storage-media-type={stored}",
+            "--etcd-compaction-interval=0",
             "--authorization-mode=RBAC",
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority",
         )
@@ -229,39 +263,70 @@ class ControlPlane:
                 {"verbs": ["delete"], "apiGroups": [""], "resources": ["pods"]},
             ],
         }
-        group = "/apis/rbac.authorization.k8s.io/v1"
         for user, rules in rights.items():
-            about = {"metadata": {"name": user}}
-            self.post(f"{group}/clusterroles", {**about, "rules": rules})
-            role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user}
-            subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]
-            binding = {**about, "roleRef": role, "subjects": subjects}
-            self.post(f"{group}/clusterrolebindings", binding)
+            self.allow(user, rules)
+
+    def allow(self, user: str, rules: Sequence[Mapping[str, Any]]) -> None:
+        """Give a user these rights, in every namespace."""
+        group, about = "rbac.authorization.k8s.io", {"metadata": {"name": user}}
+        self.post(f"/apis/{group}/v1/clusterroles", {**about, "rules": list(rules)})
+        role = {"apiGroup": group, "kind": "ClusterRole", "name": user}
+        subjects = [{"kind": "User", "apiGroup": group, "name": user}]
+        binding = {**about, "roleRef": role, "subjects": subjects}
+        self.post(f"/apis/{group}/v1/clusterrolebindings", binding)
 
     @property
     def authority(self) -> Path:
         """The certificate to trust."""
         return self.folder / "certificates" / "apiserver.crt"
 
-    def kubeconfig(self, token: str) -> Path:
-        """A kubeconfig for this token."""
-        path = self.folder / f"{token}.kubeconfig"
+    def kubeconfig(self, token: str, *, url: str = "") -> Path:
+        """A kubeconfig for this token; with another *url*, through something in between."""
+        return self._kubeconfig(token, {"token": token}, url)
+
+    def kubeconfig_of(self, user: str, *groups: str, url: str = "") -> Path:
+        """A kubeconfig for any user, known by a client certificate."""
+        fields = {
+            f"client-{part}-data": base64.b64encode(path.read_bytes()).decode()
+            for part, path in zip(
+                ("certificate", "key"), self.certificate(user, *groups), strict=True
+            )
+        }
+        return self._kubeconfig(user, fields, url)
+
+    def certificate(self, user: str, *groups: str) -> tuple[Path, Path]:
+        """A client certificate for a user, and its key."""
+        subject = "".join(f"/O={group}" for group in groups) + f"/CN={user}"
+        key, asked, made = (f"user-{user}.{ext}" for ext in ("key", "csr", "crt"))
+        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        self._openssl("req", *curve, "-keyout", key, "-out", asked, "-subj", subject)
+        signed = ("-CA", "users.crt", "-CAkey", "users.key", "-CAcreateserial", "-days", "2")
+        self._openssl("x509", "-req", "-in", asked, "-out", made, *signed)
+        return self.folder / made, self.folder / key
+
+    def _kubeconfig(self, name: str, user: Mapping[str, Any], url: str) -> Path:
+        server = url or self.url
+        path = self.folder / f"{name}-{server.rpartition(':')[2]}.kubeconfig"
         authority = base64.b64encode(self.authority.read_bytes()).decode()
+        cluster = {"server": server, "certificate-authority-data": authority}
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [
-                {
-                    "name": "test",
-                    "cluster": {"server": self.url, "certificate-authority-data": authority},
-                }
-            ],
-            "users": [{"name": "user", "user": {"token": token}}],
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "user", "user": dict(user)}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
             "current-context": "test",
         }
         path.write_text(json.dumps(document), "utf-8")
         return path
+
+    def kubectl(self, *arguments: str, text: str | None = None) -> str:
+        """kubectl as the administrator; what it prints."""
+        command = ["kubectl", f"--kubeconfig={self.kubeconfig(ADMIN)}", *arguments]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
 
     # Talking
     def call(self, method: str, path: str, body: Any = None, kind: str = "json") -> Any:

@@ -14,7 +14,7 @@ from yarl import URL
 
 from podium import __version__
 from podium.kube.access import Access
-from podium.kube.connections import Answer, Pool
+from podium.kube.connections import Answer, Pool, notice_death
 from podium.kube.errors import ApiError, UnreachableError, refusal, words
 
 JSON = "application/json"
@@ -100,6 +100,8 @@ class ApiClient:
                 if response.status >= 300:
                     headers, text = _headers_of(response), await response.read()
                     raise self._refusal("GET", target, Answer(response.status, headers, text))
+                if response.connection is not None and response.connection.transport is not None:
+                    notice_death(response.connection.transport)
                 try:
                     yield response.content.iter_any()
                 finally:

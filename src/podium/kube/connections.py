@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import time
 from collections import deque
 from typing import NamedTuple, cast
@@ -22,6 +23,24 @@ _CONNECT_SECONDS = 10.0
 #: The server closes idle connections after 90 seconds; a request must not meet that moment.
 _IDLE_SECONDS = 45.0
 _TARGET = re.compile(r"/[!-~]*")
+
+
+#: Seconds of silence before the other side is asked for a sign of life, between such questions,
+#: and how many of them; milliseconds after which data that nobody received ends a connection.
+_SIGNS_OF_LIFE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+_SIGNS_OF_LIFE |= {"TCP_USER_TIMEOUT": 30_000}
+
+
+def notice_death(transport: asyncio.BaseTransport) -> None:
+    """See to it that a connection ends when the other side is gone without a word."""
+    found = transport.get_extra_info("socket")
+    if found is None or found.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _SIGNS_OF_LIFE.items():
+        option = getattr(socket, name, None)  # not every system has them all
+        if option is not None:
+            found.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 class Answer(NamedTuple):
@@ -64,6 +83,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
         self._transport = cast("asyncio.Transport", transport)
+        notice_death(transport)
 
     def data_received(self, data: bytes) -> None:
         """A piece of an answer; without a question, somebody is confused."""

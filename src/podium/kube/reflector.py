@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
@@ -21,9 +22,11 @@ from podium.kube.errors import ApiError, Status, words
 from podium.objects.meta import Object
 
 _GONE = 410
-#: The server is asked to end a watch after about this time, and may be silent for no longer than
-#: that: it sends a bookmark every minute.
-_WATCH_SECONDS, _IDLE_SECONDS = 290, 90.0
+#: The server is asked to end a watch after this time or a little more, with a bookmark, and may be
+#: silent only a little longer.
+_WATCH_SECONDS, _GRACE_SECONDS = 120.0, 20.0
+#: A watch that ends sooner is no reason to hurry.
+_SHORT_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _LIST_SECONDS = 60.0
 
@@ -87,6 +90,7 @@ class Reflector(Generic[Kind]):
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         first_pause: float = _FIRST_PAUSE_SECONDS,
+        watch_seconds: float = _WATCH_SECONDS,
     ) -> None:
         """Follow *path*; *params* narrow it down, such as a fieldSelector."""
         self.path = path
@@ -103,6 +107,7 @@ class Reflector(Generic[Kind]):
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._sleep = sleep
         self._first_pause = first_pause
+        self._watch_seconds = watch_seconds
         self._pause = first_pause
 
     async def run(self) -> None:
@@ -111,9 +116,10 @@ class Reflector(Generic[Kind]):
             try:
                 if not self.version:
                     await self._list()
+                began = time.monotonic()
                 await self._watch()
-                await self._sleep(self._jittered(self._first_pause))  # should it end at once
-                continue
+                if time.monotonic() - began > _SHORT_SECONDS:
+                    continue
             except ApiError as error:
                 if error.status == _GONE:
                     self.version = ""
@@ -147,14 +153,16 @@ class Reflector(Generic[Kind]):
 
     async def _watch(self) -> None:
         """Pass every event on, until the server ends it."""
+        seconds = int(self._watch_seconds * self._rng.uniform(1, 1.5))
         params = {
             **self._params,
             "watch": "1",
             "resourceVersion": self.version,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(int(_WATCH_SECONDS * self._rng.uniform(1, 2))),
+            "timeoutSeconds": str(seconds),
         }
-        async with self._client.stream(self.path, params, idle_seconds=_IDLE_SECONDS) as pieces:
+        idle = seconds + _GRACE_SECONDS
+        async with self._client.stream(self.path, params, idle_seconds=idle) as pieces:
             async for line in _lines(pieces):
                 self._take(line)
 
