@@ -178,5 +178,16 @@ async def _reply(send: Send, answer: Answer) -> None:
 
 
 def openapi(path: str, accept: str) -> Answer:
-    """The descriptions of the API's types."""
+    """The descriptions of the API's types; kubectl wants version 2 as a protocol buffer."""
+    from podium.lab import openapi as documents  # noqa: PLC0415  tens of milliseconds
+
+    match path.split("/", 3)[2:]:
+        case ["v2"] if "protobuf" in accept:
+            return Answer(200, documents.v2_protobuf(), documents.V2_PROTOBUF.encode())
+        case ["v2"]:
+            return Answer(200, documents.v2_json())
+        case ["v3"]:
+            return Answer(200, documents.v3_index())
+        case ["v3", name]:
+            return Answer(200, documents.v3_document(name))
     raise unknown_path()
