@@ -21,7 +21,8 @@ from podium.cluster.queue import SchedulingQueue
 from podium.cluster.simulation import Simulation
 from podium.cluster.wakeups import MoveRules
 from podium.daemon.decision_log import DecisionLog
-from podium.daemon.observatory import Observatory
+from podium.daemon.hands import SchedulerOptions
+from podium.daemon.observatory import Observatory, Pulse
 from podium.daemon.observing import Attempted
 from podium.engine.profile import Profile
 from podium.objects.collection import Objects
@@ -40,18 +41,19 @@ class Playground:
     def __init__(self, profile: Profile | None = None, *, recording: bool = True) -> None:
         self._simulation = Simulation(profile or default_profile())
         self._recording = recording
-        self.profiles: Sequence[Profile] = (self._simulation.profile,)
+        self.profiles = {self._simulation.profile.scheduler_name: self._simulation.profile}
+        self.options = SchedulerOptions()
         self.cache = self._simulation.cache
         self.queue = SchedulingQueue(time.time, MoveRules())
-        self._log = DecisionLog()
-        self.observatory = Observatory(self, log=self._log)
-        self._pulse = self.observatory.pulse_observer
+        self._log, self._pulse = DecisionLog(), Pulse()
+        self.observatory = Observatory(self, self._pulse, log=self._log)
 
-    def reconfigure(self, profiles: Sequence[Profile]) -> None:
+    async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
         fresh = Simulation(profiles[0])
         fresh.cache = self.cache
         fresh._rankings = {profiles[0].scheduler_name: None}
-        self._simulation, self.profiles = fresh, tuple(profiles)
+        self._simulation, self.options = fresh, options
+        self.profiles = {each.scheduler_name: each for each in profiles}
 
     def load(self, objects: Objects) -> None:
         """Take over the objects, and queue the pods that have no node."""
@@ -78,7 +80,13 @@ class Playground:
         began = time.time()
         decision = self._simulation.attempt(turn.pod, recording=self._recording)
         attempted = Attempted(
-            turn.pod, decision, self.profiles[0], turn.number, began, time.time() - began, began
+            turn.pod,
+            decision,
+            self._simulation.profile,
+            turn.number,
+            began,
+            time.time() - began,
+            began,
         )
         self._log.attempted(attempted)
         self._pulse.attempted(attempted)

@@ -32,9 +32,15 @@ class Attempts:
         ask: Ask | None = None,
         *,
         recording: bool = False,
+        recorded_nodes: int = 0,
     ) -> None:
-        """Decide by the *profiles*; with *recording*, everything that led to a decision is kept."""
+        """Decide by the *profiles*.
+
+        With *recording*, or with no more than *recorded_nodes*, everything that led to a decision
+        is kept.
+        """
         self._recording = recording
+        self._recorded_nodes = recorded_nodes
         self._beliefs = beliefs
         self._ask = ask
         first = next(iter(profiles.values()))
@@ -77,7 +83,7 @@ class Attempts:
             profile,
             cache.order(),
             self._ties,
-            recording=self._recording,
+            recording=self._recording or len(cache.columns.order) <= self._recorded_nodes,
             rankings=self._rankings[profile.scheduler_name],
             mark=mark,
         )

@@ -40,6 +40,8 @@ class SchedulerOptions:
     waits_to_lead: bool = False
     #: Whether it only decides, beside another scheduler, and touches nothing.
     shadow: bool = False
+    #: Up to how many nodes everything that led to a decision is kept with it, for people to see.
+    recorded_nodes: int = 0
 
 
 class Hands:

@@ -90,7 +90,13 @@ class Scheduler:
     def _equip(
         self, options: SchedulerOptions, ask: Ask | None, bind_by_extender: ExtenderBind | None
     ) -> None:
-        self._attempts = Attempts(self.beliefs, self.profiles, ask, recording=options.shadow)
+        self._attempts = Attempts(
+            self.beliefs,
+            self.profiles,
+            ask,
+            recording=options.shadow,
+            recorded_nodes=options.recorded_nodes,
+        )
         self._hands = Hands(
             self._client,
             self.beliefs,

@@ -101,7 +101,7 @@ class _Asked:
 
     async def profile(self, request: Request) -> Response:
         if request.method == "PUT":
-            return _json(self._observatory.apply(await _wish(request)))
+            return _json(await self._observatory.apply(await _wish(request)))
         return _tagged(request, self._observatory.profile())
 
     async def what_if(self, request: Request) -> Response:

@@ -37,7 +37,7 @@ class Observatory(Protocol):
     def what_if(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
         """How far the comparison with other rules is, and in the end what would change."""
 
-    def apply(self, wish: Mapping[str, Any]) -> Data:
+    async def apply(self, wish: Mapping[str, Any]) -> Data:
         """Decide by other rules from now on."""
 
     def pulse(self) -> Data:

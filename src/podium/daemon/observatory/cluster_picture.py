@@ -48,6 +48,8 @@ class ClusterPicture:
 
     def __init__(self) -> None:
         self._view: View | None = None
+        #: How many views there were: a cursor is of one of them.
+        self._views = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -61,16 +63,18 @@ class ClusterPicture:
         """The picture, or what changed of it since the *cursor* of an earlier one."""
         if view is not self._view:
             self._view = view
+            self._views += 1
             self._forget()
         self._refresh(view)
         known = _read(cursor)
-        whole = known is None or known[0] != view.epoch or known[1] < view.journal_start
+        whole = known is None or known[:2] != (self._views, view.epoch)
+        whole = whole or (known is not None and known[2] < view.journal_start)
         if known is None or whole:
             rows = [*view.order.tolist(), *view.ghosts_by_name()]
             told = (0, 0, 0)
         else:
-            rows = sorted(_rows_noted(view, known[1]))
-            told = known[2:]
+            rows = sorted(_rows_noted(view, known[2]))
+            told = known[3:]
         return self._told(view, rows, told) | {"whole": whole}
 
     def _refresh(self, view: View) -> None:
@@ -112,7 +116,7 @@ class ClusterPicture:
         room = view.allowed_pods[index]
         loads.append(_thousandths(view.pod_count[index], room).tolist())
         facts = [self._facts[row] for row in rows]
-        cursor = (view.epoch, view.changes, *map(len, self._words()))
+        cursor = (self._views, view.epoch, view.changes, *map(len, self._words()))
         return {
             "cursor": "-".join(map(str, cursor)),
             "resources": [*resources, "pods"],
@@ -138,13 +142,13 @@ class ClusterPicture:
         return self._zones.values, self._workloads.values, self._taints.values
 
 
-def _read(cursor: str) -> tuple[int, int, int, int, int] | None:
+def _read(cursor: str) -> tuple[int, int, int, int, int, int] | None:
     """The parts of a cursor; None when it is none of ours."""
     parts = cursor.split("-")
-    if len(parts) != 5 or not all(part.isdecimal() for part in parts):
+    if len(parts) != 6 or not all(part.isdecimal() for part in parts):
         return None
-    epoch, changes, zones, workloads, taints = map(int, parts)
-    return epoch, changes, zones, workloads, taints
+    view, epoch, changes, zones, workloads, taints = map(int, parts)
+    return view, epoch, changes, zones, workloads, taints
 
 
 def _rows_noted(view: View, since: int) -> set[int]:

@@ -17,7 +17,6 @@ from podium.daemon.observatory.manifest import pod_in
 from podium.daemon.observatory.node_details import node_details
 from podium.daemon.observatory.profile_form import form
 from podium.daemon.observatory.profile_text import Rules, reweighted, rules_from, written
-from podium.daemon.observatory.pulse import Pulse
 from podium.daemon.observatory.scene import take
 from podium.daemon.observatory.what_if import Comparison
 from podium.engine.cycle import Attempt, decide
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from podium.cluster.cache import Cache
     from podium.cluster.queue import SchedulingQueue
     from podium.daemon.decision_log import DecisionLog
+    from podium.daemon.hands import SchedulerOptions
+    from podium.daemon.observatory.pulse import Pulse
     from podium.engine.decision import Decision
     from podium.engine.pod_class import Resident
     from podium.engine.profile import Profile
@@ -58,24 +59,28 @@ class Watched(Protocol):
         """The pods that wait."""
 
     @property
-    def profiles(self) -> Sequence[Profile]:
-        """The rules it decides by."""
+    def profiles(self) -> Mapping[str, Profile]:
+        """The rules it decides by, by the name of the scheduler."""
 
-    def reconfigure(self, profiles: Sequence[Profile]) -> None:
+    @property
+    def options(self) -> SchedulerOptions:
+        """How it works, apart from its decisions."""
+
+    async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
         """Decide by other rules from now on."""
 
 
 class Observatory:
-    """Looks at a scheduler. `pulse` has to be among its observers."""
+    """Looks at a scheduler, whose observers are the *pulse* and, if there is one, the *log*."""
 
     def __init__(
         self,
         scheduler: Watched,
+        pulse: Pulse,
         *,
         log: DecisionLog | None = None,
         options: Options | None = None,
         text: str | None = None,
-        pulse: Pulse | None = None,
         priority_classes: Callable[[], Iterable[PriorityClass]] = tuple,
     ) -> None:
         """*text* is the Policy or configuration that the scheduler was started with, if any."""
@@ -83,18 +88,19 @@ class Observatory:
         self._log = log
         self._options = options or Options()
         self._priority_classes = priority_classes
-        self.pulse_observer = pulse or Pulse(self._schedulers)
+        self._pulse = pulse
+        pulse.schedulers = self._schedulers
         self._picture = ClusterPicture()
         self._rules = self._first_rules(text)
         self._comparing = asyncio.Lock()
 
     def _first_rules(self, text: str | None) -> Rules:
-        profiles = tuple(self._scheduler.profiles)
+        profiles = tuple(self._scheduler.profiles.values())
         text = text if text is not None else written(profiles, self._options)
         return replace(rules_from(text, self._options), profiles=profiles)
 
     def _schedulers(self) -> set[str]:
-        return {profile.scheduler_name for profile in self._scheduler.profiles}
+        return set(self._scheduler.profiles)
 
     # The cluster --------------------------------------------------------------------------------
 
@@ -109,7 +115,7 @@ class Observatory:
     def find_pods(self, query: str) -> list[Data]:
         """Pods whose `namespace/name` contains the text, waiting ones first."""
         found: list[Data] = [
-            {"pod": key, "node": None} for key in self.pulse_observer.waiting if query in key
+            {"pod": key, "node": None} for key in self._pulse.waiting if query in key
         ][:FOUND]
         columns = self._scheduler.cache.columns
         for row in columns.order.tolist():
@@ -126,10 +132,10 @@ class Observatory:
 
     def pulse(self) -> Data:
         """The numbers that change all the time."""
-        self.pulse_observer.tick()
+        self._pulse.tick()
         columns = self._scheduler.cache.columns
         return {
-            **self.pulse_observer.counts(),
+            **self._pulse.counts(),
             **totals(columns),
             "version": f"{columns.epoch}-{columns.changes}",
             "pools": {str(pool): n for pool, n in self._scheduler.queue.counts().items()},
@@ -139,11 +145,11 @@ class Observatory:
     def beats(self) -> tuple[int, int, int]:
         """Differs whenever anything worth telling happened."""
         columns = self._scheduler.cache.columns
-        return self.pulse_observer.beats, columns.epoch, columns.changes
+        return self._pulse.beats, columns.epoch, columns.changes
 
     def history(self) -> list[list[int]]:
         """Second, decisions in it, pods waiting at its end."""
-        return self.pulse_observer.history()
+        return self._pulse.history()
 
     # Waiting pods -------------------------------------------------------------------------------
 
@@ -151,7 +157,7 @@ class Observatory:
         """The pods that wait, those that fit nowhere first, with the reason of each."""
         matching = [
             waiting
-            for key, waiting in self.pulse_observer.waiting.items()
+            for key, waiting in self._pulse.waiting.items()
             if query in key or query in waiting.reason
         ]
         matching.sort(key=lambda each: (not each.reason, -each.pod.priority, each.since))
@@ -174,7 +180,7 @@ class Observatory:
             )
         counts = {str(pool): number for pool, number in queue.counts().items()}
         return {
-            "total": len(self.pulse_observer.waiting),
+            "total": len(self._pulse.waiting),
             "matching": len(matching),
             "pods": rows,
             "pools": counts,
@@ -185,7 +191,7 @@ class Observatory:
     async def decision(self, namespace: str, name: str) -> Data | None:
         """How a pod was decided: as it was, or made again; None when nobody knows the pod."""
         key = f"{namespace}/{name}"
-        waiting = self.pulse_observer.waiting.get(key)
+        waiting = self._pulse.waiting.get(key)
         resident = self._resident(key)
         attempts = self._log.of(namespace, name) if self._log is not None else []
         if waiting is None and resident is None and not attempts:
@@ -216,8 +222,8 @@ class Observatory:
         return await self._again(key) | told
 
     def _max_score(self, profile: str) -> int:
-        known = {each.name: each.max_score for each in self._scheduler.profiles}
-        return known.get(profile, self._scheduler.profiles[0].max_score)
+        known = {each.name: each.max_score for each in self._scheduler.profiles.values()}
+        return known.get(profile) or self._rules.profiles[0].max_score
 
     def _explained(self, pod: Pod, source: str) -> Data:
         decision, profile = self._decided(pod)
@@ -240,7 +246,7 @@ class Observatory:
         [placed] = [each for each in scene.fixed if each.key == key]
         scene.fixed.remove(placed)
         profiles = rules_from(self._rules.text, self._options).profiles
-        cursor = self.pulse_observer.cursor
+        cursor = self._pulse.cursor
 
         def again() -> Data:
             pod = placed.pod()
@@ -276,8 +282,7 @@ class Observatory:
 
     def _profile_of(self, pod: Pod) -> Profile:
         profiles = self._scheduler.profiles
-        wanted = pod.spec.scheduler_name
-        return next((p for p in profiles if p.scheduler_name == wanted), profiles[0])
+        return profiles.get(pod.spec.scheduler_name) or next(iter(profiles.values()))
 
     def _decided(self, pod: Pod) -> tuple[Decision, Profile]:
         """The decision about a pod that is not placed, made on the columns as they are."""
@@ -287,7 +292,7 @@ class Observatory:
             cache.columns.incoming(pod),
             replace(profile, extenders=()),
             cache.order(),
-            RoundRobin(self.pulse_observer.cursor) if round_robin else ties(profile.ties),
+            RoundRobin(self._pulse.cursor) if round_robin else ties(profile.ties),
             recording=True,
         )
         return decide(cache.columns, attempt), profile
@@ -321,10 +326,10 @@ class Observatory:
             before = rules_from(self._rules.text, self._options).profiles
             scene = take(
                 self._scheduler.cache.columns,
-                self.pulse_observer.bound_order,
-                [each.pod for each in self.pulse_observer.waiting.values()],
+                self._pulse.bound_order,
+                [each.pod for each in self._pulse.waiting.values()],
                 most=REPLAYED,
-                foreign=self.pulse_observer.foreign,
+                foreign=self._pulse.foreign,
             )
             comparison = Comparison(scene, before, after.profiles)
             running = asyncio.ensure_future(asyncio.to_thread(comparison.run))
@@ -339,16 +344,16 @@ class Observatory:
                     await asyncio.wait([running])
         yield {"result": found, "text": after.text, "profile": form(after, self._options)}
 
-    def apply(self, wish: Mapping[str, Any]) -> Data:
+    async def apply(self, wish: Mapping[str, Any]) -> Data:
         """Decide by other rules from now on."""
         rules = self._wished(wish)
-        now, new = self._rules.profiles[0], rules.profiles[0]
-        if type(now.accounting) is not type(new.accounting):
+        if any(profile.extenders for profile in (*self._rules.profiles, *rules.profiles)):
             raise ConfigError(
-                f"{new.name} counts resources differently from {now.name}, which is running",
-                hint="start again with this configuration; comparing works",
+                "rules that ask extenders are not changed while the scheduler runs",
+                hint="start it again with this text",
             )
-        self._scheduler.reconfigure(rules.profiles)
+        options = replace(self._scheduler.options, manners=rules.manners)
+        await self._scheduler.reconfigure(rules.profiles, options)
         self._rules = rules
         return self.profile()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
+from podium.daemon.manners import CLASSIC, CURRENT, Manners
 from podium.errors import ConfigError
 from podium.profiles.build import Options, from_policy, parse_policy
 from podium.profiles.config_build import from_config, load_config
@@ -39,21 +40,30 @@ class Rules:
     text: str
     kind: str
     profiles: tuple[Profile, ...]
+    #: How the generation behaves besides its decisions.
+    manners: Manners
 
 
 def rules_from(text: str, options: Options) -> Rules:
     """The profiles of a text; refused in one sentence if it makes none."""
     document = parse_policy(text, _WHERE)
     if document.get("kind") == KIND:
-        made = from_config(load_config(text, options.feature_gates), options)
-        return Rules(text, KIND, tuple(with_rules(each, options.rules) for each in made))
+        config = load_config(text, options.feature_gates)
+        made = from_config(config, options)
+        first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
+        return Rules(
+            text,
+            KIND,
+            tuple(with_rules(each, options.rules) for each in made),
+            CURRENT.with_backoff(float(first), float(longest)),
+        )
     if document.get("kind") != POLICY:
         raise ConfigError(
             f"{_WHERE} is neither a {POLICY} nor a {KIND}",
             hint=f"it begins with kind: {POLICY} and apiVersion: v1, or with kind: {KIND} "
             f"and apiVersion: {API_VERSION}",
         )
-    return Rules(text, POLICY, (from_policy(document, options),))
+    return Rules(text, POLICY, (from_policy(document, options),), CLASSIC)
 
 
 def written(profiles: Sequence[Profile], options: Options) -> str:

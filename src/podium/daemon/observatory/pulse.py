@@ -38,11 +38,10 @@ class Waiting:
 class Pulse(Observer):
     """Listens to the loop, and remembers."""
 
-    def __init__(
-        self, schedulers: Callable[[], Collection[str]], clock: Callable[[], float] = time.time
-    ) -> None:
-        self._schedulers = schedulers
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        #: The names of the schedulers whose pods count as waiting.
+        self.schedulers: Callable[[], Collection[str]] = lambda: ("default-scheduler",)
         self.waiting: dict[str, Waiting] = {}
         #: uid -> the place of its binding in the order of all.
         self.bound_order: dict[str, int] = {}
@@ -105,7 +104,7 @@ class Pulse(Observer):
                 self.bound_order.pop(old.uid, None)
                 self.foreign.discard(old.uid)
             return
-        ours = new.spec.scheduler_name in self._schedulers()
+        ours = new.spec.scheduler_name in self.schedulers()
         if new.spec.node_name:
             self.waiting.pop(new.key, None)
             if not ours:
