@@ -59,6 +59,8 @@ def explain(
     chosen = flags.choose()
     with clock.step("read and check the input"):
         objects = read(files)
+    if objects.snapshot is not None:
+        chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))
     wanted = pod_named(objects, pod)
     if node is not None:

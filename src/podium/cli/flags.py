@@ -22,6 +22,8 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 #: What Go's strconv.ParseBool takes, which is what flags of Kubernetes programs take.
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+#: The flags that name a profile, of which one may be given.
+_WAYS: Final = ("policy", "provider", "config", "profile")
 
 
 def truth(text: str) -> bool | None:
@@ -103,17 +105,29 @@ class ProfileFlags:
     rule_seconds: float | None = None
     rule_overruns: int | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    #: Files that need not be read: name -> text.
+    texts: Mapping[str, str] = field(default_factory=dict)
 
-    def choose(self) -> Chosen:
-        """The profile and what it was made from."""
+    def choose(self, snapshot: Mapping[str, Any] | None = None) -> Chosen:
+        """The profile and what it was made from: that of a *snapshot* unless one is named."""
         from podium.cli.generations import choose  # noqa: PLC0415  brings the whole engine
 
+        if snapshot is not None and not any(getattr(self, way) for way in _WAYS):
+            from podium.cli.snapshot_profile import flags_of  # noqa: PLC0415  rarely needed
+
+            return choose(flags_of(snapshot, self))
         return choose(self)
+
+    def text(self, path: str) -> str:
+        """The text of a file that a flag names."""
+        from podium.cli.files import text_from  # noqa: PLC0415  only when there is one
+
+        found = self.texts.get(path)
+        return text_from(path) if found is None else found
 
     def check_exclusive(self) -> None:
         """Refuse two ways of naming a profile at once."""
-        ways = ("policy", "provider", "config", "profile")
-        given = [f"--{way}" for way in ways if getattr(self, way) is not None]
+        given = [f"--{way}" for way in _WAYS if getattr(self, way) is not None]
         if len(given) > 1:
             raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
 
@@ -184,7 +198,7 @@ _OPTIONS: Final = (
 
 def profile_flags(command: _Command) -> _Command:
     """Give a command the common flags; it gets them as one `flags` argument."""
-    names = frozenset(ProfileFlags.__dataclass_fields__) - {"environment"}
+    names = frozenset(ProfileFlags.__dataclass_fields__) - {"environment", "texts"}
 
     @wraps(command)
     def gathered(**given: Any) -> Any:

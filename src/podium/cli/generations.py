@@ -128,7 +128,7 @@ def choose(flags: ProfileFlags) -> Chosen:
     options = options_of(flags)
     if flags.policy is not None:
         by_priority = Gates(options.feature_gates)["PodPriority"]
-        policy = policy_in(flags.policy)
+        policy = policy_in(flags.policy, flags)
         profile = from_policy(policy, options, flags.policy)
         return Chosen(profile, options, by_priority, policy=policy)
     if flags.provider is not None:
@@ -143,7 +143,7 @@ def choose(flags: ProfileFlags) -> Chosen:
 def _configured(flags: ProfileFlags, options: Options) -> Chosen:
     """All profiles of a KubeSchedulerConfiguration, or the one of the scheduler asked for."""
     assert flags.config is not None
-    profiles = from_config(load_config(text_from(flags.config), options.feature_gates), options)
+    profiles = from_config(load_config(flags.text(flags.config), options.feature_gates), options)
     profiles = tuple(with_rules(profile, options.rules) for profile in profiles)
     if flags.scheduler_name is not None:
         named = [each for each in profiles if each.scheduler_name == flags.scheduler_name]
@@ -157,7 +157,7 @@ def _configured(flags: ProfileFlags, options: Options) -> Chosen:
         options,
         by_priority=True,
         others=profiles[1:],
-        config=parse_policy(text_from(flags.config), flags.config),
+        config=parse_policy(flags.text(flags.config), flags.config),
     )
 
 
@@ -208,13 +208,13 @@ def options_of(flags: ProfileFlags) -> Options:
         max_pd_volumes=flags.environment.get("KUBE_MAX_PD_VOLS"),
         ties=flags.ties,
         scheduler_name=flags.scheduler_name or "default-scheduler",
-        rules=rules_of(flags, policy_in(flags.policy) if flags.policy is not None else None),
+        rules=rules_of(flags, policy_in(flags.policy, flags) if flags.policy else None),
     )
 
 
-def policy_in(path: str) -> Mapping[str, Any]:
+def policy_in(path: str, flags: ProfileFlags | None = None) -> Mapping[str, Any]:
     """The Policy document in a file, not yet checked."""
-    return parse_policy(text_from(path), path)
+    return parse_policy(flags.text(path) if flags is not None else text_from(path), path)
 
 
 def refuse_extenders(profile: Profile) -> None:

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),
     "run": ("podium.cli.run", "Schedule the pods of a real cluster."),
+    "snapshot": ("podium.cli.snapshot", "Write what scheduling reads of a cluster to a file."),
     "extender": ("podium.cli.extender", "Serve predicates and priorities to kube-scheduler."),
     "new": ("podium.cli.new", "Write a predicate or priority of your own, with its test."),
     "bench": ("podium.cli.bench", "Run scheduling workloads in memory and measure them."),

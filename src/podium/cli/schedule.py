@@ -52,10 +52,12 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileFlags) -> int
     Exit code: 0 all placed, 1 some not, 2 bad input.
     """  # noqa: D301  click reads the escape
     chosen = flags.choose()
+    objects = read(files)
+    if objects.snapshot is not None:
+        chosen = flags.choose(objects.snapshot)
     if output == "recording":
         refuse_extenders(chosen.profile)
         check_recordable(chosen)
-    objects = read(files)
     notes((*input_notes(objects), *chosen.profile.notes))
     waiting = pending(objects, chosen.schedulers, by_priority=chosen.by_priority)
     if output == "recording":

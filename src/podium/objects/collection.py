@@ -100,6 +100,8 @@ class Objects:
     csi_storage_capacities: list[CsiStorageCapacity] = field(default_factory=list)
     volume_attachments: list[VolumeAttachment] = field(default_factory=list)
 
+    #: What the snapshot they came from says of itself, and of the profile that was in use.
+    snapshot: JsonObject | None = None
     #: Kinds that were skipped, with how often.
     unknown_kinds: Counter[str] = field(default_factory=Counter)
     #: Files without a single object.

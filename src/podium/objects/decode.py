@@ -33,6 +33,8 @@ _GROUPS = frozenset(
 _EXPANDABLE = frozenset(
     {"ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "DaemonSet"}
 )
+#: How a snapshot begins: with what it says of itself.
+SNAPSHOT = ("podium/v1", "Snapshot")
 #: Above this size, text that begins like JSON is not tried as YAML: that would take minutes.
 _SMALL = 1_000_000
 _LIST_DEPTH = 20
@@ -131,7 +133,7 @@ class _Reader:
         elif head.items is not None and head.kind.endswith("List"):
             self.each(head.items, self.raw, _item_head(head), depth)
         elif head.kind and not kind and not head.kind.endswith("List"):
-            self.skip(head)
+            self.skip(head, data)
         else:
             self.plain(_untyped(data), outer, depth)
 
@@ -151,11 +153,15 @@ class _Reader:
         if kind:
             self.add(kind, _converted(kind, value), value)
         else:
-            self.skip(head)
+            self.skip(head, value)
 
-    def skip(self, head: _Head) -> None:
+    def skip(self, head: _Head, value: _Json | JsonObject) -> None:
+        """Take note of what is no object: of other kinds their number, of a snapshot its head."""
         self.found = True
-        self.objects.unknown_kinds[_full_kind(head)] += 1
+        if (head.api_version, head.kind) == SNAPSHOT:
+            self.objects.snapshot = value if isinstance(value, dict) else _untyped(value)
+        else:
+            self.objects.unknown_kinds[_full_kind(head)] += 1
 
     def each(
         self, items: list[_T], read: Callable[[_T, _Head, int], None], outer: _Head, depth: int

@@ -1,0 +1,63 @@
+"""`podium snapshot`: everything that scheduling reads of a cluster, in one file."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from podium.cli.console import note
+from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
+
+
+@click.command(cls=FlagsCommand)
+@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster.")
+@click.option("--context", metavar="NAME", help="The context of it to use.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout.")
+@click.option("--anonymize", is_flag=True, help="Rename everything that tells whose it is.")
+@profile_flags
+def snapshot(
+    *,
+    kubeconfig: str | None,
+    context: str | None,
+    output: str,
+    anonymize: bool,
+    flags: ProfileFlags,
+) -> int:
+    """Write what scheduling reads of a cluster to a file that `schedule` and `explain` take.
+
+    Nodes, pods, namespaces, services, controllers, volumes, budgets and classes, each with the
+    fields that scheduling reads: no secrets, no config maps, no environment variables, no
+    commands. The file also says by which profile to decide: the one that --policy, --provider,
+    --config or --profile names here.
+
+    --anonymize renames consistently: decisions stay the same. The ending of FILE decides how it is
+    written: .yaml, or JSON otherwise; .gz is compressed.
+
+    Exit code: 0 written, 2 the cluster cannot be read or the file cannot be written.
+    """
+    from podium.cli.snapshot_listing import listed  # noqa: PLC0415  brings the HTTP client
+    from podium.cli.snapshot_profile import profile_of  # noqa: PLC0415
+    from podium.cli.snapshot_writing import write, written  # noqa: PLC0415
+
+    profile = profile_of(flags, flags.choose())
+    with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+        counts = asyncio.run(listed(kubeconfig, context, Path(folder)))
+        with written(output) as stream:
+            write(Path(folder), stream, output, _header(profile, anonymize), anonymize=anonymize)
+    if output != "-":
+        note(f"{output}: {', '.join(f'{kind} {count}' for kind, count in counts.items() if count)}")
+    return 0
+
+
+def _header(profile: dict[str, Any], anonymize: bool) -> dict[str, Any]:  # noqa: FBT001
+    from podium import __version__  # noqa: PLC0415
+
+    head: dict[str, Any] = {"apiVersion": "podium/v1", "kind": "Snapshot"}
+    head["writtenBy"] = f"podium {__version__}"
+    if anonymize:
+        head["anonymized"] = True
+    return {**head, "profile": profile}

@@ -1,0 +1,163 @@
+"""Other names for everything that says whose cluster it is, and the same decisions.
+
+Equal texts stay equal and different ones different, wherever they stand: a node's name, the label
+that repeats it and the volume that asks for it get one new text. Names of one kind keep their
+order. What has a meaning of its own is kept: labels, taints and annotations of Kubernetes by their
+keys, resources, drivers, schedulers, times, amounts, and numbers that selectors compare.
+
+Objects are looked at twice: first to gather, then, after `settle`, to rename.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from podium.objects.names import is_label_value, is_qualified_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: What a text is, the most telling first: a label value that is also the name of a node is one.
+NODE, NAMESPACE, POD, CLAIM, VOLUME, CLASS, OWNER, OBJECT, IMAGE, TAG, UID, VALUE = (
+    "node",
+    "ns",
+    "pod",
+    "pvc",
+    "pv",
+    "class",
+    "owner",
+    "object",
+    "image",
+    "tag",
+    "uid",
+    "value",
+)
+_RANKS: Final = {
+    category: rank
+    for rank, category in enumerate(
+        (NODE, NAMESPACE, POD, CLAIM, VOLUME, CLASS, OWNER, OBJECT, IMAGE, TAG, UID, VALUE)
+    )
+}
+_WELL_KNOWN: Final = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
+#: Texts that mean the same everywhere.
+_KEPT: Final = frozenset(
+    {"", "true", "false", "latest", "default", "kube-system", "kube-public", "kube-node-lease"}
+    | {"system-cluster-critical", "system-node-critical"}
+)
+_KEPT_VALUES: Final = frozenset(
+    f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("os", "arch")
+)
+_ZONES: Final = frozenset(
+    f"{prefix}/{name}"
+    for prefix in ("topology.kubernetes.io", "failure-domain.beta.kubernetes.io")
+    for name in ("zone", "region")
+)
+#: Between the zones of a volume that is in several.
+_BETWEEN_ZONES: Final = "__"
+_ANYWHERE: Final = frozenset({"", "0.0.0.0", "127.0.0.1", "::", "::1"})  # noqa: S104
+_NUMBER: Final = re.compile(r"-?[0-9]+")
+
+
+class Names:
+    """Gathers texts, then gives each its new one."""
+
+    def __init__(self) -> None:
+        self.settled = False
+        self._texts: dict[str, str] = {}  # text -> category
+        self._keys: set[str] = set()
+        self._addresses: set[str] = set()
+        self._numeric: set[str] = set()
+        self._derived: set[tuple[str, str]] = set()
+        self._new_keys: dict[str, str] = {}
+        self._new_texts: dict[str, str] = {}
+        self._new_addresses: dict[str, str] = {}
+
+    def settle(self) -> None:
+        """Everything was seen: give out the new names."""
+        self.settled = True
+        self._new_keys = {
+            key: _numbered("key", place, legal=is_qualified_name(key))
+            for place, key in enumerate(sorted(self._keys))
+        }
+        self._new_addresses = {
+            address: f"10.{place >> 16 & 255}.{place >> 8 & 255}.{place & 255}"
+            for place, address in enumerate(sorted(self._addresses), 1)
+        }
+        by_category: dict[str, list[str]] = {}
+        for text, category in self._texts.items():
+            by_category.setdefault(category, []).append(text)
+        for category, texts in by_category.items():
+            self._new_texts |= {
+                text: _numbered(category, place, legal=category != VALUE or is_label_value(text))
+                for place, text in enumerate(sorted(texts))
+            }
+        for pod, volume in self._derived:
+            # The claim of an ephemeral volume is found by this very name.
+            self._new_texts[f"{pod}-{volume}"] = (
+                f"{self.name(POD, pod)}-{self.name(OBJECT, volume)}"
+            )
+
+    def name(self, category: str, text: str) -> str:
+        """The name of something."""
+        if text in _KEPT:
+            return text
+        if self.settled:
+            return self._new_texts[text]
+        known = self._texts.get(text)
+        if known is None or _RANKS[category] < _RANKS[known]:
+            self._texts[text] = category
+        return text
+
+    def key(self, key: str) -> str:
+        """The key of a label or a taint."""
+        if not key or _WELL_KNOWN.search(key):
+            return key
+        if self.settled:
+            return self._new_keys[key]
+        self._keys.add(key)
+        return key
+
+    def value(self, key: str, text: str) -> str:
+        """The value of a label or a taint."""
+        if key in _KEPT_VALUES or (key in self._numeric and _NUMBER.fullmatch(text)):
+            return text
+        if key in _ZONES and _BETWEEN_ZONES in text:
+            parts = (self.name(VALUE, part) for part in text.split(_BETWEEN_ZONES))
+            return _BETWEEN_ZONES.join(parts)
+        return self.name(VALUE, text)
+
+    def compared(self, key: str, operator: str) -> None:
+        """Somebody compares the values of this key as numbers, if so."""
+        if operator in {"Gt", "Lt"} and not self.settled:
+            self._numeric.add(key)
+
+    def image(self, text: str) -> str:
+        """An image, its tag apart: without one it is the latest."""
+        colon = text.rfind(":")
+        if colon > text.rfind("/"):
+            return f"{self.name(IMAGE, text[:colon])}:{self.name(TAG, text[colon + 1 :])}"
+        return self.name(IMAGE, text)
+
+    def address(self, text: str) -> str:
+        """An address of a machine."""
+        if text in _ANYWHERE:
+            return text
+        if self.settled:
+            return self._new_addresses[text]
+        self._addresses.add(text)
+        return text
+
+    def derived(self, pod: str, volume: str) -> None:
+        """The pod has an ephemeral volume of this name."""
+        if not self.settled:
+            self._derived.add((pod, volume))
+
+    def names(self, category: str, texts: Iterable[str]) -> list[str]:
+        """Several names."""
+        return [self.name(category, text) for text in texts]
+
+
+def _numbered(category: str, place: int, *, legal: bool) -> str:
+    """Of equal length, so that the order of texts is that of their numbers."""
+    return f"{category}-{place:06}" if legal else f"{category}-{place:06}!"
