@@ -57,7 +57,7 @@ def _unwritable(output: str, error: OSError) -> InputError:
 def write(
     folder: Path, stream: IO[bytes], output: str, head: dict[str, Any], *, anonymize: bool
 ) -> None:
-    """Write the *head* and what the *folder* holds, in the form that the ending of *output* asks."""
+    """Write the *head* and what the *folder* holds, in the form that *output* ends in."""
     if anonymize:
         names = _gathered(folder, head)
         head["profile"] = renamed_profile(head["profile"], names)
