@@ -19,8 +19,10 @@ class WriteOptions:
     """How to write: really or not, and in whose name."""
 
     dry_run: bool = False
-    #: Who owns the fields that this write sets; nobody if empty.
+    #: Who owns the fields that this write sets, by the name it gives itself.
     manager: str = ""
+    #: The program that writes, for those who give no name.
+    program: str = ""
     #: Server-side apply takes fields from others.
     force: bool = False
 

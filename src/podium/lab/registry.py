@@ -187,7 +187,7 @@ class Registry:
             place = (namespace, name)
             way = {"subresource": subresource, "options": options, "now": self.now()}
             new = patches.applied(row, live, patch, place, **way)
-            owned = replace(options, manager="")
+            owned = replace(options, manager="", program="")
             if record is None:
                 if subresource:
                     raise not_found(row.qualified, name)

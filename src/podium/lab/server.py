@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable
 
 from podium.lab import answers, discovery
 from podium.lab.answers import Answer
@@ -39,8 +38,8 @@ class ApiServer:
         self.verbs = Verbs(registry)
         self._bells = Bells(registry.store)
         journal = registry.store.journal
-        self._durable: Callable[[], Awaitable[None]] | None = getattr(journal, "durable", None)
-        self._rung = False
+        if journal is not None:
+            journal.listeners.append(self._bells.ring_all)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -77,8 +76,9 @@ class ApiServer:
         except Exception as error:  # the server stays up, whatever a request brings out
             _LOG.exception("%s %s", request.method, path)
             raise internal(f"{type(error).__name__}: {error}") from error
-        if self._durable is not None:
-            await self._durable()
+        journal = self.registry.store.journal
+        if journal is not None:
+            await journal.durable()
         return answer
 
     def _document(self, request: Request) -> Answer | None:
@@ -104,6 +104,9 @@ class ApiServer:
     async def _watch(self, request: Request, where: Route, receive: Receive, send: Send) -> None:
         """Stream what happens to a collection until the client or the time is over."""
         watch, ask = self._watching(request, where)
+        journal = self.registry.store.journal
+        if journal is not None:
+            journal.attach(asyncio.get_running_loop())
         await send({"type": "http.response.start", "status": 200, "headers": _STREAM})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         gone = asyncio.ensure_future(_until_gone(receive))
@@ -149,10 +152,6 @@ class ApiServer:
         store = self.registry.store
         watch = Watch(store, self._bells, row, where.namespace, wanted, line=line)
         return watch, options
-
-    def ring(self) -> None:
-        """More has become durable: watchers may be told."""
-        self._bells.ring_all()
 
 
 async def _pump(watch: Watch, ask: WatchOptions, send: Send) -> None:

@@ -8,6 +8,7 @@ it, and a list can be read as it was at an earlier version by undoing what came 
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -194,9 +195,17 @@ class Journal(Protocol):
 
     #: The last version that is on disk.
     written: int
+    #: Called when that has become a later one.
+    listeners: list[Callable[[], None]]
 
     def note(self, resource: str, event: Event) -> None:
         """Take over an event; it is durable some time later."""
+
+    def attach(self, loop: AbstractEventLoop) -> None:
+        """Call the listeners in this loop."""
+
+    async def durable(self) -> None:
+        """Wait until everything noted so far is durable."""
 
 
 class Store:

@@ -206,7 +206,7 @@ def _form(request: Request) -> tuple[object, str]:
 def _options(request: Request, kind: str) -> WriteOptions:
     ask = request.parameters
     if not ask:
-        return WriteOptions(manager=_agent(request))
+        return WriteOptions(program=_agent(request))
     manager = ask.get("fieldManager", "")
     if len(manager) > _LONGEST_MANAGER:
         from podium.lab.field_errors import too_long
@@ -217,7 +217,8 @@ def _options(request: Request, kind: str) -> WriteOptions:
         )
     return WriteOptions(
         dry_run=asks_dry_run(ask.get("dryRun"), kind),
-        manager=manager or _agent(request),
+        manager=manager,
+        program=_agent(request),
         force=request.flag("force"),
     )
 

@@ -1,0 +1,32 @@
+"""A lab with a folder, in a process of its own, made to be killed.
+
+    python killed.py FOLDER PORT_FILE
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from podium.lab.registry import Registry
+from podium.lab.server import ApiServer
+from podium.lab.sqlite import opened
+
+
+def main() -> None:
+    """Serve until somebody ends it."""
+    folder, port_file = map(Path, sys.argv[1:3])
+    store, _ = opened(folder)
+    config = uvicorn.Config(
+        ApiServer(Registry(store)), port=0, lifespan="off", log_level="error", access_log=False
+    )
+    listener = config.bind_socket()
+    listener.listen(128)
+    port_file.write_text(str(listener.getsockname()[1]), "utf-8")
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Killed at any moment, a lab comes back with every write that was acknowledged."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from control_plane.harness import until
+from lab.serving import pod
+from podium.errors import InputError
+from podium.lab.registry import Registry
+from podium.lab.sqlite import Journal, opened
+
+PODS = "/api/v1/namespaces/default/pods"
+WRITERS = 4
+
+
+class Lab:
+    """A lab in a process, with writers that note what was acknowledged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def start(self) -> None:
+        port = self.folder / "port"
+        port.unlink(missing_ok=True)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        script = Path(__file__).with_name("killed.py")
+        self.process = subprocess.Popen(
+            [sys.executable, script, self.folder / "data", port], env=environment
+        )
+        self.port = int(until("a port", lambda: port.exists() and port.read_text("utf-8")))
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            data = None if body is None else json.dumps(body).encode()
+            connection.request(method, path, data, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        finally:
+            connection.close()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+
+def write(lab: Lab, names: str, kept: dict[str, str | None], doubtful: set[str]) -> None:
+    """Create and delete pods until the lab is gone; *kept* is what was acknowledged."""
+    number = 0
+    while True:
+        name = f"{names}-{number}"
+        number += 1
+        try:
+            doubtful.add(name)
+            status, made = lab.call("POST", PODS, pod(name))
+            assert status == 201, made
+            kept[name] = made["metadata"]["uid"]
+            if number % 3 == 0:
+                status, gone = lab.call("DELETE", f"{PODS}/{name}")
+                assert status == 200, gone
+                kept[name] = None
+            doubtful.discard(name)
+        except (OSError, http.client.HTTPException, ValueError):
+            return
+
+
+def check(lab: Lab, kept: dict[str, str | None], doubtful: set[str], version: int) -> None:
+    """What was acknowledged is there, and what was deleted is not."""
+    _, listed = lab.call("GET", PODS)
+    found = {each["metadata"]["name"]: each["metadata"]["uid"] for each in listed["items"]}
+    sure = {name: uid for name, uid in kept.items() if name not in doubtful}
+    assert {name: found.get(name) for name in sure} == sure
+    assert int(listed["metadata"]["resourceVersion"]) >= version
+
+
+def test_nothing_acknowledged_is_lost_by_ten_kills(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    rng = random.Random(7)
+    kept: dict[str, str | None] = {}
+    doubtful: set[str] = set()
+    version = 0
+    for turn in range(10):
+        lab.start()
+        try:
+            check(lab, kept, doubtful, version)
+            writers = [
+                threading.Thread(target=write, args=(lab, f"r{turn}-{each}", kept, doubtful))
+                for each in range(WRITERS)
+            ]
+            for writer in writers:
+                writer.start()
+            time.sleep(0.05 + rng.random() * 0.2)
+            version = int(lab.call("GET", PODS)[1]["metadata"]["resourceVersion"])
+        finally:
+            lab.kill()
+        for writer in writers:
+            writer.join(20)
+    lab.start()
+    try:
+        check(lab, kept, doubtful, version)
+    finally:
+        lab.kill()
+    assert sum(uid is not None for uid in kept.values()) > 50
+
+
+def test_versions_go_on_after_a_restart_and_older_watches_must_list_again(tmp_path: Path) -> None:
+    store, journal = opened(tmp_path)
+    registry = Registry(store)
+    registry.create("pods", pod("a"))
+    registry.delete("pods", "a", "default")
+    before = store.version
+    journal.close()
+
+    store, journal = opened(tmp_path)
+    try:
+        assert store.version == before
+        assert store.table("pods").compacted == before
+        made = Registry(store).create("pods", pod("b"))
+        assert int(made["metadata"]["resourceVersion"]) == before + 1
+    finally:
+        journal.close()
+
+
+def test_two_labs_do_not_share_a_folder(tmp_path: Path) -> None:
+    _, journal = opened(tmp_path)
+    try:
+        with pytest.raises(InputError, match="another lab uses it"):
+            Journal(tmp_path)
+    finally:
+        journal.close()
