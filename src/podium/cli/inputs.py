@@ -39,10 +39,16 @@ def read(paths: Sequence[str]) -> Objects:
 def load(paths: Sequence[str]) -> Objects:
     """The objects of all *paths* as they were written."""
     objects = Objects()
+    for where, data in contents(paths):
+        decode(data, where, into=objects)
+    return objects
+
+
+def contents(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Every file of *paths*: what it is called, and what is in it."""
     for path in _files(paths):
         where = "<stdin>" if path == _STDIN else path
-        decode(_unpacked(_content(path), where), where, into=objects)
-    return objects
+        yield where, _unpacked(_content(path), where)
 
 
 def _files(paths: Sequence[str]) -> Iterator[str]:

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),
     "run": ("podium.cli.run", "Schedule the pods of a real cluster."),
     "snapshot": ("podium.cli.snapshot", "Write what scheduling reads of a cluster to a file."),
+    "lab": ("podium.cli.lab", "Run a small cluster in this process, for kubectl and the browser."),
     "extender": ("podium.cli.extender", "Serve predicates and priorities to kube-scheduler."),
     "new": ("podium.cli.new", "Write a predicate or priority of your own, with its test."),
     "bench": ("podium.cli.bench", "Run scheduling workloads in memory and measure them."),

@@ -115,7 +115,7 @@ class Budgets(SelectsPods):
     def _condition(self, budget: JsonObject, allowed: int) -> JsonObject:
         value = "True" if allowed > 0 else "False"
         reason = "SufficientPods" if allowed > 0 else "InsufficientPods"
-        present = next(iter((budget.get("status") or {}).get("conditions") or ()), {})
+        present: JsonObject = next(iter((budget.get("status") or {}).get("conditions") or ()), {})
         same = present.get("status") == value
         at = present["lastTransitionTime"] if same else self.cluster.timestamp()
         return {

@@ -5,6 +5,7 @@ Upstream: pkg/controller/endpoint and pkg/controller/endpointslice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from podium.lab.controllers.cluster import copied
@@ -122,9 +123,7 @@ class ServiceEndpoints(SelectsPods):
             if present is None:
                 self.cluster.create("EndpointSlice", self._slice(service, called[1]) | wished)
             elif any((present.get(what) or []) != value for what, value in wished.items()):
-                self.cluster.change(
-                    "EndpointSlice", called, lambda it, w=wished: it.update(copied(w))
-                )
+                self.cluster.change("EndpointSlice", called, _updating(wished))
         number = len(parts)
         while extra := self.cluster.get("EndpointSlice", namespace, f"{name}-lab{number}"):
             self.cluster.delete(extra)
@@ -163,6 +162,10 @@ def _address(pod: PodFacts) -> JsonObject:
 
 def _target(pod: PodFacts) -> JsonObject:
     return {"kind": "Pod", "namespace": pod.key[0], "name": pod.key[1], "uid": pod.uid}
+
+
+def _updating(wished: JsonObject) -> Callable[[JsonObject], None]:
+    return lambda item: item.update(copied(wished))
 
 
 def _replace(item: JsonObject, wished: JsonObject) -> None:

@@ -16,6 +16,8 @@ from podium.lab.resources import BY_NAME, STORED
 from podium.lab.status import StatusError
 from podium.objects.meta import JsonObject
 
+#: Where it is written down which owners were left behind when a world was brought here.
+WORLD: Final = ("kube-system", "podium-lab-world")
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 #: Kinds that nobody owns and that own nothing: no need to hear of every one of them.
@@ -34,6 +36,8 @@ class Garbage(Controller):
         super().__init__(cluster)
         self._live: set[str] = set()
         self._dependents: dict[str, set[_Place]] = {}
+        #: Owners of which nobody here knows whether they live.
+        self._elsewhere: set[str] = set()
         #: Owners that wait for their dependents to be gone.
         self._waiting: dict[str, _Place] = {}
 
@@ -63,6 +67,8 @@ class Garbage(Controller):
                 self.add(owner)
             return
         self._live.add(uid)
+        if place == ("ConfigMap", WORLD):
+            self._elsewhere = set((new.get("data") or {}).get("owners-elsewhere", "").split())
         if is_leaving(new) and set(new["metadata"].get("finalizers") or ()) & {FOREGROUND, ORPHAN}:
             self.add(place)
 
@@ -102,9 +108,14 @@ class Garbage(Controller):
         references = item["metadata"].get("ownerReferences") or []
         if not references or is_leaving(item):
             return
-        if any(each.get("uid") in self._live or not _known(each) for each in references):
+        if any(self._lives(each) for each in references):
             return
         self._delete(place, item, "Background")
+
+    def _lives(self, reference: JsonObject) -> bool:
+        """Whether an owner exists, or may exist where this world came from."""
+        uid = reference.get("uid", "")
+        return uid in self._live or uid in self._elsewhere or not _known(reference)
 
     def _orphan(self, item: JsonObject) -> None:
         """Let all dependents go free, then the object."""

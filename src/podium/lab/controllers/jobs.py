@@ -150,7 +150,7 @@ class _Round:
         completions = self.spec.get("completions")
         if completions is None:  # a work queue: one success, and nobody is left at work
             return bool(succeeded) and not self._active()
-        return succeeded >= completions
+        return bool(succeeded >= completions)
 
     def _failure(self) -> tuple[str, str] | None:
         limit = self.spec.get("backoffLimit", 6)
@@ -229,7 +229,7 @@ class _Round:
         left = last + pause - self.cluster.now()
         if left > 0:
             self.controller.add(self.key, after=left)
-        return left > 0
+        return bool(left > 0)
 
     def _free_indexes(self, active: list[PodFacts]) -> list[int]:
         taken = {_index(pod) for pod in active}

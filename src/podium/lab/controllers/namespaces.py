@@ -33,7 +33,8 @@ class Namespaces(Controller):
 
     def hears(self) -> dict[str, Hearing]:
         """Of namespaces, and of everything that is in one."""
-        return {row.kind: self.hear_content for row in self._rows} | {"Namespace": self.hear_own}
+        found: dict[str, Hearing] = {row.kind: self.hear_content for row in self._rows}
+        return found | {"Namespace": self.hear_own}
 
     def hear_own(self, old: JsonObject | None, new: JsonObject | None) -> None:
         """A namespace came, changed or went."""

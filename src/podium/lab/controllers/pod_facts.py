@@ -99,7 +99,7 @@ def _shared(labels: dict[str, str]) -> dict[str, str]:
 
 def _says_when(metadata: JsonObject) -> bool:
     annotations = metadata.get("annotations")
-    return bool(annotations) and RUN_SECONDS in annotations
+    return annotations is not None and RUN_SECONDS in annotations
 
 
 def _cost(metadata: JsonObject) -> int:

@@ -82,7 +82,7 @@ def running(pod: JsonObject, host: str, address: str, at: str) -> JsonObject:
 
 def ready(pod: JsonObject, *, is_so: bool, at: str) -> JsonObject:
     """The status of a running pod on a node that is, or is not, ready."""
-    changes = {"Ready": ("True" if is_so else "False", {})}
+    changes: dict[str, tuple[str, JsonObject]] = {"Ready": ("True" if is_so else "False", {})}
     return {**pod["status"], "conditions": _conditions(pod, changes, at)}
 
 

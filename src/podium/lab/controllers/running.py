@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.lab.controllers.budgets import Budgets
 from podium.lab.controllers.cluster import Cluster
@@ -128,8 +128,11 @@ class Controllers:
     def work(self, until: float | None = None) -> int:
         """Look at keys that are ready until there are none, or until a time; how many."""
         queue, done = self.cluster.queue, 0
-        while (entry := queue.pop()) is not None:
-            controller, key = entry  # type: ignore[misc]
+        while True:
+            entry: Any = queue.pop()
+            if entry is None:
+                break
+            controller, key = entry
             begun = time.perf_counter()
             try:
                 controller.sync(key)
