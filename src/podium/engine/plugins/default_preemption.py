@@ -17,6 +17,7 @@ from podium.engine.contracts import AttemptError
 from podium.engine.decision import Preemption, Victims, fit_message
 from podium.engine.extending import ask_victims
 from podium.engine.fit import judge_with_nominated
+from podium.engine.go_sort import go_sorted
 from podium.engine.mass_trial import MassTrial, applies
 from podium.engine.post_filter import Outcome, Scene
 from podium.engine.preemption import (
@@ -60,16 +61,22 @@ def importance(pod: Resident) -> tuple[int, float]:
     return (-pod.priority, started_at(pod.started))
 
 
-def by_importance(pods: Iterable[Resident]) -> list[Resident]:
-    """Most important first.
+def more_important(one: Resident, other: Resident) -> bool:
+    """Whether one comes before the other.
 
-    "Now", which a missing start time counts as, is later at every look: of two such pods the one
-    that is listed later comes out as the earlier one.
+    "Now", which a missing start time counts as, is later at every look: of two pods without one
+    each comes before the other.
     """
-    listed = list(pods)
-    known = [pod for pod in listed if pod.started]
-    unknown = [pod for pod in reversed(listed) if not pod.started]
-    return sorted((*known, *unknown), key=importance)
+    if one.priority != other.priority:
+        return one.priority > other.priority
+    if not one.started and not other.started:
+        return True
+    return started_at(one.started) < started_at(other.started)
+
+
+def by_importance(pods: Iterable[Resident]) -> list[Resident]:
+    """Most important first; equals come out as they do in the real program."""
+    return go_sorted(pods, more_important)
 
 
 class DefaultPreemption:
