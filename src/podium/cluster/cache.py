@@ -200,9 +200,6 @@ class Cache:
     def add_pod(self, pod: Pod) -> None:
         """The API server says that the pod has a node."""
         assumed = self._assumed.pop(pod.uid, None)
-        if assumed is not None:
-            # What was promised stays so, until the volumes and claims themselves say it.
-            self._leave(*assumed.promises)
         known = self.columns.pod(pod.uid)
         if known is None:
             self.columns.add_pod(pod)
@@ -230,13 +227,13 @@ class Cache:
             raise CacheError(
                 f"pod {uid} is not found in scheduler cache, so cannot be removed from it"
             )
-        if uid in self._assumed:
-            self._break(uid)
+        self._assumed.pop(uid, None)
         self.columns.remove_pod(uid)
 
     # Volumes
     def keep_promise(self, name: str) -> None:
-        """A volume, or a claim (`namespace/name`), says itself what was promised of it."""
+        """A volume, or a claim (`namespace/name`), says itself by now what was promised of it."""
+        self._promises.pop(name, None)
         self.columns.catalog.promised_volumes.pop(name, None)
         self.columns.catalog.provisioning.pop(name, None)
 
@@ -256,15 +253,7 @@ class Cache:
 
     def _break(self, uid: str) -> None:
         volumes, claims = self._assumed.pop(uid).promises
-        for name in self._leave(volumes, claims):
-            self.keep_promise(name)
-
-    def _leave(self, volumes: list[str], claims: list[str]) -> list[str]:
-        """A pod stands on these promises no more; those on which nobody else stands."""
-        free = []
         for name in (*volumes, *claims):
             self._promises[name] -= 1
-            if not self._promises[name]:
-                del self._promises[name]
-                free.append(name)
-        return free
+            if self._promises[name] <= 0:
+                self.keep_promise(name)  # nobody else stands on the same promise

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     #: Told of each step of a decision.
     Mark = Callable[[str], None]
 
+#: Memory for what earlier pods of a class were told.
+RANKING_BYTES = 1 << 26
+
 
 class Attempts:
     """Decides about pods, one at a time."""
@@ -54,7 +57,8 @@ class Attempts:
         """Forget what earlier pods were told."""
         columns = self._beliefs.cache.columns
         self._rankings = {
-            name: Rankings(columns, profile) for name, profile in self._profiles.items()
+            name: Rankings(columns, profile, RANKING_BYTES // len(self._profiles))
+            for name, profile in self._profiles.items()
         }
         self._nominations = -1
 

@@ -13,6 +13,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from podium.cluster.trimming import Trimmer
 from podium.daemon.attempting import Attempts
 from podium.daemon.believing import Beliefs
 from podium.daemon.clock import SteadyClock
@@ -44,8 +45,8 @@ logger = logging.getLogger(__name__)
 
 #: How long deciding goes on before anything else may run.
 SLICE_SECONDS = 0.005
-#: How often unconfirmed placements are looked at, where they have a time limit.
-EXPIRY_SECONDS = 1.0
+#: How often it is looked at whether anything can be forgotten.
+TIDY_SECONDS = 1.0
 
 
 class Scheduler:
@@ -85,6 +86,7 @@ class Scheduler:
             ttl_seconds=PATIENCE_SECONDS if options.shadow else float("inf"),
         )
         self._watching = Watching(client, self.beliefs)
+        self._trimmer = Trimmer()
         self._equip(options, ask, bind_by_extender)
 
     def _equip(
@@ -128,13 +130,13 @@ class Scheduler:
 
     async def run(self) -> None:
         """Watch, and decide once everything is known and it is our turn; until stopped."""
-        expiring = asyncio.get_running_loop().create_task(self._expire())
+        tidying = asyncio.get_running_loop().create_task(self._keep_tidy())
         try:
             await self._watching.start(needed_kinds(self.profiles.values()))
             self.synced.set()
             await self._lead()
         finally:
-            expiring.cancel()
+            tidying.cancel()
             await self._drain()
 
     def stop(self) -> None:
@@ -179,10 +181,16 @@ class Scheduler:
         await self._hands.volumes.dismiss()
         await self._watching.stop()
 
-    async def _expire(self) -> None:
-        while self.options.shadow:
-            await asyncio.sleep(EXPIRY_SECONDS)
+    async def _keep_tidy(self) -> None:
+        """What has to be done now and then."""
+        while True:
+            await asyncio.sleep(TIDY_SECONDS)
             self.beliefs.expire(self.clock())
+            self.beliefs.do(self._tidy)
+
+    def _tidy(self) -> None:
+        if self._trimmer.tidy(self.cache.columns):
+            self._attempts.start_afresh()
 
     # --- the loop -------------------------------------------------------------------------------
 

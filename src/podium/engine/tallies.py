@@ -129,6 +129,10 @@ class Tally:
         self.by_domain(key)
         return self._totals[key]
 
+    def start_afresh(self) -> None:
+        """Forget the sums per domain: the ids of label values are about to change."""
+        self._domains, self._totals = {}, {}
+
     def grow(self, capacity: int) -> None:
         """Make room for more rows."""
         self.rows = np.concatenate([self.rows, np.zeros(capacity - len(self.rows), np.int64)])
@@ -218,6 +222,10 @@ class LabelSet:
             del self.rows[row]
         for tally in self.tallies:
             tally.add(row, number)
+
+    def start_afresh(self) -> None:
+        """Forget which tallies and terms mean these pods: both are about to change."""
+        self.tallies, self.matched, self._seen = [], [], 0
 
     def terms_meaning(self, view: View) -> list[CarriedTerm]:
         """Those carried terms that mean pods with these labels; each term is tested once."""

@@ -116,7 +116,9 @@ class View:
 
         self.classes: dict[bytes, PodClass] = {}
         #: The same by number.
-        self.class_list: list[PodClass] = []
+        self.class_list: dict[int, PodClass] = {}
+        #: How many classes there ever were.
+        self.class_total = 0
         self._last: tuple[Pod | None, PodClass] = (None, PodClass())
         self._once: tuple[Any, bool] = (None, True)
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
@@ -162,7 +164,7 @@ class View:
         found = self.classes.get(key)
         if found is None:
             found = self.classes[key] = self._compile(pod, host)
-            self.class_list.append(found)
+            self.class_list[found.id] = found
         self._last = (pod, found)
         return found
 
@@ -203,7 +205,8 @@ class View:
     def _compile(self, pod: Pod, host: str) -> PodClass:
         cls = PodClass()
         cls.host = host
-        cls.id = len(self.class_list)
+        cls.id = self.class_total
+        self.class_total += 1
         cls.namespace = pod.namespace
         cls.priority = pod.priority
         cls.owner = pod.metadata.controller()

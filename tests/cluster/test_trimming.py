@@ -1,0 +1,106 @@
+"""Trimming changes no decision, and bounds what is remembered.
+
+The random histories of the tests that compare remembered answers with fresh ones are lived through
+once more: one of the two simulations is trimmed after every event, the other never.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import node, pod, simulation, term
+from engine import test_fast_equals_plain as classic
+from engine import test_fast_equals_plain_current as current
+from podium.cluster.simulation import Simulation
+from podium.cluster.trimming import Trimmer, trim
+
+FEW = 64
+
+
+def live(module: Any, history: Any, *, remembers: bool) -> None:
+    """Live through a history; the simulation that *remembers* answers, or the other, is trimmed."""
+    twins = module.Twins(module.PROFILES[history.profile], history.after_preemption)
+    trimmed: Simulation = twins.both[0 if remembers else 1]
+    with history.limits():
+        for name, *arguments in [*history.start, *history.events]:
+            getattr(twins, name)(*arguments)
+            trim(trimmed.cache.columns)
+        for kind in history.pods:
+            twins.ask(kind)
+
+
+@settings(max_examples=60)
+@given(history=classic.histories(), remembers=st.booleans())
+def test_trimming_changes_no_decision_of_predicates(
+    history: classic.History, remembers: bool
+) -> None:
+    live(classic, history, remembers=remembers)
+
+
+@settings(max_examples=60)
+@given(history=current.histories(), remembers=st.booleans())
+def test_trimming_changes_no_decision_of_plugins(history: current.History, remembers: bool) -> None:
+    live(current, history, remembers=remembers)
+
+
+@pytest.mark.soak
+@settings(max_examples=5000)
+@given(history=current.histories(longest=80), remembers=st.booleans())
+def test_trimming_changes_no_decision_in_long_histories(
+    history: current.History, remembers: bool
+) -> None:
+    live(current, history, remembers=remembers)
+
+
+def test_pods_that_are_all_different_come_and_go_within_bounds() -> None:
+    world = simulation(node("n1"), node("n2"))
+    columns, trimmer = world.cache.columns, Trimmer(few=FEW)
+
+    sizes = []
+    for number in range(5 * FEW):
+        labels = {"number": str(number)}
+        made = pod(f"p{number}", labels=labels, anti=[term(labels, "kubernetes.io/hostname")])
+        world.place(made, world.attempt(made))
+        world.remove(made.uid)
+        trimmer.tidy(columns)
+        kept = (columns.classes, columns.class_list, columns.label_sets, columns.carried)
+        sizes.append(max(map(len, (*kept, columns.tallies))))
+
+    assert max(sizes) <= FEW + 2
+    assert columns.class_total == 5 * FEW
+
+
+def test_nodes_that_come_and_go_leave_no_words_behind() -> None:
+    world = simulation(node("n1", labels={"host": "n1"}))
+    columns = world.cache.columns
+    columns.label_column("host")
+    for number in range(50):
+        other = node(f"m{number}", labels={"host": f"m{number}"})
+        world.cache.put_node(other)
+        world.cache.drop_node(other)
+    assert len(columns.label_column("host").values) > 50
+
+    trim(columns)
+
+    assert columns.label_column("host").values == [None, "n1"]
+
+
+def test_what_pods_on_nodes_need_stays() -> None:
+    world = simulation(node("n1"))
+    stays = pod("stays", labels={"app": "a"}, anti=[term({"app": "a"}, "host")], node="n1")
+    world.cache.add_pod(stays)
+    columns = world.cache.columns
+    resident = columns.pod(stays.uid)
+    assert resident is not None
+
+    trim(columns)
+
+    assert columns.class_list == {resident.cls.id: resident.cls}
+    assert list(columns.label_sets.values()) == [resident.cls.labels]
+    assert [carried.tally.carriers for carried in columns.carried] == [1]
+    again = columns.pod_class(stays)
+    assert again is resident.cls
