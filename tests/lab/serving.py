@@ -160,7 +160,7 @@ class LabServer:
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "lab", "cluster": {"server": self.url}}],
+            "clusters": [{"name": "lab", "cluster": {"server": f"{self.url}/token/{TOKEN}"}}],
             "users": [{"name": "lab", "user": {"token": TOKEN}}],
             "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab"}}],
             "current-context": "lab",

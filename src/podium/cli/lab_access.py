@@ -15,6 +15,8 @@ import msgspec
 
 from podium.cli.lab import PORT
 from podium.errors import InputError
+from podium.lab.security import TOKEN_PATH
+from podium.lab.doorway import address
 from podium.objects import yaml_text
 from podium.render.documents import to_yaml
 
@@ -59,11 +61,14 @@ def _ours(text: str) -> str | None:
 
 
 def write_kubeconfig(path: Path, url: str, token: str) -> None:
-    """Write the kubeconfig, readable for its owner only."""
+    """Write the kubeconfig, readable for its owner only.
+
+    kubectl sends no token over plain HTTP, so the address has it as well.
+    """
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": NAME, "cluster": {"server": url}}],
+        "clusters": [{"name": NAME, "cluster": {"server": address(url, token)}}],
         "users": [{"name": NAME, "user": {"token": token}}],
         "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
         "current-context": NAME,

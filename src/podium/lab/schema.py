@@ -84,7 +84,8 @@ _PREFIX = re.compile(
 
 
 _DOCUMENTED = re.compile(
-    r'"""Gets the (\w+) of this \w+\.  # noqa: E501\n\n(?!\s*:return:)(.*?)\n\n +:return:', re.DOTALL
+    r'"""Gets the (\w+) of this \w+\.  # noqa: E501\n\n(?!\s*:return:)(.*?)\n\n +:return:',
+    re.DOTALL,
 )
 
 
