@@ -16,7 +16,7 @@ import msgspec
 from podium.cli.lab import PORT
 from podium.errors import InputError
 from podium.lab.security import TOKEN_PATH
-from podium.lab.doorway import address
+from podium.lab.security import TOKEN_PATH
 from podium.objects import yaml_text
 from podium.render.documents import to_yaml
 
@@ -68,7 +68,7 @@ def write_kubeconfig(path: Path, url: str, token: str) -> None:
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": NAME, "cluster": {"server": address(url, token)}}],
+        "clusters": [{"name": NAME, "cluster": {"server": f"{url}{TOKEN_PATH}{token}"}}],
         "users": [{"name": NAME, "user": {"token": token}}],
         "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
         "current-context": NAME,

@@ -103,9 +103,8 @@ class _Lab:
             controllers.start()
             stack.push_async_callback(controllers.stop)
             routes = _Routes(ApiServer(registry))
-            serving = asyncio.create_task(
-                serve_on(Guard(routes, token=self._token), self._listener)  # type: ignore[arg-type]
-            )
+            guard: Any = Guard(routes, token=self._token)
+            serving = asyncio.create_task(serve_on(guard, self._listener))
             stack.push_async_callback(_ended, serving)
             stopping = asyncio.Event()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -126,7 +125,9 @@ class _Lab:
             return Store()
         from podium.lab.sqlite import opened  # noqa: PLC0415  only where something is kept
 
-        return stack.enter_context(opened(Path(self._own.data)))
+        store, journal = opened(Path(self._own.data))
+        stack.callback(journal.close)
+        return store
 
     def _world(self, registry: Registry) -> list[tuple[float, Sequence[Document]]]:
         """Make a world where there is none."""
