@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import uvicorn
 
+from podium.lab.doorway import Doorway, address
 from podium.lab.registry import Registry
 from podium.lab.security import Guard
 from podium.lab.server import ApiServer
@@ -46,7 +47,7 @@ class LabServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self.token = TOKEN
         config = uvicorn.Config(
-            Guard(self.app, token=TOKEN),
+            Doorway(Guard(self.app, token=TOKEN), token=TOKEN),
             http="httptools",
             loop="uvloop",
             lifespan="off",
@@ -160,7 +161,7 @@ class LabServer:
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "lab", "cluster": {"server": f"{self.url}/token/{TOKEN}"}}],
+            "clusters": [{"name": "lab", "cluster": {"server": address(self.url, TOKEN)}}],
             "users": [{"name": "lab", "user": {"token": TOKEN}}],
             "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab"}}],
             "current-context": "lab",

@@ -18,7 +18,8 @@ from podium.lab.openapi_protobuf import encoded
 from podium.lab.resources import TABLE
 from podium.lab.status import JsonDict, unknown_path
 
-V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+#: What the protocol buffer is called in answers; requests have an `@` that is no media type.
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _INFO = {"title": "Kubernetes", "version": f"podium-{__version__}"}
 
 
