@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import uvicorn
 
-from podium.lab.doorway import Doorway, address
 from podium.lab.registry import Registry
 from podium.lab.security import Guard
 from podium.lab.server import ApiServer
@@ -47,7 +46,7 @@ class LabServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self.token = TOKEN
         config = uvicorn.Config(
-            Doorway(Guard(self.app, token=TOKEN), token=TOKEN),
+            Guard(self.app, token=TOKEN),
             http="httptools",
             loop="uvloop",
             lifespan="off",
@@ -161,7 +160,7 @@ class LabServer:
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "lab", "cluster": {"server": address(self.url, TOKEN)}}],
+            "clusters": [{"name": "lab", "cluster": {"server": f"{self.url}/token/{TOKEN}"}}],
             "users": [{"name": "lab", "user": {"token": TOKEN}}],
             "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab"}}],
             "current-context": "lab",

@@ -15,6 +15,8 @@ import msgspec
 
 from podium.cli.lab import PORT
 from podium.errors import InputError
+from podium.lab.security import TOKEN_PATH
+from podium.lab.security import TOKEN_PATH
 from podium.objects import yaml_text
 from podium.render.documents import to_yaml
 
@@ -59,7 +61,10 @@ def _ours(text: str) -> str | None:
 
 
 def write_kubeconfig(path: Path, url: str, token: str) -> None:
-    """Write the kubeconfig, readable for its owner only."""
+    """Write the kubeconfig, readable for its owner only.
+
+    kubectl sends no token over plain HTTP, so the address has it as well.
+    """
     config = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -3,7 +3,9 @@
 The server listens on loopback, but so do browsers: a page from anywhere can make one send requests
 to a port here, or rebind its own name to 127.0.0.1. So every request must name a loopback address
 as its `Host`, a write from a browser must come from our own pages, and whoever asks for anything
-but health must know the token: as a bearer, or as a cookie that pages are given once.
+but health must know the token: as a bearer, as a cookie that pages are given once, or as the start
+of the path. The last is for kubectl, which sends no bearer over plain HTTP: the server in its
+kubeconfig is `http://127.0.0.1:PORT/token/TOKEN`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from podium.lab.requests import LARGEST_BODY, Receive, Scope, Send
 from podium.lab.status import StatusError, too_large, too_many_requests, unauthorized
 
 COOKIE = "podium-token"
+#: Before the token in a path.
+TOKEN_PATH = "/token/"  # noqa: S105
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN = frozenset({"/healthz", "/livez", "/readyz"})
@@ -53,7 +57,9 @@ class Guard:
             self._check_size(scope)
             headers = dict(scope["headers"])
             self._check_place(scope, headers)
-            moved = self._admit(scope, headers)
+            entered = self._entered(scope)
+            moved = None if entered else self._admit(scope, headers)
+            scope = entered or scope
             if self._open >= self._connections:
                 raise too_many_requests("too many requests at once, please try again", seconds=1)
         except StatusError as error:
@@ -100,6 +106,18 @@ class Guard:
             return urlsplit(address).hostname in self._hosts
         except ValueError:
             return False
+
+    def _entered(self, scope: Scope) -> Scope | None:
+        """The request without the token that its path starts with; none if it has no such start."""
+        path: str = scope["path"]
+        if not path.startswith(TOKEN_PATH):
+            return None
+        given, _, rest = path.removeprefix(TOKEN_PATH).partition("/")
+        if not self._knows(given.encode()):
+            raise unauthorized()
+        raw: bytes = scope.get("raw_path") or path.encode()
+        left = raw.split(b"/", 3)[3] if raw.count(b"/") > 2 else b""
+        return {**scope, "path": f"/{rest}", "raw_path": b"/" + left}
 
     def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> Answer | None:
         """Ask for the token; an address that carries it is answered with a cookie instead."""
