@@ -52,7 +52,8 @@ EVERYTHING = [
 
 
 def path_of(manifest: Manifest) -> str:
-    version: str = OLDER.get(manifest["apiVersion"], manifest["apiVersion"])
+    given = str(manifest["apiVersion"])
+    version = OLDER.get(given, given)
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     space = manifest["metadata"].get("namespace")
     where = f"/namespaces/{space}" if space else ""
