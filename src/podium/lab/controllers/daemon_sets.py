@@ -15,16 +15,16 @@ from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.ownership import claim, selector
 from podium.lab.controllers.pod_facts import Key, PodFacts
-from podium.lab.controllers.pod_making import digest, from_template
+from podium.lab.controllers.pod_making import from_template
 from podium.lab.controllers.reading import is_leaving, key_of, labels_of, moment, uid_of
 from podium.lab.controllers.replica_sets import available_in
+from podium.lab.controllers.revisions import HASH, present_revision
 from podium.lab.controllers.rollout import resolved
 from podium.objects import daemons
 from podium.objects.meta import JsonObject
 from podium.objects.node import Node
 from podium.objects.pod import PodSpec
 
-HASH: Final = "controller-revision-hash"
 _PREFIX: Final = "node.kubernetes.io/"
 _TOLERATED: Final = (
     ("not-ready", "NoExecute"),
@@ -87,7 +87,7 @@ class DaemonSets(Controller):
         wanted = selector(owner["spec"].get("selector"))
         claim(self.cluster, owner, wanted, self._relabelled.pop(key, set()))
         template = _template(owner)
-        tag = digest(owner["spec"]["template"])
+        tag = present_revision(self.cluster, owner)
         spec = msgspec.convert(template["spec"], PodSpec)
         placed: dict[str, list[PodFacts]] = {}
         for pod in self.cluster.pods.of_owner(uid_of(owner)):

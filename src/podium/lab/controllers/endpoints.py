@@ -116,7 +116,7 @@ class ServiceEndpoints(SelectsPods):
         for number, part in enumerate(parts):
             called = (namespace, f"{name}-lab{number}")
             wished: JsonObject = {
-                "ports": ports,
+                "ports": [{"name": "", **port} for port in ports],
                 "endpoints": [self._endpoint(pod, ready=pod.ready or always) for pod in part],
             }
             present = self.cluster.get("EndpointSlice", *called)

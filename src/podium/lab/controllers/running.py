@@ -22,6 +22,7 @@ from podium.lab.controllers.nodes import Nodes
 from podium.lab.controllers.pod_facts import PodFacts
 from podium.lab.controllers.reading import key_of
 from podium.lab.controllers.replica_sets import ReplicaSets, ReplicationControllers
+from podium.lab.controllers.service_addresses import ServiceAddresses
 from podium.lab.controllers.stateful_sets import StatefulSets
 from podium.lab.controllers.taint_eviction import TaintEviction
 from podium.lab.controllers.volumes import Volumes
@@ -67,6 +68,7 @@ class Controllers:
             TaintEviction(self.cluster),
             Budgets(self.cluster),
             ServiceEndpoints(self.cluster),
+            ServiceAddresses(self.cluster),
             Garbage(self.cluster),
             Namespaces(self.cluster),
         )

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Final
 
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.pod_making import digest, from_template
+from podium.lab.controllers.pod_making import from_template
 from podium.lab.controllers.reading import is_leaving, key_of, replicas_of, uid_of
 from podium.lab.controllers.replica_sets import available_in
+from podium.lab.controllers.revisions import HASH, present_revision, template_of
 from podium.objects.meta import JsonObject
 
-HASH: Final = "controller-revision-hash"
 #: Pods made in one go when they need not wait for each other.
 _BURST: Final = 100
 
@@ -103,7 +103,7 @@ class StatefulSets(Controller):
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return
         partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
-        tag = revision(owner)
+        tag = self._revision(owner)
         for number in reversed(numbers):
             pod = pods.get(number)
             if pod is None or pod.leaving:
@@ -116,12 +116,13 @@ class StatefulSets(Controller):
 
     def _make(self, owner: JsonObject, number: int) -> None:
         name = f"{owner['metadata']['name']}-{number}"
-        pod = from_template(owner["spec"]["template"], owner)
+        tag = self._revision_for(owner, number)
+        pod = from_template(template_of(self.cluster, owner, tag), owner)
         del pod["metadata"]["generateName"]
         pod["metadata"]["name"] = name
         pod["metadata"]["labels"] |= {
             "apps.kubernetes.io/pod-index": str(number),
-            HASH: self._revision_for(owner, number),
+            HASH: tag,
             "statefulset.kubernetes.io/pod-name": name,
         }
         claims = self._claims(owner, name)
@@ -145,7 +146,11 @@ class StatefulSets(Controller):
         partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
         start = (owner["spec"].get("ordinals") or {}).get("start") or 0
         before = (owner.get("status") or {}).get("currentRevision")
-        return before if before and number < start + partition else revision(owner)
+        return before if before and number < start + partition else self._revision(owner)
+
+    def _revision(self, owner: JsonObject) -> str:
+        """The name of the present template."""
+        return present_revision(self.cluster, owner, prefix=f"{owner['metadata']['name']}-")
 
     def _claims(self, owner: JsonObject, pod: str) -> dict[str, str]:
         """Make the claims of one pod that do not exist; the answer names them by volume."""
@@ -184,7 +189,7 @@ class StatefulSets(Controller):
             return
         before = owner.get("status") or {}
         pods = [pod for pod in self._numbered(owner).values() if not pod.finished]
-        tag = revision(owner)
+        tag = self._revision(owner)
         current = before.get("currentRevision") or tag
         staying = [pod for pod in pods if not pod.leaving]
         updated = sum(pod.labels.get(HASH) == tag for pod in staying)
@@ -206,8 +211,3 @@ class StatefulSets(Controller):
         always = {"replicas", "availableReplicas", "collisionCount"}
         status = {name: n for name, n in status.items() if n or name in always}
         self.cluster.report(owner, status)
-
-
-def revision(owner: JsonObject) -> str:
-    """The name of the present template."""
-    return f"{owner['metadata']['name']}-{digest(owner['spec']['template'])}"
