@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.lab import addresses
 from podium.lab.resources import Resource, stored
 from podium.lab.status import JsonDict, forbidden, not_found, terminating
 from podium.lab.store import Key
@@ -58,6 +59,8 @@ def admit(registry: Registry, row: Resource, item: JsonDict) -> None:
         _choose_storage(registry, item)
     elif row.kind == "PriorityClass":
         _refuse_second_default(registry, row, item)
+    elif row.kind == "Service":
+        addresses.assign(registry, item)
 
 
 def readmit(registry: Registry, row: Resource, item: JsonDict, old: JsonDict) -> None:
@@ -70,6 +73,9 @@ def readmit(registry: Registry, row: Resource, item: JsonDict, old: JsonDict) ->
         _tolerate_outages(spec)
     elif row.kind == "PriorityClass":
         _refuse_second_default(registry, row, item)
+    elif row.kind == "Service":
+        addresses.keep(item, old)
+        addresses.assign(registry, item)
 
 
 def refuse_deletion(row: Resource, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from podium.lab import tables
 from podium.lab.conversion import shown
 from podium.lab.listing import Page
 from podium.lab.negotiation import OBJECT, PARTIAL, TABLE, Form
@@ -105,12 +106,6 @@ def liner(row: Resource, form: Form, include: str) -> Liner | None:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), encode(item))
 
     return line
-
-
-try:
-    from podium.lab import tables
-except ImportError:
-    tables = None
 
 
 def _table(row: Resource, items: list[JsonDict], form: Form, include: str) -> JsonDict:

@@ -1,5 +1,4 @@
-"""What lies below an object: scale, binding, eviction, finalize, log; and questions that are
-answered on the spot.
+"""What lies below an object: scale, finalize, log; and questions answered on the spot.
 
 Upstream: pkg/registry/apps/*/storage (ScaleREST), pkg/registry/core/namespace (FinalizeREST),
 pkg/registry/authorization.
@@ -25,7 +24,7 @@ EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 USER = "podium"
 
 
-def scale(row: Resource, item: JsonDict) -> JsonDict:
+def scale(item: JsonDict) -> JsonDict:
     """The `Scale` of a workload."""
     about = item["metadata"]
     names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -64,10 +63,14 @@ def selector_text(selector: JsonDict | None) -> str:
 
 
 def rescale(
-    registry: Registry, row: Resource, namespace: str, name: str, wanted: JsonDict,
+    registry: Registry,
+    row: Resource,
+    place: tuple[str, str],
+    wanted: JsonDict,
     options: WriteOptions,
-) -> JsonDict:  # fmt: skip
+) -> JsonDict:
     """Set the number of replicas as a `Scale` says."""
+    namespace, name = place
     about = wanted.get("metadata") or {}
     replicas = (wanted.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool):
@@ -90,7 +93,7 @@ def rescale(
         return item
 
     made = registry.modify(row.storage, name, namespace, change=change, options=options)
-    return scale(row, made)
+    return scale(made)
 
 
 def finalize(registry: Registry, name: str, item: JsonDict) -> JsonDict:

@@ -6,7 +6,6 @@ Upstream: apiserver/pkg/endpoints/discovery, and apidiscovery.k8s.io/v2 for all 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from podium.lab.resources import TABLE, Resource, groups
 from podium.lab.status import JsonDict
@@ -114,7 +113,7 @@ def hash_of(text: str) -> int:
 
 
 @cache
-def aggregated(version: str, core: bool) -> JsonDict:  # noqa: FBT001
+def aggregated(version: str, *, core: bool) -> JsonDict:
     """Everything about `/api` or `/apis` in one document."""
     found = [
         {
@@ -175,20 +174,21 @@ def _aggregated_resource(row: Resource) -> JsonDict:
     return made
 
 
-def answer(path: str, form: str, address: str) -> Any:
+def answer(path: str, form: str, address: str) -> JsonDict | None:
     """The document for a path of discovery, or nothing; *form* is the aggregated version."""
     parts = path.strip("/").split("/")
+    found: JsonDict | None = None
     match parts:
         case ["version"]:
-            return VERSION
+            found = VERSION
         case ["api"]:
-            return aggregated(form, True) if form else core_versions(address)
+            found = aggregated(form, core=True) if form else core_versions(address)
         case ["apis"]:
-            return aggregated(form, False) if form else group_list()
+            found = aggregated(form, core=False) if form else group_list()
         case ["api", version]:
-            return resource_list(version)
+            found = resource_list(version)
         case ["apis", name]:
-            return group(name)
+            found = group(name)
         case ["apis", name, version]:
-            return resource_list(f"{name}/{version}")
-    return None
+            found = resource_list(f"{name}/{version}")
+    return found

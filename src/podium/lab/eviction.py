@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
-_TWO = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_TWO = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+    "support."
+)
 
 
 def evict(

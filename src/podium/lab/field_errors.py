@@ -61,6 +61,11 @@ def _shown(value: Any) -> str:
         return quoted(value)
     if value is None:
         return "null"
+    if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
+        if not value:
+            return "map[string]string(nil)"
+        pairs = ", ".join(f"{quoted(key)}:{quoted(value[key])}" for key in sorted(value))
+        return f"map[string]string{{{pairs}}}"
     return msgspec.json.encode(value).decode()
 
 

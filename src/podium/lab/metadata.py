@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from podium.lab.field_errors import FieldError, forbidden_field, invalid_value, required, too_long
-from podium.lab.naming import Check, label_reasons, subdomain_reasons
+from podium.lab.naming import Check, label_reasons
 from podium.lab.resources import Resource
 from podium.lab.status import JsonDict, bad_request, conflict
 from podium.objects.names import (
@@ -78,6 +78,8 @@ def of(item: JsonDict, row: Resource, namespace: str) -> JsonDict:
                 "request"
             )
         about["namespace"] = namespace or own or "default"
+    else:
+        about.pop("namespace", None)
     return about
 
 
@@ -127,28 +129,28 @@ def unmoved(row: Resource, new: JsonDict, old: JsonDict) -> None:
         raise conflict(row.qualified, before["name"])
 
 
-def problems(about: JsonDict, row: Resource, name_reasons: Check) -> Iterator[FieldError]:
+def problems(about: JsonDict, name_reasons: Check) -> Iterator[FieldError]:
     """What is wrong with the metadata of any object."""
-    prefix = about.get("generateName")
+    prefix, name = about.get("generateName"), about.get("name")
     if prefix:
-        for reason in name_reasons(prefix.removesuffix("-") if prefix != "-" else prefix):
+        for reason in name_reasons(prefix.rstrip("-") or prefix):
             yield invalid_value("metadata.generateName", prefix, reason)
-    name = about.get("name")
     if not name:
         yield required("metadata.name", "name or generateName is required")
     else:
         for reason in name_reasons(name):
             yield invalid_value("metadata.name", name, reason)
+    yield from _common_problems(about)
+
+
+def _common_problems(about: JsonDict) -> Iterator[FieldError]:
+    """What is wrong, of that which may change."""
     namespace = about.get("namespace")
     if namespace:
-        if not row.namespaced:
-            yield forbidden_field("metadata.namespace", "not allowed on this type")
-        else:
-            for reason in label_reasons(namespace):
-                yield invalid_value("metadata.namespace", namespace, reason)
-    labels = about.get("labels")
-    if labels:
-        yield from label_problems(labels, "metadata.labels")
+        for reason in label_reasons(namespace):
+            yield invalid_value("metadata.namespace", namespace, reason)
+    if about.get("labels"):
+        yield from label_problems(about["labels"], "metadata.labels")
     if about.get("annotations"):
         yield from _annotation_problems(about["annotations"])
     if about.get("ownerReferences"):
@@ -207,9 +209,9 @@ def _finalizer_problems(finalizer: Any) -> Iterator[FieldError]:
             yield invalid_value("metadata.finalizers", finalizer, reason)
 
 
-def update_problems(item: JsonDict, old: JsonDict, row: Resource) -> list[FieldError]:
+def update_problems(item: JsonDict, old: JsonDict) -> list[FieldError]:
     """What is wrong with the metadata of an object that replaces *old*."""
-    found = list(problems(item["metadata"], row, lambda _: ()))
+    found = list(_common_problems(item["metadata"]))
     before = old["metadata"]
     if before.get("deletionTimestamp"):
         known = before.get("finalizers") or ()
@@ -224,9 +226,3 @@ def update_problems(item: JsonDict, old: JsonDict, row: Resource) -> list[FieldE
                 )
             )
     return found
-
-
-__all__ = [
-    "begin", "carry", "generated", "label_problems", "new_uid", "of", "problems", "stamp",
-    "subdomain_reasons", "unmoved", "update_problems",
-]  # fmt: skip

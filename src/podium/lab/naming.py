@@ -45,7 +45,8 @@ subdomain_reasons = _rule(
     "example.com",
 )
 label_reasons = _rule(
-    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}",
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    f"{_ENDS}",
     _LABEL,
     63,
     "my-name",

@@ -40,10 +40,6 @@ def accepted(accept: str) -> Form:
             if said.get("v") in {"v2", "v2beta1"}:
                 return Form(aggregated=said["v"])
             continue
-        import importlib.util
-
-        if what == TABLE and not importlib.util.find_spec("podium.lab.tables"):
-            continue
         if what in {TABLE, PARTIAL} and said.get("v", "v1") in {"v1", "v1beta1"}:
             return Form(what, said.get("v", "v1"))
         if not what:

@@ -11,14 +11,16 @@ subscriber writes is told when all have heard of what went before.
 
 from __future__ import annotations
 
+import builtins
 import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, List  # noqa: UP035  `list` is a verb here
+from typing import Any
 
 from podium.lab import admission, deletion, metadata, patches, selecting, strategies
+from podium.lab.field_errors import FieldError
 from podium.lab.options import DeleteOptions, WriteOptions
 from podium.lab.resources import Resource, stored
 from podium.lab.status import (
@@ -78,7 +80,7 @@ class Registry:
 
     def list(
         self, resource: str, namespace: str = "", *, labels: str = "", fields: str = ""
-    ) -> List[JsonDict]:
+    ) -> builtins.list[JsonDict]:
         """Objects in the order of namespace and name; all namespaces if none is given."""
         row = stored(resource)
         wanted = selecting.selection(row, labels, fields)
@@ -101,7 +103,7 @@ class Registry:
         about = item["metadata"]
         admission.admit(self, row, item)
         strategy.begin(row, item)
-        self._refuse(row, item, strategy.problems(row, item))
+        self._refuse(row, item, strategy.problems(item))
         key = key_of(row, about.get("namespace", ""), about["name"])
         if self.store.get(row.storage, key) is not None:
             raise already_exists(row.qualified, about["name"])
@@ -130,8 +132,16 @@ class Registry:
                 f"the name of the object ({about['name']}) does not match the name on the URL "
                 f"({name})"
             )
-        old = self.get(resource, about["name"], about.get("namespace", ""))
+        old = self.find(resource, about["name"], about.get("namespace", ""))
         version = about.get("resourceVersion")
+        if old is None:
+            if strategies.of(row).made_by_update and not subresource and not version:
+                return self.create(resource, item, namespace=namespace, options=options)
+            raise not_found(row.qualified, about["name"])
+        if not version and not strategies.of(row).unconditional:
+            what = "must be specified for an update"
+            problem = FieldError("FieldValueInvalid", "metadata.resourceVersion", 0, what)
+            raise invalid(row.plural, row.group, about["name"], [problem])
         if version and version != old["metadata"]["resourceVersion"]:
             raise conflict(row.qualified, about["name"])
         return self.overwrite(row, item, old, subresource=subresource, options=options)
@@ -220,7 +230,7 @@ class Registry:
         if not subresource:
             strategy.prepare(item)
             admission.readmit(self, row, item, old)
-        problems = metadata.update_problems(item, old, row)
+        problems = metadata.update_problems(item, old)
         if not subresource:
             problems += strategy.update_problems(item, old)
         self._refuse(row, item, problems)
@@ -257,7 +267,7 @@ class Registry:
         labels: str = "",
         fields: str = "",
         options: DeleteOptions = GENTLY,
-    ) -> List[JsonDict]:
+    ) -> builtins.list[JsonDict]:
         """Delete all that are selected; returns them."""
         row = stored(resource)
         wanted = selecting.selection(row, labels, fields)
@@ -336,7 +346,7 @@ class Registry:
                 return
         raise already_exists(row.qualified, about["name"])
 
-    def _refuse(self, row: Resource, item: JsonDict, problems: List[Any]) -> None:
+    def _refuse(self, row: Resource, item: JsonDict, problems: builtins.list[Any]) -> None:
         if problems:
             name = item["metadata"].get("name") or item["metadata"].get("generateName") or ""
             raise invalid(row.kind, row.group, name, problems)

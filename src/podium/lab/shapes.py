@@ -83,8 +83,8 @@ def struct(name: str) -> Any:
     """The struct of a model."""
     known = schema.model(name)
     fields = [
-        (f"f{index}", _hint(type), msgspec.field(default=None, name=field))
-        for index, (field, type) in enumerate(known.fields.items())
+        (f"f{index}", _hint(kind), msgspec.field(default=None, name=field))
+        for index, (field, kind) in enumerate(known.fields.items())
     ]
     return msgspec.defstruct(known.short, fields)
 

@@ -15,6 +15,10 @@ from podium.lab.defaults import others, pods, workloads
 from podium.lab.field_errors import FieldError
 from podium.lab.naming import Check, label_reasons, service_reasons, subdomain_reasons
 from podium.lab.resources import Resource
+from podium.lab.rules import cluster as cluster_rules
+from podium.lab.rules import pods as pod_rules
+from podium.lab.rules import storage as storage_rules
+from podium.lab.rules import workloads as workload_rules
 from podium.lab.status import JsonDict
 
 Change = Callable[[JsonDict], None]
@@ -25,11 +29,11 @@ def _nothing(item: JsonDict) -> None:
     """Leave it as it is."""
 
 
-def _no_status(item: JsonDict) -> JsonDict:
+def _no_status(_item: JsonDict) -> JsonDict:
     return {}
 
 
-def _fine(*items: JsonDict) -> Problems:
+def _fine(*_items: JsonDict) -> Problems:
     return ()
 
 
@@ -49,6 +53,8 @@ class Strategy:
     check_update: Callable[[JsonDict, JsonDict], Problems] = _fine
     #: Whether an update may leave out the version it replaces.
     unconditional: bool = True
+    #: Whether an update of something that does not exist creates it.
+    made_by_update: bool = False
 
     def prepare(self, item: JsonDict) -> None:
         """Complete a new object."""
@@ -80,9 +86,9 @@ class Strategy:
         keys = (item.keys() | old.keys()) - {"metadata", "status", "apiVersion", "kind"}
         return any(item.get(key) != old.get(key) for key in keys)
 
-    def problems(self, row: Resource, item: JsonDict) -> list[FieldError]:
+    def problems(self, item: JsonDict) -> list[FieldError]:
         """What is wrong with a new object."""
-        return [*metadata.problems(item["metadata"], row, self.names), *self.check(item)]
+        return [*metadata.problems(item["metadata"], self.names), *self.check(item)]
 
     def update_problems(self, item: JsonDict, old: JsonDict) -> list[FieldError]:
         """What is wrong with an object that replaces *old*."""
@@ -98,33 +104,98 @@ def _keep(item: JsonDict, old: JsonDict, field: str) -> None:
 
 _PLAIN = Strategy()
 _TABLE: Mapping[str, Strategy] = {
-    "Pod": Strategy(defaults=pods.pod, status=pods.status),
+    "Pod": Strategy(
+        defaults=pods.pod,
+        status=pods.status,
+        check=pod_rules.pod,
+        check_update=pod_rules.pod_update,
+    ),
     "Namespace": Strategy(
         defaults=others.namespace,
         found=others.new_namespace,
         status=others.namespace_status,
         names=label_reasons,
     ),
-    "Node": Strategy(defaults=others.node, status=None),
-    "Service": Strategy(
-        defaults=others.service, status=others.service_status, names=service_reasons
+    "Node": Strategy(
+        defaults=others.node,
+        status=None,
+        check=cluster_rules.node,
+        check_update=cluster_rules.node_update,
     ),
-    "PersistentVolume": Strategy(defaults=others.volume, status=others.pending),
-    "PersistentVolumeClaim": Strategy(defaults=others.claim, status=others.pending),
-    "ReplicationController": Strategy(defaults=workloads.replication_controller, counts=True),
-    "Deployment": Strategy(defaults=workloads.deployment, counts=True),
-    "ReplicaSet": Strategy(defaults=workloads.replica_set, counts=True),
-    "StatefulSet": Strategy(defaults=workloads.stateful_set, counts=True),
-    "DaemonSet": Strategy(defaults=workloads.daemon_set, counts=True),
-    "Job": Strategy(defaults=workloads.job, found=workloads.job_selector, counts=True),
+    "Service": Strategy(
+        defaults=others.service,
+        status=others.service_status,
+        names=service_reasons,
+        check=cluster_rules.service,
+        check_update=cluster_rules.same_address,
+    ),
+    "PersistentVolume": Strategy(
+        defaults=others.volume, status=others.pending, check=storage_rules.volume
+    ),
+    "PersistentVolumeClaim": Strategy(
+        defaults=others.claim,
+        status=others.pending,
+        check=storage_rules.claim,
+        check_update=storage_rules.claim_update,
+    ),
+    "ReplicationController": Strategy(
+        defaults=workloads.replication_controller,
+        counts=True,
+        check=workload_rules.replication_controller,
+    ),
+    "Deployment": Strategy(
+        defaults=workloads.deployment,
+        counts=True,
+        check=workload_rules.deployment,
+        check_update=workload_rules.same_selector,
+    ),
+    "ReplicaSet": Strategy(
+        defaults=workloads.replica_set,
+        counts=True,
+        check=workload_rules.replica_set,
+        check_update=workload_rules.same_selector,
+    ),
+    "StatefulSet": Strategy(
+        defaults=workloads.stateful_set,
+        counts=True,
+        check=workload_rules.stateful_set,
+        check_update=workload_rules.stateful_set_update,
+    ),
+    "DaemonSet": Strategy(
+        defaults=workloads.daemon_set,
+        counts=True,
+        check=workload_rules.daemon_set,
+        check_update=workload_rules.same_selector,
+    ),
+    "Job": Strategy(
+        defaults=workloads.job,
+        found=workloads.job_selector,
+        counts=True,
+        check=workload_rules.job,
+        check_update=workload_rules.job_update,
+    ),
     "CronJob": Strategy(defaults=workloads.cron_job, counts=True),
-    "PodDisruptionBudget": Strategy(status=others.budget_status, counts=True, unconditional=False),
-    "PriorityClass": Strategy(defaults=others.priority_class, counts=True),
-    "StorageClass": Strategy(defaults=others.storage_class),
+    "PodDisruptionBudget": Strategy(
+        status=others.budget_status, counts=True, unconditional=False, check=cluster_rules.budget
+    ),
+    "PriorityClass": Strategy(
+        defaults=others.priority_class,
+        counts=True,
+        check=cluster_rules.priority_class,
+        check_update=cluster_rules.priority_class_update,
+    ),
+    "StorageClass": Strategy(
+        defaults=others.storage_class,
+        check=storage_rules.storage_class,
+        check_update=storage_rules.storage_class_update,
+    ),
     "CSIDriver": Strategy(defaults=others.csi_driver, unconditional=False),
-    "CSINode": Strategy(unconditional=False),
-    "Secret": Strategy(defaults=others.secret),
-    "Lease": Strategy(unconditional=False),
+    "CSINode": Strategy(unconditional=False, check=cluster_rules.csi_node),
+    "ConfigMap": Strategy(check=cluster_rules.keys),
+    "Secret": Strategy(defaults=others.secret, check=cluster_rules.keys),
+    "Endpoints": Strategy(made_by_update=True),
+    "Event": Strategy(check=cluster_rules.event, made_by_update=True),
+    "Lease": Strategy(check=cluster_rules.lease, unconditional=False, made_by_update=True),
 }
 
 

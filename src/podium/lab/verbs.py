@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from podium.lab import below, bodies, deletion, listing, patches
+from podium.lab import below, bodies, listing, patches
 from podium.lab.answers import Answer, document, kept, many, one
 from podium.lab.binding import bind
 from podium.lab.conversion import shown
 from podium.lab.eviction import evict
-from podium.lab.negotiation import accepted, media_type
+from podium.lab.field_errors import too_long
+from podium.lab.negotiation import Form, accepted, media_type
 from podium.lab.options import DeleteOptions, WriteOptions, asks_dry_run
 from podium.lab.registry import Registry
 from podium.lab.requests import Request, Route
-from podium.lab.resources import Resource
 from podium.lab.selecting import selection
-from podium.lab.status import StatusError, success, unsupported_media_type
+from podium.lab.status import StatusError, invalid, success, unsupported_media_type
 
 _METHODS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+#: What the methods mean without the name of an object.
+_COLLECTION = {"get": "list", "create": "create", "delete": "deletecollection"}
 _LONGEST_MANAGER = 128
 #: Kinds that answer a deletion with the object instead of a `Status`.
 _SHOWN_AT_LAST = frozenset(
@@ -33,41 +35,17 @@ class Verbs:
 
     async def answer(self, request: Request, where: Route) -> Answer:
         """Do what the request says; 405 if that cannot be done."""
-        row = where.row
-        verb = _METHODS.get(request.method, "")
-        if where.subresource:
-            allowed = verb in row.subresources[where.subresource].verbs
-        elif where.name:
-            allowed = verb in row.verbs and verb != "create"
-        else:
-            verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
-            allowed = verb in row.verbs and verb in {"list", "create", "deletecollection"}
-            allowed = allowed and (verb != "create" or bool(where.namespace) is row.namespaced)
-        if not allowed:
-            raise StatusError(
-                405,
-                "MethodNotAllowed",
-                "the server does not allow this method on the requested resource",
-            )
-        form, include = (
-            accepted(request.header(b"accept")),
-            request.parameters.get("includeObject", ""),
-        )
+        verb = _verb(request, where)
         if verb == "list":
             return self._list(request, where)
         if where.subresource and where.subresource != "status":
             return await self._below(request, where, verb)
         if verb == "get":
-            record = self.registry.record(row.storage, where.name, where.namespace)
-            return kept(row, record, form, include)
+            record = self.registry.record(where.row.storage, where.name, where.namespace)
+            return kept(where.row, record, *_form(request))
         body = await request.body()
-        if verb == "create":
-            return self._create(request, where, body)
-        if verb == "update":
-            return self._update(request, where, body)
-        if verb == "patch":
-            return self._patch(request, where, body)
-        return self._delete(request, where, body)
+        act = {"create": self._create, "update": self._update, "patch": self._patch}
+        return act.get(verb, self._delete)(request, where, body)
 
     # Reading
     def _list(self, request: Request, where: Route) -> Answer:
@@ -189,17 +167,39 @@ class Verbs:
         self, where: Route, verb: str, body: bytes, content_type: str, options: WriteOptions
     ) -> object:
         row, name, namespace = where.row, where.name, where.namespace
-        current = below.scale(row, self.registry.get(row.storage, name, namespace))
+        current = below.scale(self.registry.get(row.storage, name, namespace))
         if verb == "get":
             return current
         if verb == "patch":
             wanted = patches.patched_scale(media_type(content_type), current, bodies.plain(body))
         else:
             wanted = bodies.of_kind("Scale", "autoscaling/v1", body, content_type)
-        return below.rescale(self.registry, row, namespace, name, wanted, options)
+        return below.rescale(self.registry, row, (namespace, name), wanted, options)
 
 
-def _form(request: Request) -> tuple[object, str]:
+def _verb(request: Request, where: Route) -> str:
+    """What is asked for; 405 if that cannot be done with what the path names."""
+    row = where.row
+    verb = _METHODS.get(request.method, "")
+    if where.subresource:
+        allowed = verb in row.subresources[where.subresource].verbs
+    elif where.name:
+        allowed = verb in row.verbs and verb != "create"
+    else:
+        verb = _COLLECTION.get(verb, "")
+        allowed = verb in row.verbs
+        if verb == "create" and row.namespaced and not where.namespace:
+            allowed = False
+    if not allowed:
+        raise StatusError(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+    return verb
+
+
+def _form(request: Request) -> tuple[Form, str]:
     return accepted(request.header(b"accept")), request.parameters.get("includeObject", "")
 
 
@@ -209,9 +209,6 @@ def _options(request: Request, kind: str) -> WriteOptions:
         return WriteOptions(program=_agent(request))
     manager = ask.get("fieldManager", "")
     if len(manager) > _LONGEST_MANAGER:
-        from podium.lab.field_errors import too_long
-        from podium.lab.status import invalid
-
         raise invalid(
             kind, "meta.k8s.io", "", [too_long("fieldManager", manager, _LONGEST_MANAGER)]
         )
@@ -226,8 +223,3 @@ def _options(request: Request, kind: str) -> WriteOptions:
 def _agent(request: Request) -> str:
     """Without a name of its own, a writer is called as its program."""
     return request.header(b"user-agent").partition("/")[0][:_LONGEST_MANAGER] or "unknown"
-
-
-def row_of(where: Route) -> Resource:
-    """The resource that a path names."""
-    return where.row

@@ -27,7 +27,7 @@ def new_namespace(item: JsonDict) -> None:
         finalizers.append("kubernetes")
 
 
-def namespace_status(item: JsonDict) -> JsonDict:
+def namespace_status(_item: JsonDict) -> JsonDict:
     """A new namespace is active."""
     return {"phase": "Active"}
 
@@ -57,7 +57,7 @@ def service(item: JsonDict) -> None:
         spec.setdefault("externalTrafficPolicy", "Cluster")
 
 
-def service_status(item: JsonDict) -> JsonDict:
+def service_status(_item: JsonDict) -> JsonDict:
     """No load balancer yet."""
     return {"loadBalancer": {}}
 
@@ -67,7 +67,7 @@ def claim(item: JsonDict) -> None:
     item.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
-def pending(item: JsonDict) -> JsonDict:
+def pending(_item: JsonDict) -> JsonDict:
     """Nobody has looked at it yet."""
     return {"phase": "Pending"}
 
@@ -110,7 +110,7 @@ def secret(item: JsonDict) -> None:
         data.update({key: b64encode(text.encode()).decode() for key, text in texts.items()})
 
 
-def budget_status(item: JsonDict) -> JsonDict:
+def budget_status(_item: JsonDict) -> JsonDict:
     """Nothing counted yet."""
     return {
         "disruptionsAllowed": 0,

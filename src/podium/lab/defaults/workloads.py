@@ -9,7 +9,7 @@ from podium.lab.defaults.pods import template
 from podium.lab.status import JsonDict
 
 _HISTORY = 10
-_CONTROLLER, _NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
+CONTROLLER, _NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 _OLD_CONTROLLER, _OLD_NAME = "controller-uid", "job-name"
 
 
@@ -95,16 +95,17 @@ def job(item: JsonDict) -> None:
 
 
 def job_selector(item: JsonDict) -> None:
-    """A new job selects its own pods by its uid, unless it brings a selector."""
+    """A new job selects its own pods by its uid, unless it brings a selector on purpose."""
     spec, about = item["spec"], item["metadata"]
     if spec.get("manualSelector"):
         return
     labels = spec["template"]["metadata"].setdefault("labels", {})
-    for key in (_CONTROLLER, _OLD_CONTROLLER):
+    for key in (CONTROLLER, _OLD_CONTROLLER):
         labels[key] = about["uid"]
     for key in (_NAME, _OLD_NAME):
         labels[key] = about.get("name", "")
-    spec["selector"] = {"matchLabels": {_CONTROLLER: about["uid"]}}
+    own = spec.setdefault("selector", {}).setdefault("matchLabels", {})
+    own[CONTROLLER] = about["uid"]
 
 
 def cron_job(item: JsonDict) -> None:
