@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from control_plane.harness import NEWER, ControlPlane, until
+from control_plane.harness import NEWER, PODIUM, ControlPlane, until
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 
@@ -103,12 +103,13 @@ def test_pods_are_evicted_where_podium_lets_the_pod_in(
     cluster: ControlPlane, rules: Path, program: str
 ) -> None:
     name = f"evicting-{PROGRAMS.index(program)}"
+    kubeconfig = f"--kubeconfig={cluster.kubeconfig(PODIUM)}"
     for node, *_ in NODES:
         # The cheapest victim is on a node of the wrong team.
         priority = {"n-2": 1, "n-3": 5}.get(node, 50)
         cluster.add_pod(f"full-{node}", "nobody", cpu="4", priority=priority, nodeName=node)
     with (
-        cluster.podium_extender(f"podium-{name}", rules, *cluster.access) as url,
+        cluster.podium_extender(f"podium-{name}", rules, kubeconfig) as url,
         cluster.scheduler(name, extender(url), program),
     ):
         cluster.add_pod("urgent", name, labels={"team": "red"}, cpu="3", priority=1000)

@@ -13,9 +13,9 @@ from aiohttp import web
 from podium.engine.accounting import ContainerSums
 from podium.engine.profile import Profile
 from podium.errors import ConfigError
-from podium.extender import watching
 from podium.extender.knowledge import Knowledge
-from podium.extender.watching import ApiServer, Watcher
+from podium.extender.watching import Watcher
+from podium.kube.access import access_by_flags
 
 Steps = Callable[["Api", Watcher, Knowledge], Awaitable[None]]
 
@@ -34,6 +34,7 @@ class Api:
         self.refusals = 0
         self._streams: dict[str, asyncio.Queue[bytes | None]] = {}
         self._all: list[asyncio.Queue[bytes | None]] = []
+        self._ended = False
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -64,7 +65,7 @@ class Api:
         await stream.prepare(request)
         queue = self._streams[kind] = asyncio.Queue()
         self._all.append(queue)
-        while (text := await queue.get()) is not None:
+        while not self._ended and (text := await queue.get()) is not None:
             await stream.write(text)
         return stream
 
@@ -86,7 +87,8 @@ class Api:
         self._streams.pop(kind).put_nowait(None)
 
     def end(self) -> None:
-        """All watches end."""
+        """All watches end, those as well that are only about to begin."""
+        self._ended = True
         for queue in self._all:
             queue.put_nowait(None)
 
@@ -113,8 +115,8 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
         await site.start()
         port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
         knowledge = Knowledge(Profile("own", (), (), ContainerSums()))
-        server = ApiServer(f"http://127.0.0.1:{port}/", token="secret")  # noqa: S106
-        async with Watcher(server, knowledge, told.append) as watcher:
+        access = access_by_flags(f"http://127.0.0.1:{port}/", token="secret")  # noqa: S106
+        async with Watcher(access, knowledge, told.append, first_pause=0.01) as watcher:
             try:
                 await steps(api, watcher, knowledge)
             finally:
@@ -123,11 +125,6 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
 
     asyncio.run(run())
     return api, told
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "_FIRST_PAUSE_SECONDS", 0.01)
 
 
 def residents(knowledge: Knowledge, node: str) -> list[str]:
@@ -222,17 +219,18 @@ def test_what_was_bound_counts_at_once() -> None:
         api.binding = (409, {"message": "pod p is already assigned"})
         assert await watcher.bind("d", "p", "u-p", "b") == "pod p is already assigned"
         api.binding = (500, [])
-        assert await watcher.bind("d", "p", "u-p", "b") == "answered with code 500"
+        failed = await watcher.bind("d", "p", "u-p", "b")
+        assert failed.endswith("binding: answered with code 500")
 
     api = Api()
     api.lists = {"nodes": [thing("a", 1)], "pods": [thing("p", 1)]}
     follow(steps, api)
     path, binding = api.bound[0]
     assert path == "/api/v1/namespaces/d/pods/p/binding"
-    assert binding["target"] == {"apiVersion": "v1", "kind": "Node", "name": "a"}
+    assert binding["target"] == {"kind": "Node", "name": "a"}
     assert binding["metadata"] == {"name": "p", "namespace": "d", "uid": "u-p"}
 
 
 def test_an_authority_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match="--ca /missing"):
-        ApiServer("https://x", ca_file="/missing").ssl()
+        access_by_flags("https://x", ca_file="/missing")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     help="What is known of the cluster, from files.",
 )
 @click.option("--api-server", metavar="URL", help="Watch the cluster there, and bind pods.")
+@click.option("--kubeconfig", metavar="FILE", help="Watch the cluster that this file names.")
 @click.option("--token", metavar="TOKEN", help="A bearer token for it; --token-file is safer.")
 @click.option("--token-file", metavar="FILE", help="A file with a bearer token, read every time.")
 @click.option("--ca", metavar="FILE", help="The authority that signed its certificate.")
@@ -45,6 +46,7 @@ def extender(
     tls_private_key_file: str | None,
     files: tuple[str, ...],
     api_server: str | None,
+    kubeconfig: str | None,
     token: str | None,
     token_file: str | None,
     ca: str | None,
@@ -66,7 +68,7 @@ def extender(
     from podium.extender.judging import Judge  # noqa: PLC0415  brings the engine and the server
     from podium.extender.knowledge import Knowledge  # noqa: PLC0415
     from podium.extender.server import ExtenderApp  # noqa: PLC0415
-    from podium.extender.watching import ApiServer, Watcher  # noqa: PLC0415
+    from podium.extender.watching import Watcher  # noqa: PLC0415
 
     profile = _profile(flags)
     notes(profile.notes)
@@ -75,13 +77,22 @@ def extender(
         from podium.cli.inputs import read  # noqa: PLC0415
 
         knowledge.load(read(files))
-    watcher = None
-    if api_server is not None:
-        where = ApiServer(
-            api_server, token or "", token_file or "", ca or "", insecure_skip_tls_verify
+    access = None
+    if kubeconfig is not None:
+        from podium.kube.access import load_access  # noqa: PLC0415
+
+        access = load_access(kubeconfig, master=api_server)
+    elif api_server is not None:
+        from podium.kube.access import access_by_flags  # noqa: PLC0415
+
+        access = access_by_flags(
+            api_server,
+            token=token or "",
+            token_file=token_file or "",
+            ca_file=ca or "",
+            insecure=insecure_skip_tls_verify,
         )
-        where.ssl()  # refuse a bad authority now
-        watcher = Watcher(where, knowledge, note)
+    watcher = None if access is None else Watcher(access, knowledge, note)
     app = ExtenderApp(Judge(profile, knowledge), knowledge, watcher, note)
     return _serve(app.asgi(), profile, host, port, cert=tls_cert_file, key=tls_private_key_file)
 

@@ -16,8 +16,8 @@ import aiohttp
 
 from podium.engine.extending import AskFilter, AskScores, AskVictims, Failure, Together, interested
 from podium.extender import wire
-from podium.extender.reasons import words
 from podium.extender.tls import context_of
+from podium.kube.errors import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
