@@ -5,7 +5,7 @@ Upstream: pkg/apis/core/validation (ValidatePodSpec, ValidatePodUpdate).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from podium.lab.field_errors import (
     FieldError,
@@ -52,9 +52,9 @@ def pod(item: JsonDict) -> Problems:
         )
 
 
-def pod_spec(spec: JsonDict, path: str) -> Problems:
-    """The specification of a pod, here or in a template."""
-    volumes: set[str] = set()
+def pod_spec(spec: JsonDict, path: str, claimed: Iterable[str] = ()) -> Problems:
+    """The specification of a pod, here or in a template; its controller adds claimed volumes."""
+    volumes = set(claimed)
     if spec.get("volumes"):
         yield from _volumes(spec["volumes"], f"{path}.volumes", volumes)
     found, seen = spec.get("containers"), set[str]()

@@ -69,7 +69,9 @@ def template(item: JsonDict, *, restart: tuple[str, ...] = ("Always",)) -> Probl
     if not _selects(spec.get("selector"), labels):
         yield invalid_value("spec.template.metadata.labels", labels, _UNMATCHED)
     yield from label_problems(labels, "spec.template.metadata.labels")
-    yield from pod_spec(made["spec"], "spec.template.spec")
+    claims = spec.get("volumeClaimTemplates") or ()
+    claimed = [(each.get("metadata") or {}).get("name") or "" for each in claims]
+    yield from pod_spec(made["spec"], "spec.template.spec", claimed)
     policy = made["spec"].get("restartPolicy")
     if policy not in restart:
         yield not_supported("spec.template.spec.restartPolicy", policy, restart)
