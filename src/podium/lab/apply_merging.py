@@ -188,6 +188,8 @@ def _remove(shape: Shape, value: Any, trie: Trie) -> Any:
             if "." in node:
                 continue
             left = _remove(inner, each, node)
+            if left is None:
+                continue
         if isinstance(value, dict):
             kept_fields[step[2:]] = left
         else:
