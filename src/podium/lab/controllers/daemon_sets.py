@@ -94,7 +94,7 @@ class DaemonSets(Controller):
             placed.setdefault(self._target(pod), []).append(pod)
         if not is_leaving(owner):
             self._place(owner, template, spec, tag, placed)
-            self._roll(owner, tag, placed)
+            self._roll(owner, tag, len(placed))
         self._report(owner, spec, tag)
 
     def _target(self, pod: PodFacts) -> str:
@@ -149,14 +149,14 @@ class DaemonSets(Controller):
         text = f"Created pod: {made['metadata']['name']}"
         self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
 
-    def _roll(self, owner: JsonObject, tag: str, placed: dict[str, list[PodFacts]]) -> None:
+    def _roll(self, owner: JsonObject, tag: str, nodes: int) -> None:
         """Replace pods of an older template, a few at a time."""
         strategy = owner["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return
         rolling = strategy.get("rollingUpdate") or {}
-        most = max(resolved(rolling.get("maxUnavailable", 1), len(placed), up=True), 1)
-        pods = [pod for group in placed.values() for pod in group if not pod.finished]
+        most = max(resolved(rolling.get("maxUnavailable", 1), nodes, up=True), 1)
+        pods = [p for p in self.cluster.pods.of_owner(uid_of(owner)) if not p.finished]
         missing = sum(pod.leaving or not pod.ready for pod in pods)
         old = [pod for pod in pods if pod.active and pod.labels.get(HASH) != tag]
         for pod in sorted(old, key=lambda each: each.ready):

@@ -1,0 +1,150 @@
+"""Controllers at work, a clock that tests move, and a scheduler that does not think."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from podium.lab import binding
+from podium.lab.controllers.kubelets import Pace
+from podium.lab.controllers.running import Controllers
+from podium.lab.options import DeleteOptions, WriteOptions
+from podium.lab.registry import Registry
+from podium.lab.store import Store
+
+Json = dict[str, Any]
+
+
+class AtWork:
+    """What a test needs to see controllers work, within this process and without waiting."""
+
+    def __init__(self, *, store: Store | None = None, nodes: int = 3, binds: bool = True) -> None:
+        self.time = 1_700_000_000.0
+        self.complaints: list[str] = []
+        self.registry = Registry(store, clock=lambda: self.time)
+        self.controllers = self._controllers()
+        self.binds = binds
+        self._turns = count()
+        for number in range(nodes):
+            self.create("Node", {"metadata": {"name": f"n{number}"}})
+        self.settle()
+
+    def _controllers(self) -> Controllers:
+        return Controllers(
+            self.registry, lambda: self.time, pace=Pace(0.1, 0.2, 2.0), tell=self.complaints.append
+        )
+
+    def restart(self) -> None:
+        """New controllers over the same objects."""
+        for end in self.controllers._ends:
+            end()
+        self.controllers = self._controllers()
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+
+    def settle(self, seconds: float = 5.0) -> None:
+        """Let everybody work until nothing is left to do within so many seconds."""
+        ends = self.time + seconds
+        while True:
+            self.controllers.work()
+            if self.bind():
+                continue
+            due = self.controllers.cluster.queue.next_due()
+            if due is None or due > ends:
+                break
+            self.time = max(due, self.time) + 1e-3
+        self.time = max(ends, self.time)
+        assert self.complaints == []
+
+    def bind(self) -> int:
+        """Put every pending pod on a node that it may go to, whatever else it wants."""
+        waiting = [pod for pod in self.pods() if not pod["spec"].get("nodeName")]
+        ready = [
+            node["metadata"]["name"]
+            for node in self.registry.list("Node")
+            if not node["spec"].get("taints")
+        ]
+        done = 0
+        for pod in waiting if self.binds else ():
+            node = only_node(pod) or (ready[next(self._turns) % len(ready)] if ready else "")
+            if node and "deletionTimestamp" not in pod["metadata"]:
+                metadata = pod["metadata"]
+                target = {"target": {"kind": "Node", "name": node}}
+                place = metadata["namespace"], metadata["name"]
+                binding.bind(self.registry, *place, target, WriteOptions())
+                done += 1
+        return done
+
+    def create(self, kind: str, item: Json) -> Json:
+        return self.registry.create(kind, item)
+
+    def get(self, kind: str, name: str, namespace: str = "default") -> Json:
+        return self.registry.get(kind, name, namespace)
+
+    def status(self, kind: str, name: str) -> Json:
+        found: Json = self.get(kind, name).get("status", {})
+        return found
+
+    def condition(self, kind: str, name: str, which: str) -> Json:
+        conditions = self.status(kind, name).get("conditions", [])
+        return next((each for each in conditions if each["type"] == which), {})
+
+    def pods(self, **labels: str) -> list[Json]:
+        return [
+            pod
+            for pod in self.registry.list("Pod")
+            if labels.items() <= (pod["metadata"].get("labels") or {}).items()
+        ]
+
+    def names(self, **labels: str) -> list[str]:
+        return [pod["metadata"]["name"] for pod in self.pods(**labels)]
+
+    def edit(self, kind: str, name: str, **spec: Any) -> None:
+        """Change parts of a specification."""
+
+        def changed(item: Json) -> Json:
+            item["spec"].update(spec)
+            return item
+
+        self.registry.modify(kind, name, "default", change=changed)
+
+    def delete(self, kind: str, name: str, propagation: str = "Background") -> None:
+        self.registry.delete(kind, name, "default", DeleteOptions(propagation=propagation))
+
+    def report(self, kind: str, name: str, status: Mapping[str, Any]) -> None:
+        """Write a status."""
+
+        def changed(item: Json) -> Json:
+            item["status"] = {**(item.get("status") or {}), **status}
+            return item
+
+        self.registry.modify(kind, name, "default", change=changed, subresource="status")
+
+    def node_is(self, name: str, ready: str) -> None:
+        """Say whether a node is ready: True, False, Unknown."""
+        node = self.registry.get("Node", name)
+        others = [each for each in node["status"]["conditions"] if each["type"] != "Ready"]
+        self.report("Node", name, {"conditions": [*others, {"type": "Ready", "status": ready}]})
+
+
+def only_node(pod: Json) -> str:
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in terms.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            return str(field["values"][0])
+    return ""
+
+
+def template(app: str, image: str = "app:1", **spec: Any) -> Json:
+    containers = [{"name": "app", "image": image}]
+    return {"metadata": {"labels": {"app": app}}, "spec": {"containers": containers, **spec}}
+
+
+def workload(name: str, replicas: int | None = None, image: str = "app:1", **spec: Any) -> Json:
+    """A workload whose pods have its name as their `app`."""
+    wish = {} if replicas is None else {"replicas": replicas}
+    own = {"selector": {"matchLabels": {"app": name}}, "template": template(name, image)}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": {**wish, **own, **spec}}
