@@ -67,6 +67,11 @@ class Playground:
         self._pulse.pod_seen(None, pod)
         self.queue.add(pod)
 
+    def delete(self, pod: Pod) -> None:
+        """A pod that waits is deleted."""
+        self.queue.delete(pod)
+        self._pulse.pod_seen(pod, None)
+
     def work(self, most: int = 1_000_000) -> int:
         """Try the pods that are ready; how many were tried."""
         for tried in range(most):
@@ -116,9 +121,9 @@ class Served:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
         config = uvicorn.Config(
             pages(playground.observatory),
-            log_level="warning",
+            log_level="critical",
             lifespan="off",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=0,
         )
         self._server = uvicorn.Server(config)
         self._loop = asyncio.new_event_loop()
@@ -146,4 +151,5 @@ class Served:
         finally:
             self._server.should_exit = True
             self._thread.join(10)
+            self._loop.close()
             self._socket.close()

@@ -60,17 +60,22 @@ export function ThroughputChart() {
     let stop = () => {};
     import("../vendor/uplot.js").then(({ default: UPlot }) => {
       if (!alive || !place.current) return;
-      const width = () => Math.max(160, place.current.clientWidth);
-      plot.current = new UPlot(options(width()), columns(history.get()), place.current);
-      observer = new ResizeObserver(() => plot.current.setSize({ width: width(), height: HEIGHT }));
-      observer.observe(place.current);
+      const { current: box } = place;
+      const width = () => Math.max(160, box.clientWidth);
+      plot.current = new UPlot(options(width()), columns(history.get()), box);
+      const tellLast = () => plot.current && plot.current.cursor.idx == null && plot.current.setLegend({ idx: SECONDS - 1 }, false);
+      tellLast();
+      observer = new ResizeObserver(() => plot.current && plot.current.setSize({ width: width(), height: HEIGHT }));
+      observer.observe(box);
       let due = false;
       stop = history.subscribe((rows) => {
         if (due) return;
         due = true;
         setTimeout(() => {
           due = false;
-          if (plot.current) plot.current.setData(columns(history.get() || rows));
+          if (!plot.current) return;
+          plot.current.setData(columns(rows));
+          tellLast();
         }, 500);
       });
     });

@@ -75,7 +75,7 @@ function App() {
   return html`<${Header} first=${route[0] || ""} />
     ${here
       ? null
-      : html`<p class="lost" role="alert">The connection to the server is lost; what you see may be old. Trying again…</p>`}
+      : html`<p class="connection" role="alert">The connection to the server is lost; what you see may be old. Trying again…</p>`}
     <main id="main" tabindex="-1"><${Shown} route=${route} /></main>
     <${Help} />`;
 }

@@ -106,8 +106,9 @@ export function DenseZone({ nodes, version, colour, view, selected, onOpen }) {
   const [cursor, setCursor] = useState(0);
   const [focused, setFocused] = useState(false);
   useEffect(() => {
-    const observer = new ResizeObserver(() => setWidth(canvas.current.parentElement.clientWidth));
-    observer.observe(canvas.current.parentElement);
+    const box = canvas.current.parentElement;
+    const observer = new ResizeObserver(() => setWidth(box.clientWidth));
+    observer.observe(box);
     return () => observer.disconnect();
   }, []);
   useEffect(() => {

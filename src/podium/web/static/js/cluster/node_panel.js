@@ -11,7 +11,7 @@ function Room({ room }) {
     <caption class="hidden">Room on the node</caption>
     <thead><tr><th scope="col">Resource</th><th scope="col" class="number">Requested</th><th scope="col" class="number">Allocatable</th><th scope="col">Load</th></tr></thead>
     <tbody>
-      ${room.map(
+      ${room.filter((each) => each.used !== "0" || each.allocatable !== "0").map(
         (each) => html`<tr key=${each.resource}>
           <th scope="row">${each.resource}</th>
           <td class="number">${each.used}</td>

@@ -14,14 +14,14 @@ function Heading({ label, weight, column, by, setBy, numeric }) {
   const current = by.column === column;
   const direction = current ? (by.up ? "ascending" : "descending") : "none";
   const choose = () => setBy({ column, up: current ? !by.up : false });
-  return html`<th scope="col" class=${numeric ? "number" : ""} aria-sort=${direction}>
+  return html`<th scope="col" class=${`${numeric ? "number" : ""} ${column.same ? "same" : ""}`} title=${column.same ? "The same for every node" : undefined} aria-sort=${direction}>
     <button type="button" class="plain" onClick=${choose}>${label}${weight !== undefined && html` <span class="weight">×${number(weight)}</span>`}<span class="arrow" aria-hidden="true">${current ? (by.up ? "▲" : "▼") : ""}</span></button>
   </th>`;
 }
 
 function Cell({ row, column, shown, max }) {
   const heat = Math.max(0, Math.min(1, row.scores[column.index] / max));
-  return html`<td class=${`heat number ${heat > 0.55 ? "hot" : ""}`} style=${{ "--heat": heat.toFixed(3) }}>${number(valueOf(row, column, shown))}</td>`;
+  return html`<td class=${`heat number ${heat > 0.55 ? "hot" : ""} ${column.same ? "same" : ""}`} style=${{ "--heat": heat.toFixed(3) }}>${number(valueOf(row, column, shown))}</td>`;
 }
 
 function Row({ row, columns, shown, max, chosen, onChoose }) {
@@ -60,15 +60,16 @@ export function HeatMap({ decision }) {
   const [by, setBy] = useState({ column: "rank", up: false });
   const [shown, setShown] = useState("score");
   const [all, setAll] = useState(false);
-  const [telling, setTelling] = useState(true);
+  const [telling, setTelling] = useState(matchMedia("(max-width: 640px)").matches);
   const [chosen, setChosen] = useState(null);
   const scroller = useRef(null);
   const rows = useMemo(() => (found ? sorted(found.rows, by, shown) : []), [found, by, shown]);
   const listed = all ? rows : rows.slice(0, FIRST);
   const windowed = useWindow(listed.length, listed.length > 4 * FIRST);
   if (!found) return null;
-  const columns = telling ? found.columns.filter((column) => !column.same) : found.columns;
   const same = found.columns.filter((column) => column.same);
+  const differing = found.columns.filter((column) => !column.same);
+  const columns = telling && differing.length ? differing : [...differing, ...same];
   const winner = found.rows.find((row) => row.won);
   const selected = listed.some((row) => row.name === chosen) ? chosen : (listed[0] && listed[0].name);
   const [, scoredBy] = decision.ruleNames;
@@ -91,7 +92,7 @@ export function HeatMap({ decision }) {
   return html`<section aria-labelledby="heat-map"><h2 id="heat-map">Scores <span class="quiet">${scoredBy === "priority" ? "priority × node" : "score plugin × node"}, 0 to ${decision.maxScore}; the darker, the better</span></h2>
     <div class="toolbar small">
       <label>Cells show <select value=${shown} onChange=${(event) => setShown(event.target.value)}>${Object.entries(VALUES).map(([key, words]) => html`<option value=${key}>${words}</option>`)}</select></label>
-      ${same.length > 0 && html`<label><input type="checkbox" checked=${telling} onChange=${() => setTelling(!telling)} /> only what made a difference</label>`}
+      ${same.length > 0 && differing.length > 0 && html`<label><input type="checkbox" checked=${telling} onChange=${() => setTelling(!telling)} /> only what made a difference</label>`}
     </div>
     <div class=${`scroll heat-map ${all ? "tall" : ""}`} ref=${scroller} onScroll=${windowed.scrolled} onKeyDown=${pressed}>
       <table role="grid" aria-rowcount=${listed.length + 1} aria-label="Scores of the nodes that fit">
@@ -109,6 +110,6 @@ export function HeatMap({ decision }) {
     </div>
     ${rows.length > FIRST && html`<p><button type="button" onClick=${() => setAll(!all)}>${all ? `Show the first ${FIRST}` : `Show all ${number(rows.length)} nodes`}</button></p>`}
     <${Compared} row=${listed.find((row) => row.name === selected)} winner=${winner} columns=${found.columns} />
-    ${telling && same.length > 0 && html`<p class="quiet">The same for every node: ${same.map((column) => `${short(column.name)} ${number(found.rows[0].scores[column.index])} ×${number(column.weight)}`).join(", ")}.</p>`}
+    ${columns.length < found.columns.length && html`<p class="quiet">The same for every node: ${same.map((column) => `${short(column.name)} ${number(found.rows[0].scores[column.index])} ×${number(column.weight)}`).join(", ")}.</p>`}
   </section>`;
 }

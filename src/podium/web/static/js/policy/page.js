@@ -2,7 +2,7 @@
 import { getJson, sendForLines, sendJson, useAnswer } from "../api.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { Failure, Loading } from "../notices.js";
-import { number } from "../format.js";
+import { breakable, number } from "../format.js";
 import { Difference } from "./difference.js";
 import { Weights } from "./weights.js";
 
@@ -108,7 +108,7 @@ function Predicates({ profile }) {
     ${profile.notes.map((note) => html`<p class="note">${note}</p>`)}
     ${profile.extenders.length > 0 && html`<p>Extenders: ${profile.extenders.join(", ")}</p>`}
     <h3>Nodes are turned down by (${turnsDown}s, in order)</h3>
-    <ol class="predicates">${profile.predicates.map((each) => html`<li key=${each.name}><strong>${each.name}</strong> <span class="quiet">${each.description}</span></li>`)}</ol>`;
+    <ol class="predicates">${profile.predicates.map((each) => html`<li key=${each.name}><strong>${breakable(each.name)}</strong> <span class="quiet">${each.description}</span></li>`)}</ol>`;
 }
 
 export function PolicyPage() {

@@ -1,6 +1,6 @@
 // How much each priority counts.
 import { html } from "../dom.js";
-import { number } from "../format.js";
+import { breakable, number } from "../format.js";
 
 const LARGEST = 1000000;
 
@@ -13,7 +13,7 @@ function Weight({ each, value, onChange }) {
   const id = `weight-${each.name}`;
   const changed = value !== each.weight;
   return html`<div class=${`weight-row ${changed ? "changed" : ""}`}>
-    <label for=${id}><strong>${each.name}</strong> <span class="quiet">${each.description}</span></label>
+    <label for=${id}><strong>${breakable(each.name)}</strong> <span class="quiet">${each.description}</span></label>
     <span class="stepper">
       <button type="button" aria-label=${`Less ${each.name}`} disabled=${!each.editable || value === 0} onClick=${() => onChange(value - 1)}>−</button>
       <input id=${id} type="number" inputmode="numeric" min="0" max=${LARGEST} step="1" value=${value} disabled=${!each.editable} onInput=${(event) => onChange(asWeight(event.target.value))} />
@@ -26,7 +26,8 @@ function Weight({ each, value, onChange }) {
 export function Weights({ profile, weights, setWeights }) {
   const [, scores] = profile.ruleNames;
   if (!profile.priorities.length) return html`<p>No ${scores} is configured: every node that fits is as good as any other.</p>`;
-  return html`<fieldset class="weights"><legend class="quiet">Each ${scores} gives a node 0 to ${profile.maxScore}; the weighted sum decides. 0 turns it off.</legend>
+  return html`<p class="quiet" id="weights-help">Each ${scores} gives a node 0 to ${profile.maxScore}; the weighted sum decides. 0 turns it off.</p>
+  <div class="weights" role="group" aria-describedby="weights-help">
     ${profile.priorities.map((each) => html`<${Weight} key=${each.name} each=${each} value=${weights[each.name]} onChange=${(value) => setWeights({ ...weights, [each.name]: value })} />`)}
-  </fieldset>`;
+  </div>`;
 }

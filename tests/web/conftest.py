@@ -1,0 +1,72 @@
+"""A browser, pages to look at, and a watch over what they ask for and complain about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+
+from podium.cli.inputs import read
+from web.playground import Playground, Served
+
+WORLD = str(Path(__file__).with_name("small_world.yaml"))
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        try:
+            found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        except Error as error:
+            sentence = f"there is no browser: apt-get install chromium ({error.message[:200]})"
+            if os.environ.get("CI"):
+                pytest.fail(sentence)
+            pytest.skip(sentence)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def site() -> Iterator[Served]:
+    """A small cluster whose pods were just placed."""
+    playground = Playground()
+    playground.load(read([WORLD]))
+    playground.work()
+    with Served(playground).running() as served:
+        yield served
+
+
+@pytest.fixture
+def page(browser: Browser, site: Served) -> Iterator[Page]:
+    """The cluster's page. In the end: no complaints, and nothing asked of anybody else."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    context.set_default_timeout(15_000)
+    page = context.new_page()
+    complaints: list[str] = []
+    asked: list[str] = []
+    missing: list[str] = []
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("response", lambda answer: missing.append(answer.url) if answer.status >= 400 else None)
+    page.goto(site.url)
+    page.wait_for_selector(".tile")
+    yield page
+    context.close()
+    # The browser notes each refusal; those of the data are what a test is about.
+    assert [each for each in complaints if "Failed to load resource" not in each] == []
+    assert [url for url in missing if "/podium/v1/" not in url] == []
+    assert [url for url in asked if not url.startswith((site.url, "data:"))] == []
