@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from podium.errors import InputError
-from podium.lab import shapes
+from podium.lab import protobuf, shapes
 from podium.lab.conversion import kept
-from podium.lab.negotiation import readable
+from podium.lab.negotiation import JSON, readable
 from podium.lab.resources import Resource
 from podium.lab.status import JsonDict, bad_request
 from podium.lab.store import encode
@@ -27,13 +27,20 @@ def object_of(row: Resource, data: bytes, content_type: str, validation: str = "
 
 def of_kind(kind: str, group_version: str, data: bytes, content_type: str) -> JsonDict:
     """The object in a body, which must be of this kind if it says what it is."""
-    if readable(content_type) != "application/json":
-        data = encode(parsed_yaml(data))
+    data = as_json(data, content_type)
     item = shapes.read(kind, group_version, data)
     own_kind, own_version = item.get("kind") or kind, item.get("apiVersion") or group_version
     if (own_kind, own_version) != (kind, group_version):
         raise _other(kind, group_version, str(own_kind), str(own_version))
     return item
+
+
+def as_json(data: bytes, content_type: str) -> bytes:
+    """A body in any form that is read, as JSON."""
+    media = readable(content_type)
+    if media == protobuf.MEDIA_TYPE:
+        return encode(protobuf.read(data))
+    return data if media == JSON else encode(parsed_yaml(data))
 
 
 def _other(kind: str, group_version: str, own_kind: str, own_version: str) -> Exception:
@@ -75,9 +82,9 @@ def plain(data: bytes) -> Any:
         raise bad_request(f"json parse error: {error}") from None
 
 
-def mapping(data: bytes) -> JsonDict:
-    """A JSON object, or nothing for an empty body."""
-    found = plain(data) if data.strip() else {}
+def mapping(data: bytes, content_type: str = "") -> JsonDict:
+    """An object of any kind, or nothing for an empty body."""
+    found = plain(as_json(data, content_type)) if data.strip() else {}
     if not isinstance(found, dict):
         raise bad_request("the body must be a JSON object")
     return found

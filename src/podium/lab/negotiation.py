@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from podium.lab.protobuf import MEDIA_TYPE
 from podium.lab.status import StatusError, unsupported_media_type
 
 JSON = "application/json"
-READABLE = (JSON, "application/yaml")
+READABLE = (JSON, "application/yaml", MEDIA_TYPE)
 OBJECT, TABLE, PARTIAL = "", "Table", "PartialObjectMetadata"
 
 

@@ -122,7 +122,8 @@ class Verbs:
     # Deleting
     def _delete(self, request: Request, where: Route, body: bytes) -> Answer:
         row, ask = where.row, request.parameters
-        options = DeleteOptions.read(bodies.mapping(body), ask)
+        content_type = request.header(b"content-type") if body else ""
+        options = DeleteOptions.read(bodies.mapping(body, content_type), ask)
         if not where.name:
             selectors = {
                 "labels": ask.get("labelSelector", ""),
@@ -156,7 +157,7 @@ class Verbs:
             binding = bodies.of_kind("Binding", "v1", body, content_type)
             return document(bind(self.registry, namespace, name, binding, options), 201)
         if where.subresource == "eviction":
-            eviction = bodies.mapping(body)
+            eviction = bodies.mapping(body, content_type)
             return document(evict(self.registry, namespace, name, eviction, options), 201)
         if where.subresource == "finalize":
             item = bodies.object_of(row, body, content_type)

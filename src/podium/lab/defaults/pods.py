@@ -15,8 +15,16 @@ _BURSTABLE = ("cpu", "memory")
 
 
 def pod(item: JsonDict) -> None:
-    """Complete a pod."""
-    pod_spec(item.setdefault("spec", {}))
+    """Complete a pod; two things are left to it that a template does not say for its pods."""
+    spec = item.setdefault("spec", {})
+    pod_spec(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        limits = container["resources"].get("limits")
+        if limits:
+            requests = container["resources"].setdefault("requests", {})
+            for name, amount in limits.items():
+                requests.setdefault(name, amount)
 
 
 def template(item: JsonDict) -> None:
@@ -33,7 +41,6 @@ def pod_spec(spec: JsonDict) -> None:
     setdefault("dnsPolicy", "ClusterFirst")
     setdefault("securityContext", {})
     setdefault("schedulerName", "default-scheduler")
-    setdefault("enableServiceLinks", True)
     if spec.get("serviceAccountName"):
         spec["serviceAccount"] = spec["serviceAccountName"]
     elif spec.get("serviceAccount"):
@@ -54,11 +61,6 @@ def _container(container: JsonDict, *, host: bool) -> None:
     setdefault("terminationMessagePolicy", "File")
     if "imagePullPolicy" not in container:
         container["imagePullPolicy"] = _pull_policy(container.get("image") or "")
-    limits = container["resources"].get("limits")
-    if limits:
-        requests = container["resources"].setdefault("requests", {})
-        for name, amount in limits.items():
-            requests.setdefault(name, amount)
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
         if host and port.get("containerPort"):
