@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from podium.errors import ConfigError, InputError
 from podium.kube.credentials import Credentials, TokenFile, credentials_of
+from podium.kube.errors import UnreachableError
 from podium.kube.kubeconfig import Chosen, read_kubeconfig
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -65,8 +66,11 @@ class Access:
 
     async def rejected(self) -> bool:
         """The server did not know us (401); whether it is worth trying again."""
-        if self._again is not None:
-            self._again()
+        try:
+            if self._again is not None:
+                self._again()
+        except InputError as error:
+            raise UnreachableError(str(error)) from error
         return await self.credentials.renew(rejected=True) or self._again is not None
 
     def present(self, certificate: bytes, key: bytes) -> None:
@@ -78,7 +82,11 @@ class Access:
             for path, text in zip(paths, (certificate, key), strict=True):
                 path.touch(mode=0o600)
                 path.write_bytes(text)
-            self.tls.load_cert_chain(*map(str, paths))
+            try:
+                self.tls.load_cert_chain(*map(str, paths))
+            except (ssl.SSLError, ValueError):
+                what = "the client certificate and its key are not in PEM form, or do not match"
+                raise InputError(what) from None
         self.generation += 1
 
     def present_each_time(self, read: Callable[[], tuple[bytes, bytes]]) -> None:
@@ -150,7 +158,10 @@ def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
     )
     access.credentials = credentials_of(chosen, access.present)
     if any(user.fields.get(f"client-certificate{form}") for form in ("", "-data")):
-        access.present_each_time(lambda: _client_certificate(chosen))
+        try:
+            access.present_each_time(lambda: _client_certificate(chosen))
+        except InputError as error:
+            raise error.located(where=str(user.file), object=user.what) from None
     return access
 
 

@@ -88,6 +88,7 @@ class ExecPlugin(Credentials):
         self._present = present
         self._config = _exec_config(user)
         self._until = 0.0
+        self._runs = 0
         self._lock = asyncio.Lock()
 
     def fresh(self) -> bool:
@@ -96,11 +97,12 @@ class ExecPlugin(Credentials):
 
     async def renew(self, *, rejected: bool = False) -> bool:
         """Run it again."""
-        before = self._until
+        before = self._runs
         async with self._lock:
-            if self._until != before or (self.fresh() and not rejected):
+            if self._runs != before or (self.fresh() and not rejected):
                 return True  # somebody else did, meanwhile
             self._take(await self._run())
+            self._runs += 1
         return True
 
     async def _run(self) -> dict[str, Any]:
@@ -129,7 +131,10 @@ class ExecPlugin(Credentials):
         if not token and not (certificate and key):
             raise self._failed("printed neither a token nor a certificate with its key")
         if certificate and key:
-            self._present(str(certificate).encode(), str(key).encode())
+            try:
+                self._present(str(certificate).encode(), str(key).encode())
+            except InputError as error:
+                raise self._failed(f"printed what cannot be used: {error}") from None
         self.authorization = f"Bearer {token}" if token else ""
         self._until = float("inf")
         ends = status.get("expirationTimestamp")

@@ -90,5 +90,5 @@ def words(error: BaseException) -> str:
         # A name that cannot be resolved has a number of its own kind, below zero.
         if inner.errno is not None and inner.errno > 0:
             return os.strerror(inner.errno).lower()
-        return (inner.strerror or str(inner) or type(inner).__name__).lower()
+        return (inner.strerror or "").lower() or str(inner) or type(inner).__name__
     return str(error) or type(error).__name__
