@@ -203,9 +203,9 @@ def test_a_forced_configuration_is_in_the_object_and_applying_again_changes_noth
 ) -> None:
     live: Any = None
     for manager, data in turns:
-        live = apply(live, config(data), manager, force=True)
+        live = apply(live, config(data or None), manager, force=True)
         assert data.items() <= live.get("data", {}).items()
-        assert apply(live, config(data), manager, now=LATER) == live
+        assert apply(live, config(data or None), manager, now=LATER) == live
 
 
 @given(DATA, DATA)
