@@ -19,6 +19,15 @@ def first_web(site: Served) -> str:
     return str(found[0]["pod"])
 
 
+def manifest(name: str) -> str:
+    return f"""\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec: {{containers: [{{name: c, image: i}}]}}
+"""
+
+
 def test_the_cluster_is_shown_as_zones_nodes_and_pods(page: Page) -> None:
     expect(page.locator(".zone h2")).to_have_text(
         [re.compile("^a"), re.compile("^b"), re.compile("^c")]
@@ -99,7 +108,7 @@ def test_a_decision_shows_scores_ties_and_rejections(page: Page, site: Served) -
 
     expect(page.locator("h1.headline")).to_contain_text(f"{key} goes to")
     expect(page.locator(".heat-map thead")).to_contain_text(
-        "LeastRequested ×1", use_inner_text=False
+        "LeastRequested \N{MULTIPLICATION SIGN}1"
     )
     expect(page.locator(".heat-map tr.winner")).to_have_count(1)
     expect(page.locator(".rejections")).to_contain_text("PodToleratesNodeTaints")
@@ -214,12 +223,12 @@ def test_a_manifest_with_an_error_is_refused_in_one_sentence(page: Page) -> None
 
 def test_a_file_may_be_dropped_anywhere(page: Page, tmp_path: Path) -> None:
     data = page.evaluate_handle(
-        """() => {
+        """text => {
           const transfer = new DataTransfer();
-          const text = 'apiVersion: v1\\nkind: Pod\\nmetadata: {name: dropped}\\nspec: {containers: [{name: c, image: i}]}';
           transfer.items.add(new File([text], 'dropped.yaml'));
           return transfer;
-        }"""
+        }""",
+        manifest("dropped"),
     )
     page.dispatch_event("main", "drop", {"dataTransfer": data})
 
@@ -228,12 +237,10 @@ def test_a_file_may_be_dropped_anywhere(page: Page, tmp_path: Path) -> None:
 
 
 def test_a_file_may_be_chosen(page: Page, tmp_path: Path) -> None:
-    manifest = tmp_path / "chosen.yaml"
-    manifest.write_text(
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: chosen}\nspec: {containers: [{name: c, image: i}]}"
-    )
+    file = tmp_path / "chosen.yaml"
+    file.write_text(manifest("chosen"))
     page.click("nav >> text=Try a pod")
-    page.set_input_files("input[type=file]", manifest)
+    page.set_input_files("input[type=file]", file)
 
     expect(page.locator("h1.headline")).to_contain_text("default/chosen goes to")
 

@@ -24,6 +24,7 @@ from podium.cli.files import text_from
 from podium.cli.lab_access import default_place, token_in, write_kubeconfig
 from podium.cli.lab_world import make_world
 from podium.daemon.decision_log import DecisionLog
+from podium.daemon.hands import SchedulerOptions
 from podium.daemon.metrics import Metrics
 from podium.daemon.observatory.observatory import Observatory
 from podium.daemon.observatory.pulse import Pulse
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from podium.lab.worlds.documents import Document
 
 HOST: Final = "127.0.0.1"
+#: Up to so many nodes the pages show each decision with all its scores, as it was made.
+RECORDED_NODES: Final = 500
 #: What a scheduler answers besides its pages, as `podium run` does.
 _OBSERVED: Final = ("/metrics", "/decisions")
 
@@ -150,7 +153,9 @@ class _Lab:
             stack,
             client,
             [stopwatch.timed(each) for each in (chosen.profile, *chosen.others)],
-            options=options_of(self._flags, chosen),
+            options=options_of(
+                self._flags, chosen, SchedulerOptions(recorded_nodes=RECORDED_NODES)
+            ),
             recorder=recorder,
             observers=[metrics, log, pulse],
             tell=note,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.daemon.observing import Observer
@@ -54,6 +53,8 @@ class Pulse(Observer):
         self.beats = 0
         #: Second, decisions until its end, pods waiting at its end.
         self._history: deque[tuple[int, int, int]] = deque(maxlen=SECONDS)
+        #: Decisions until the end of the last second that is not remembered.
+        self._forgotten = 0
 
     # What the loop tells ------------------------------------------------------------------------
 
@@ -66,12 +67,8 @@ class Pulse(Observer):
             self.cursor = decision.cursor + 1
         if decision.node is None:
             self.failed += 1
-            waiting = self.waiting.get(decision.pod)
-            if waiting is None:
-                waiting = self.waiting[decision.pod] = Waiting(attempted.pod, attempted.queued_at)
-            waiting.attempts = attempted.number
-            waiting.reason = decision.message
-            waiting.tried_at = attempted.began
+            self._blame(attempted, decision.message)
+        self.tick()
 
     def bound(self, attempted: Attempted, node: str, seconds: float) -> None:  # noqa: ARG002
         """A pod has got its node."""
@@ -81,14 +78,12 @@ class Pulse(Observer):
         self.waiting.pop(pod.key, None)
         self.bound_order.pop(pod.uid, None)
         self.bound_order[pod.uid] = self.placed
+        self.tick()
 
     def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:
         """A binding was refused: the pod waits again."""
         self.beats += 1
-        pod = attempted.pod
-        waiting = self.waiting.setdefault(pod.key, Waiting(pod, attempted.queued_at))
-        waiting.attempts, waiting.tried_at = attempted.number, attempted.began
-        waiting.reason = f"binding to {node} failed: {error}"
+        self._blame(attempted, f"binding to {node} failed: {error}")
 
     def evicting(self, attempted: Attempted, victims: Any) -> None:  # noqa: ARG002
         """Pods have to go."""
@@ -116,20 +111,32 @@ class Pulse(Observer):
         else:
             self.waiting[new.key] = Waiting(new, self._clock())
 
+    def _blame(self, attempted: Attempted, reason: str) -> None:
+        """Note why a pod still waits; one that is gone meanwhile does not."""
+        waiting = self.waiting.get(attempted.pod.key)
+        if waiting is not None:
+            waiting.attempts, waiting.tried_at = attempted.number, attempted.began
+            waiting.reason = reason
+
     # What others ask ----------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Note how far the loop is; called about once a second or more often."""
+        """Note how far the loop is, at the end of this second."""
         point = (int(self._clock()), self.decided, len(self.waiting))
         if self._history and self._history[-1][0] == point[0]:
             self._history[-1] = point
         else:
+            if len(self._history) == SECONDS:
+                self._forgotten = self._history[0][1]
             self._history.append(point)
 
     def history(self) -> list[list[int]]:
-        """Second, decisions in it, pods waiting at its end."""
-        points = list(self._history)
-        return [[now[0], max(0, now[1] - before[1]), now[2]] for before, now in pairwise(points)]
+        """Second, decisions in it, pods waiting at its end; quiet seconds may be missing."""
+        before, found = self._forgotten, []
+        for second, decided, waiting in self._history:
+            found.append([second, decided - before, waiting])
+            before = decided
+        return found
 
     def counts(self) -> Data:
         """The numbers that a page shows all the time."""
