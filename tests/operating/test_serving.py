@@ -15,6 +15,7 @@ import pytest
 from starlette.applications import Starlette
 
 from builders import node, pod, simulation
+from control_plane.harness import ROOT
 from operating.told import tried
 from podium.cli.main import run
 from podium.daemon.decision_log import DecisionLog
@@ -24,6 +25,7 @@ from podium.daemon.shadow import Shadow
 from podium.errors import InputError
 from podium.profiles.build import Options
 from podium.profiles.config_build import default_config, from_config
+from render.json_schema import problems
 
 V1_36 = from_config(default_config({}), Options())[0]
 
@@ -158,6 +160,17 @@ def test_decisions_are_listed_and_chosen(health: Health) -> None:
         )
         code, text = fetched(f"{url}/decisions?outcome=lost")
         assert json.loads(text)["message"].startswith("outcome=lost: known outcomes are placed,")
+
+
+def test_what_is_served_keeps_to_the_schema(health: Health) -> None:
+    schema = json.loads((ROOT / "docs" / "decision.schema.json").read_text())
+    with served(application(health, log=a_log())) as url:
+        items = [
+            *json.loads(fetched(f"{url}/decisions")[1])["items"],
+            *json.loads(fetched(f"{url}/decisions/default/small")[1])["items"],
+        ]
+
+    assert [problems(item, schema, schema) for item in items] == [[]] * 4
 
 
 def test_why_shows_a_decision_as_explain_does(

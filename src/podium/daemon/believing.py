@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from podium.cluster.cache import Cache, CacheError
 from podium.cluster.queue import SchedulingQueue
 from podium.cluster.wakeups import Added, Deleted, MoveRequest, Updated
-from podium.daemon.observing import Observer
+from podium.daemon.observing import POD_ADDED, Observer
 from podium.daemon.sinks import PodSink, Sink
 from podium.engine.predicates.volumes import SELECTED_NODE
 from podium.objects.collection import KINDS
@@ -194,7 +194,9 @@ class Beliefs:
     def _waits(self, old: Pod | None, new: Pod) -> None:
         """A pod of ours without a node came or changed."""
         if old is None:
-            self.queue.add(new)
+            pool = self.queue.add(new)
+            for observer in self._observers:
+                observer.queued(pool, POD_ADDED)
         elif not self.cache.is_assumed(new.uid):
             self.queue.update(old, new)
         elif new.terminating:

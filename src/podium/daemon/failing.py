@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from podium.daemon.clock import written
+from podium.daemon.observing import ATTEMPT_FAILED
 from podium.daemon.writing import EVICTED_BY, Outcome
 from podium.engine.cycle import NO_NODES
 from podium.kube.errors import ApiError
@@ -120,7 +121,9 @@ class Failures:
             return None
         noted = self._writer.noted(pod, outcome)
         cycle = queue.scheduling_cycle if late else None
-        queue.requeue(turn, noted, rejected_by=rejected_by, cycle=cycle)
+        pool = queue.requeue(turn, noted, rejected_by=rejected_by, cycle=cycle)
+        for observer in self._observers:
+            observer.queued(pool, ATTEMPT_FAILED)
         if outcome.nomination is not None and self._acts:
             queue.nominate(noted, outcome.nomination)
         return pod

@@ -167,6 +167,11 @@ class Metrics(Observer, Collector):
         """Count pods that came into a queue."""
         self._incoming.add(queue, event, count=pods)
 
+    def event_seen(self, label: str, moved: int) -> None:
+        """Count pods that were woken; those that have to rest first are not told apart."""
+        if moved:
+            self._incoming.add("active", label, count=moved)
+
     def _count(self, result: str, profile: str, seconds: float) -> None:
         self._attempts.add(result, profile)
         self._duration.at(result, profile).observe(seconds)

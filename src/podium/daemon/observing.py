@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from podium.engine.profile import Profile
     from podium.objects.pod import Pod
 
+#: Why pods come into a queue besides events of the cluster, in kube-scheduler's words.
+POD_ADDED, ATTEMPT_FAILED = "UnschedulablePodAdd", "ScheduleAttemptFailure"
+
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
