@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sys
 import urllib.error
 import urllib.request
@@ -334,3 +336,10 @@ def test_a_shadow_compares_and_writes_nothing(nodes: ControlPlane) -> None:
         assert (found["tied"], found["differences"][0]["theirs"]) == (1, theirs)
         assert nodes.events_of("seen") == []
         assert refusals(program) == []
+        os.kill(program.pid, signal.SIGUSR1)
+        program.wait_for("the table", lambda: told(program) == 1)
+    assert told(program) == 2, "once more at the end"
+
+
+def told(program: Program) -> int:
+    return program.log.read_text("utf-8", "replace").count("1 placement compared, 100.0% agree")

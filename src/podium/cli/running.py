@@ -77,6 +77,9 @@ class _Run:
             self._introduce()
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, scheduler.stop)
+            if self._shadow is not None:
+                stack.callback(self._report)
+                asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._report)
             return await self._until_over(client, scheduler)
 
     async def _until_over(self, client: ApiClient, scheduler: Scheduler) -> int:
@@ -204,6 +207,12 @@ class _Run:
         line = f"podium {what} pods of {names} at {self._access.url} by {self._chosen.profile.name}"
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+
+    def _report(self) -> None:
+        """How far we agree with the scheduler beside us."""
+        assert self._shadow is not None
+        sys.stdout.write(self._shadow.table())
+        sys.stdout.flush()
 
     # The lease ------------------------------------------------------------------------------
 
