@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import uvicorn
 
@@ -62,7 +62,7 @@ class LabServer:
             self._loop = runner.get_loop()
             runner.run(self._server.serve(sockets=[self._socket]))
 
-    def __enter__(self) -> LabServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         while not self._server.started:
             assert self._thread.is_alive()

@@ -88,7 +88,7 @@ def check(lab: Lab, kept: dict[str, str | None], doubtful: set[str], version: in
 
 def test_nothing_acknowledged_is_lost_by_ten_kills(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311
     kept: dict[str, str | None] = {}
     doubtful: set[str] = set()
     version = 0

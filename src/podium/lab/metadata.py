@@ -119,7 +119,10 @@ def unmoved(row: Resource, new: JsonDict, old: JsonDict) -> None:
     if not isinstance(about, dict):
         raise bad_request("metadata: expected a mapping")
     if about.get("name") != before["name"]:
-        raise bad_request("metadata.name: the name of an object cannot be changed")
+        raise bad_request(
+            f"the name of the object ({about.get('name', '')}) does not match the name on the URL "
+            f"({before['name']})"
+        )
     if row.namespaced and about.get("namespace") != before.get("namespace"):
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

@@ -64,9 +64,7 @@ class Strategy:
         """The last touch before a new object is checked."""
         self.found(item)
         if "status" in row.subresources and self.status is not None:
-            status = self.status(item)
-            if status or "status" in item:
-                item["status"] = status
+            item["status"] = self.status(item)
 
     def merged(self, item: JsonDict, old: JsonDict, subresource: str) -> JsonDict:
         """What a write through this door can change, taken from *item*, the rest from *old*."""

@@ -122,17 +122,17 @@ def _service_ports(ports: list[JsonDict]) -> Problems:
         yield from port_number(number, f"{here}.port")
         if protocol not in PROTOCOLS:
             yield not_supported(f"{here}.protocol", protocol, PROTOCOLS)
-        yield from _target(each.get("targetPort") or number, f"{here}.targetPort", number)
+        yield from _target(each.get("targetPort") or number, f"{here}.targetPort")
         if (protocol, number) in seen:
             yield duplicate(here, each)
         seen.add((protocol, number))
 
 
-def _target(target: int | str, path: str, number: int) -> Problems:
+def _target(target: int | str, path: str) -> Problems:
     if isinstance(target, str):
         for reason in port_name_reasons(target):
             yield invalid_value(path, target, reason)
-    elif target != number:
+    else:
         yield from port_number(target, path)
 
 

@@ -118,7 +118,7 @@ def toleration(found: JsonDict, path: str) -> Problems:
 
 
 def _spreading(constraints: list[JsonDict], path: str) -> Problems:
-    seen: set[tuple[str, str]] = set()
+    pairs = [_pair(each) for each in constraints]
     for index, each in enumerate(constraints):
         here = f"{path}[{index}]"
         skew = each.get("maxSkew") or 0
@@ -134,12 +134,14 @@ def _spreading(constraints: list[JsonDict], path: str) -> Problems:
             yield not_supported(
                 f"{here}.whenUnsatisfiable", action, ("DoNotSchedule", "ScheduleAnyway")
             )
-        if (topology, action) in seen:
-            pair = f"{{{topology}, {action}}}"
-            yield duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", pair)
-        seen.add((topology, action))
+        if pairs[index] in pairs[index + 1 :]:
+            yield duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", pairs[index])
         yield from _domains(each, here, action)
         yield from label_selector(each.get("labelSelector"), f"{here}.labelSelector")
+
+
+def _pair(each: JsonDict) -> str:
+    return f"{{{each.get('topologyKey') or ''}, {each.get('whenUnsatisfiable') or ''}}}"
 
 
 def _domains(each: JsonDict, path: str, action: str) -> Problems:

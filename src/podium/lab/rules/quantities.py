@@ -89,7 +89,8 @@ def _resource(name: str, quantity: RawQuantity, path: str) -> Problems:
 
 def _can_differ(name: str) -> bool:
     """Whether more may be used than was asked for: true of what Kubernetes itself knows."""
-    return name in _KNOWN or ("/" in name and _NATIVE in name)
+    native = "/" not in name or _NATIVE in name
+    return native and not name.startswith("hugepages-")
 
 
 def _can_be_split(name: str) -> bool:
