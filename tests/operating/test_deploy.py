@@ -315,6 +315,13 @@ def test_a_right_that_is_lacking_is_named(nodes: ControlPlane, resource: str, sa
     assert "Traceback" not in program.log.read_text("utf-8", "replace")
 
 
+def await_compared(url: str, count: int) -> None:
+    def compared() -> bool:
+        return bool(json.loads(answers(f"{url}/shadow") or '{"pods": 0}')["pods"] == count)
+
+    until(f"{count} placements were compared", compared)
+
+
 def test_a_shadow_compares_and_writes_nothing(nodes: ControlPlane) -> None:
     with applied(nodes, "shadow"), running(nodes, "shadow") as (url, program):
         program.wait_for("it is ready", lambda: answers(f"{url}/readyz") == "ok")
@@ -327,10 +334,7 @@ def test_a_shadow_compares_and_writes_nothing(nodes: ControlPlane) -> None:
             "/api/v1/namespaces/default/pods/seen/binding",
             {"metadata": {"name": "seen"}, "target": {"kind": "Node", "name": theirs}},
         )
-        until(
-            "it was compared",
-            lambda: json.loads(answers(f"{url}/shadow") or '{"pods": 0}')["pods"] == 1,
-        )
+        await_compared(url, 1)
         found = json.loads(answers(f"{url}/shadow"))
 
         assert (found["tied"], found["differences"][0]["theirs"]) == (1, theirs)
@@ -343,3 +347,54 @@ def test_a_shadow_compares_and_writes_nothing(nodes: ControlPlane) -> None:
 
 def told(program: Program) -> int:
     return program.log.read_text("utf-8", "replace").count("1 placement compared, 100.0% agree")
+
+
+#: One score that both generations compute alike.
+BY_FREE_ROOM = """
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      {section}:
+        disabled: [{{name: "*"}}]
+        enabled: [{{name: {plugin}, weight: 1}}]
+"""
+
+
+def by_free_room(folder: Path, version: str, plugin: str, more: str = "") -> Path:
+    file = folder / f"{plugin}.yaml"
+    text = BY_FREE_ROOM.format(section="score", plugin=plugin)
+    file.write_text(f"apiVersion: kubescheduler.config.k8s.io/{version}{text}{more}")
+    return file
+
+
+def test_a_shadow_agrees_with_the_real_kube_scheduler_beside_it(nodes: ControlPlane) -> None:
+    for name, cpu in (("n3", "8"), ("n4", "16"), ("n5", "32")):
+        nodes.add_node(name, {}, cpu)
+    admin = nodes.kubeconfig("admin-token")
+    client = f"clientConnection: {{kubeconfig: {admin}}}\nleaderElection: {{leaderElect: false}}\n"
+    theirs = by_free_room(nodes.folder, "v1beta1", "NodeResourcesLeastAllocated", client)
+    ours = by_free_room(nodes.folder, "v1", "NodeResourcesFit")
+    flags = [
+        f"--config={theirs}",
+        f"--authentication-kubeconfig={admin}",
+        f"--authorization-kubeconfig={admin}",
+        f"--secure-port={free_port()}",
+        f"--cert-dir={nodes.folder / 'beside'}",
+    ]
+    with (
+        applied(nodes, "shadow"),
+        running(nodes, "shadow", f"--config={ours}") as (url, program),
+        nodes.program("beside", nodes.programs / "kube-scheduler", *flags),
+    ):
+        program.wait_for("it is ready", lambda: answers(f"{url}/readyz") == "ok")
+        for number in range(12):
+            nodes.add_pod(f"w{number}", "default-scheduler", cpu="700m")
+            await_compared(url, number + 1)
+        found = json.loads(answers(f"{url}/shadow"))
+
+    assert found["undecided"] == 0
+    assert found["agreement"] == 1.0, found
+    assert found["same"] >= 6
+    assert all(each["why"] for each in found["differences"])
+    assert refusals(program) == []
