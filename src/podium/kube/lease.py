@@ -29,14 +29,17 @@ _NOT_FOUND, _CONFLICT = 404, 409
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """How long a lease holds, by when it must be renewed, and how often that is tried."""
+    """How long a lease holds, by when it must be renewed, and how often that is tried.
+
+    Leases are written in whole seconds, so parts of a second do not count for the first.
+    """
 
     lease_seconds: float = 15.0
     renew_deadline_seconds: float = 10.0
     retry_seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.lease_seconds <= self.renew_deadline_seconds:
+        if int(self.lease_seconds) <= self.renew_deadline_seconds:
             raise ConfigError("leaseDuration must be greater than renewDeadline")
         if self.renew_deadline_seconds <= self.retry_seconds * _JITTER:
             raise ConfigError("renewDeadline must be greater than retryPeriod*JitterFactor")
@@ -91,7 +94,7 @@ class LeaderElector:
     @property
     def leading(self) -> bool:
         """Whether we lead and nobody else can: the lease was renewed a short while ago."""
-        fresh = self._clock() - self._renewed_at < self.times.lease_seconds
+        fresh = self._clock() - self._renewed_at < int(self.times.lease_seconds)
         return self._started and fresh and self.holder == self.identity
 
     async def run(self) -> None:

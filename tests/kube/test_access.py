@@ -1,0 +1,519 @@
+"""Finding an API server and being let in: kubeconfig files, service accounts, plugins, flags."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from control_plane.harness import ADMIN, ControlPlane
+from kube.following import PODS, connected
+from podium.errors import PodiumError
+from podium.kube.access import Access, access_by_flags, load_access
+from podium.kube.client import ApiClient
+from podium.kube.credentials import TokenFile
+from podium.kube.errors import ApiError, UnreachableError
+
+NOWHERE: dict[str, str] = {"HOME": "/nonexistent"}
+
+
+def written(
+    path: Path,
+    user: Mapping[str, Any] | None = None,
+    cluster: Mapping[str, Any] | None = None,
+    **parts: Any,
+) -> Path:
+    """A kubeconfig with one context."""
+    document = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://one:6443", **(cluster or {})}}],
+        "users": [{"name": "u", "user": dict(user or {})}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+        **parts,
+    }
+    path.write_text(yaml.safe_dump(document), "utf-8")
+    return path
+
+
+def headers(access: Access) -> dict[str, str]:
+    return asyncio.run(access.headers())
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config"
+
+
+# Where it is looked for --------------------------------------------------------------------------
+
+
+def test_a_named_file_comes_first(config: Path, tmp_path: Path) -> None:
+    other = written(tmp_path / "other", cluster={"server": "https://other"})
+    access = load_access(written(config), environ={"KUBECONFIG": str(other)})
+    assert (access.url, access.host, access.port) == ("https://one:6443", "one", 6443)
+
+
+def test_files_of_the_environment_are_merged(config: Path, tmp_path: Path) -> None:
+    first = {"contexts": [{"name": "y", "context": {"cluster": "c", "user": "u"}}]}
+    one = tmp_path / "one"
+    one.write_text(yaml.safe_dump({"current-context": "y", **first}), "utf-8")
+    written(config, {"token": "t"}, cluster={"server": "https://merged/"})
+    missing = tmp_path / "missing"
+    access = load_access(environ={"KUBECONFIG": f"{missing}:{one}:{config}"})
+    assert access.url == "https://merged"
+    assert headers(access) == {"Authorization": "Bearer t"}
+
+
+def test_the_service_account_of_a_pod(tmp_path: Path, control_plane: ControlPlane) -> None:
+    (tmp_path / "token").write_text("first\n", "utf-8")
+    (tmp_path / "ca.crt").write_bytes(control_plane.authority.read_bytes())
+    (tmp_path / "namespace").write_text("podium-system", "utf-8")
+    environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    access = load_access(environ=environ, service_account=tmp_path)
+    assert access.url == "https://[fd00::1]:443"
+    assert access.namespace == "podium-system"
+    assert headers(access) == {"Authorization": "Bearer first"}
+
+
+def test_the_home_folder_is_last(tmp_path: Path) -> None:
+    (tmp_path / ".kube").mkdir()
+    written(tmp_path / ".kube" / "config")
+    assert load_access(environ={"HOME": str(tmp_path)}).url == "https://one:6443"
+
+
+def test_an_address_alone_needs_no_file() -> None:
+    access = load_access(master="http://127.0.0.1:8080", environ=NOWHERE)
+    assert access.tls is None
+    assert headers(access) == {}
+
+
+def test_an_address_takes_the_place_of_the_one_in_the_file(config: Path) -> None:
+    access = load_access(written(config, {"token": "t"}), master="https://elsewhere:1")
+    assert access.url == "https://elsewhere:1"
+    assert headers(access) == {"Authorization": "Bearer t"}
+
+
+def test_another_context(config: Path) -> None:
+    contexts = [
+        {"name": "x", "context": {"cluster": "c", "user": "u"}},
+        {"name": "z", "context": {"cluster": "c", "user": "other", "namespace": "team"}},
+    ]
+    users = [{"name": "u", "user": {}}, {"name": "other", "user": {"token": "z"}}]
+    written(config, contexts=contexts, users=users)
+    access = load_access(config, context="z")
+    assert access.namespace == "team"
+    assert headers(access) == {"Authorization": "Bearer z"}
+
+
+def test_whom_it_speaks_for(config: Path) -> None:
+    access = load_access(written(config, {"username": "me", "password": "pw", "as": "you"}))
+    basic = base64.b64encode(b"me:pw").decode()
+    assert headers(access) == {"Impersonate-User": "you", "Authorization": f"Basic {basic}"}
+
+
+# What is wrong with it ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        pytest.param(
+            {"current-context": "gone"},
+            "{file}: there is no context 'gone'; known: x",
+            id="a context that is not there",
+        ),
+        pytest.param(
+            {"current-context": ""}, "{file}: no current-context is set; known: x", id="no context"
+        ),
+        pytest.param(
+            {"clusters": []},
+            "{file}: context 'x': there is no cluster 'c'",
+            id="a cluster that is not there",
+        ),
+        pytest.param(
+            {"users": [{"name": "me", "user": {}}]},
+            "{file}: context 'x': there is no user 'u'; known: me",
+            id="a user that is not there",
+        ),
+        pytest.param({"users": "none"}, "{file}: users: is no list", id="no list"),
+        pytest.param(
+            {"users": [{"user": {}}]}, "{file}: users[0]: needs a name and a user", id="no name"
+        ),
+        pytest.param(
+            {"clusters": [{"name": "c", "cluster": {}}]},
+            "{file}: cluster 'c': server: is missing",
+            id="no server",
+        ),
+        pytest.param(
+            {"clusters": [{"name": "c", "cluster": {"server": "one"}}]},
+            "'one' is no address of an API server; https://HOST:PORT would be one",
+            id="no address",
+        ),
+        pytest.param(
+            {"clusters": [{"name": "c", "cluster": {"server": 6443}}]},
+            "{file}: cluster 'c': server: is no text but 6443",
+            id="a number",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used(config: Path, changes: Any, sentence: str) -> None:
+    with pytest.raises(PodiumError) as caught:
+        load_access(written(config, **changes))
+    assert str(caught.value) == sentence.format(file=config)
+
+
+@pytest.mark.parametrize(
+    ("section", "fields", "sentence"),
+    [
+        (
+            "cluster",
+            {"certificate-authority": "ca.crt"},
+            "cluster 'c': certificate-authority: {folder}/ca.crt: no such file or directory",
+        ),
+        (
+            "cluster",
+            {"certificate-authority-data": "bm90aGluZw=="},
+            "cluster 'c': certificate-authority: is no certificate in PEM form",
+        ),
+        (
+            "cluster",
+            {"certificate-authority-data": "?"},
+            "cluster 'c': certificate-authority-data: is not base64",
+        ),
+        (
+            "user",
+            {"client-certificate-data": "bm90aGluZw=="},
+            "user 'u': client-key: is missing beside client-certificate",
+        ),
+        (
+            "user",
+            {"client-certificate-data": "bm90aGluZw==", "client-key-data": "bm90aGluZw=="},
+            "user 'u': the client certificate and its key are not in PEM form, or do not match",
+        ),
+        ("user", {"exec": {"command": 5}}, "user 'u': exec: needs a command"),
+        (
+            "user",
+            {"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v9"}},
+            (
+                "user 'u': exec.apiVersion: 'client.authentication.k8s.io/v9' is not known; "
+                "known: client.authentication.k8s.io/v1, client.authentication.k8s.io/v1beta1"
+            ),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 8 else "",
+)
+def test_a_field_that_cannot_be_used(
+    config: Path, section: str, fields: Any, sentence: str
+) -> None:
+    written(config, **{section: fields})
+    with pytest.raises(PodiumError) as caught:
+        load_access(config)
+    assert str(caught.value) == f"{config}: {sentence.format(folder=config.parent)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "no such file or directory; is it the right kubeconfig?"),
+        ("a: [", "is not readable YAML at line 1"),
+        ("- a", "is no kubeconfig: it has no fields"),
+        ("", "no current-context is set; give --context"),
+    ],
+)
+def test_a_file_that_is_none(config: Path, text: str | None, sentence: str) -> None:
+    if text is not None:
+        config.write_text(text, "utf-8")
+    with pytest.raises(PodiumError) as caught:
+        load_access(config)
+    assert str(caught.value) == f"{config}: {sentence}"
+
+
+def test_nothing_to_be_found() -> None:
+    with pytest.raises(PodiumError, match=r"there is no cluster to talk to: .*; give --kubeconfig"):
+        load_access(environ=NOWHERE)
+
+
+@pytest.mark.parametrize("text", [None, "  \n"])
+def test_a_token_file_without_a_token(config: Path, tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "token").write_text(text, "utf-8")
+    with pytest.raises(PodiumError, match=rf"^{tmp_path}/token: .*token"):
+        load_access(written(config, {"tokenFile": "token"}))
+
+
+# Tokens that change ------------------------------------------------------------------------------
+
+
+def test_a_token_file_is_read_again(tmp_path: Path) -> None:
+    path, now = tmp_path / "token", [0.0]
+    path.write_text("one", "utf-8")
+    access = Access("https://x", TokenFile(path, lambda: now[0]))
+    assert headers(access) == {"Authorization": "Bearer one"}
+    path.write_text("two", "utf-8")
+    assert headers(access) == {"Authorization": "Bearer one"}  # it was read just now
+    now[0] += 11
+    assert headers(access) == {"Authorization": "Bearer two"}
+    path.unlink()
+    now[0] += 11
+    assert headers(access) == {"Authorization": "Bearer two"}  # better than none
+
+
+def test_a_token_that_is_turned_down_is_read_again(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    path = tmp_path / "token"
+    path.write_text("outdated", "utf-8")
+    access = access_by_flags(
+        control_plane.url, token_file=str(path), ca_file=str(control_plane.authority)
+    )
+    path.write_text(ADMIN, "utf-8")
+
+    async def run() -> None:
+        async with ApiClient(access) as client:
+            assert (await client.get(PODS))["kind"] == "PodList"
+
+    asyncio.run(run())
+
+
+def test_nobody_knows_us(control_plane: ControlPlane) -> None:
+    access = access_by_flags(control_plane.url, token="wrong", ca_file=str(control_plane.authority))  # noqa: S106
+
+    async def run() -> None:
+        async with ApiClient(access) as client:
+            with pytest.raises(
+                ApiError, match=r"the credentials are not accepted \(Unauthorized\)"
+            ):
+                await client.get(PODS)
+
+    asyncio.run(run())
+
+
+# Certificates ------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_not_trusted_is_not_talked_to(control_plane: ControlPlane) -> None:
+    async def run() -> None:
+        async with ApiClient(access_by_flags(control_plane.url, token=ADMIN)) as client:
+            with pytest.raises(UnreachableError, match="its certificate is not trusted: self"):
+                await client.get(PODS)
+        trusting = access_by_flags(control_plane.url, token=ADMIN, insecure=True)
+        async with ApiClient(trusting) as client:
+            assert (await client.get(PODS))["kind"] == "PodList"
+
+    asyncio.run(run())
+
+
+def test_the_name_in_the_certificate_may_be_another(
+    control_plane: ControlPlane, config: Path
+) -> None:
+    cluster = {
+        "server": control_plane.url.replace("127.0.0.1", "localhost"),
+        "certificate-authority": str(control_plane.authority),
+    }
+
+    async def run(**more: str) -> None:
+        async with connected(written(config, {"token": ADMIN}, {**cluster, **more})) as client:
+            await client.get(PODS)
+            async with client.stream(PODS, {"watch": "1"}, idle_seconds=10):
+                pass
+
+    with pytest.raises(UnreachableError, match="certificate is not trusted: Hostname mismatch"):
+        asyncio.run(run())
+    asyncio.run(run(**{"tls-server-name": "kubernetes.default.svc"}))
+
+
+def user_of(error: ApiError) -> str:
+    """Whom the API server takes us for."""
+    assert error.status == 403
+    return error.message.partition('User "')[2].partition('"')[0]
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_client_certificates(control_plane: ControlPlane, config: Path, inline: bool) -> None:
+    certificate, key = control_plane.certificate("carol", "team")
+    user: dict[str, str] = {"client-certificate": str(certificate), "client-key": str(key)}
+    if inline:
+        user = {
+            f"{name}-data": base64.b64encode(Path(path).read_bytes()).decode()
+            for name, path in user.items()
+        }
+    cluster = {
+        "server": control_plane.url,
+        "certificate-authority": str(control_plane.authority),
+    }
+
+    async def run() -> None:
+        async with connected(written(config, user, cluster)) as client:
+            with pytest.raises(ApiError) as caught:
+                await client.get(PODS)
+            assert user_of(caught.value) == "carol"
+
+    asyncio.run(run())
+
+
+# Plugins -----------------------------------------------------------------------------------------
+
+PLUGIN = """
+import json, os, sys
+asked = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+runs = open(sys.argv[1], "a+")
+runs.write("x")
+runs.seek(0)
+status = json.load(open(sys.argv[2]))
+print(json.dumps({"apiVersion": asked["apiVersion"], "kind": "ExecCredential", "status": status}))
+"""
+
+
+class Plugin:
+    """A program that prints credentials, and how often it was run."""
+
+    def __init__(self, folder: Path, plane: ControlPlane) -> None:
+        self._folder, self._plane = folder, plane
+        (folder / "plugin.py").write_text(PLUGIN, "utf-8")
+
+    @property
+    def runs(self) -> int:
+        path = self._folder / "runs"
+        return len(path.read_text("utf-8")) if path.exists() else 0
+
+    def prints(self, **status: Any) -> None:
+        (self._folder / "status.json").write_text(json.dumps(status), "utf-8")
+
+    def kubeconfig(self, version: str = "v1", **changes: Any) -> Path:
+        paths = [str(self._folder / name) for name in ("plugin.py", "runs", "status.json")]
+        plugin = {
+            "apiVersion": f"client.authentication.k8s.io/{version}",
+            "command": sys.executable,
+            "args": paths,
+            "interactiveMode": "Never",
+            **changes,
+        }
+        cluster = {
+            "server": self._plane.url,
+            "certificate-authority": str(self._plane.authority),
+        }
+        return written(self._folder / "config", {"exec": plugin}, cluster)
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, control_plane: ControlPlane) -> Plugin:
+    return Plugin(tmp_path, control_plane)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_plugin_is_run_once_for_many_requests(plugin: Plugin, version: str) -> None:
+    plugin.prints(token=ADMIN, expirationTimestamp="2999-01-01T00:00:00Z")
+
+    async def run() -> None:
+        async with connected(plugin.kubeconfig(version)) as client:
+            await asyncio.gather(*(client.get(PODS) for _ in range(8)))
+
+    asyncio.run(run())
+    assert plugin.runs == 1
+
+
+def test_a_plugin_is_run_again_when_its_token_ends(plugin: Plugin) -> None:
+    plugin.prints(token=ADMIN, expirationTimestamp="2001-01-01T00:00:00Z")
+
+    async def run() -> None:
+        async with connected(plugin.kubeconfig()) as client:
+            await client.get(PODS)
+            await client.get(PODS)
+
+    asyncio.run(run())
+    assert plugin.runs == 2
+
+
+def test_a_plugin_is_run_again_when_its_token_is_turned_down(plugin: Plugin) -> None:
+    async def run() -> None:
+        async with connected(plugin.kubeconfig()) as client:
+            plugin.prints(token="outdated")  # noqa: S106
+            with pytest.raises(ApiError, match="not accepted"):
+                await client.get(PODS)
+            assert plugin.runs == 2
+            plugin.prints(token=ADMIN)
+            await client.get(PODS)
+
+    asyncio.run(run())
+    assert plugin.runs == 3
+
+
+def test_a_plugin_may_print_a_certificate(plugin: Plugin, control_plane: ControlPlane) -> None:
+    def prints(user: str) -> None:
+        certificate, key = control_plane.certificate(user)
+        plugin.prints(
+            clientCertificateData=certificate.read_text("utf-8"),
+            clientKeyData=key.read_text("utf-8"),
+            expirationTimestamp="2001-01-01T00:00:00Z",
+        )
+
+    async def run() -> None:
+        async with connected(plugin.kubeconfig()) as client:
+            for user in ("dave", "erin"):
+                prints(user)
+                with pytest.raises(ApiError) as caught:
+                    await client.get(PODS)
+                # A new certificate needs a new connection.
+                assert user_of(caught.value) == user
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "sentence"),
+    [
+        pytest.param(
+            {"command": "no-such-plugin", "installHint": "get it from your admin"},
+            {},
+            "exec: no-such-plugin no such file or directory; get it from your admin",
+            id="not installed",
+        ),
+        pytest.param(
+            {"command": "false"}, {}, "exec: false process returned 1", id="one that fails"
+        ),
+        pytest.param(
+            {"command": "echo"},
+            {},
+            "exec: echo failed to decode process output",
+            id="one that prints something else",
+        ),
+        pytest.param(
+            {},
+            {"token": ""},
+            "printed neither a token nor a certificate with its key",
+            id="nothing",
+        ),
+        pytest.param(
+            {},
+            {"clientCertificateData": "a", "clientKeyData": "b"},
+            "printed what cannot be used: the client certificate and its key",
+            id="a certificate that is none",
+        ),
+        pytest.param(
+            {},
+            {"token": "t", "expirationTimestamp": "soon"},
+            "expirationTimestamp 'soon' is no time",
+            id="no time",
+        ),
+    ],
+)
+def test_a_plugin_that_does_not_help(
+    plugin: Plugin, changes: Any, status: Any, sentence: str
+) -> None:
+    plugin.prints(**status)
+
+    async def run() -> None:
+        async with connected(plugin.kubeconfig(**changes)) as client:
+            with pytest.raises(UnreachableError) as caught:
+                await client.get(PODS)
+            assert sentence in str(caught.value)
+            assert str(caught.value).startswith(f"{plugin.kubeconfig()}: user 'u': exec: ")
+
+    asyncio.run(run())

@@ -1,0 +1,99 @@
+"""Which kinds are served, and where."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from control_plane.harness import ADMIN, ControlPlane
+from kube.following import connected
+from kube.scripted import answer, scripted
+from podium.kube.discovery import Served, discover
+from podium.kube.errors import ApiError
+from podium.objects.collection import KINDS
+
+
+def served_by(plane: ControlPlane) -> Served:
+    async def run() -> Served:
+        async with connected(plane.kubeconfig(ADMIN)) as client:
+            return await discover(client)
+
+    return asyncio.run(run())
+
+
+def test_what_version_1_20_serves(control_plane: ControlPlane) -> None:
+    served = served_by(control_plane)
+    assert served.path("PodDisruptionBudget") == "/apis/policy/v1beta1/poddisruptionbudgets"
+    assert served.path("Node") == "/api/v1/nodes"
+    assert served.path("Pod", "team") == "/api/v1/namespaces/team/pods"
+    assert served.path("CSINode") == "/apis/storage.k8s.io/v1/csinodes"
+    assert served.path("CSIStorageCapacity") is None
+    assert served.version("PriorityClass") == "scheduling.k8s.io/v1"
+    assert {"events.k8s.io/v1", "coordination.k8s.io/v1"} <= served.versions
+    assert KINDS.keys() - served.kinds.keys() == {"CSIStorageCapacity"}
+
+
+def test_every_path_can_be_listed(control_plane: ControlPlane) -> None:
+    served = served_by(control_plane)
+
+    async def run() -> None:
+        async with connected(control_plane.kubeconfig(ADMIN)) as client:
+            for kind in served.kinds:
+                path = served.path(kind)
+                assert path is not None
+                assert (await client.get(path))["kind"] == f"{kind}List"
+
+    asyncio.run(run())
+
+
+def group(*versions: str) -> dict[str, object]:
+    return {"versions": [{"groupVersion": version} for version in versions]}
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        (["policy/v1", "policy/v1beta1"], "/apis/policy/v1/poddisruptionbudgets"),
+        (["policy/v1beta1"], "/apis/policy/v1beta1/poddisruptionbudgets"),
+        (["policy/v2"], None),
+    ],
+)
+def test_the_best_version_that_both_know(listed: list[str], expected: str | None) -> None:
+    kind = {"name": "poddisruptionbudgets", "kind": "PodDisruptionBudget"}
+    verbs = {"verbs": ["list", "watch"]}
+    status = {"name": "poddisruptionbudgets/status", "kind": "PodDisruptionBudget", **verbs}
+    texts = {"/apis": {"groups": [group(*listed)]}, "/api/v1": {"resources": []}} | {
+        f"/apis/{version}": {"resources": [status, {**kind, **verbs}]} for version in listed
+    }
+
+    async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(json.dumps(texts[target]).encode()))
+
+    async def run() -> None:
+        async with scripted(reply) as (client, script):
+            served = await discover(client)
+            assert served.path("PodDisruptionBudget") == expected
+            assert served.path("Pod") is None
+            assert ("GET", "/apis/policy/v2") not in script.asked
+
+    asyncio.run(run())
+
+
+def test_a_group_that_is_gone_is_not_served_and_one_that_fails_is_an_error() -> None:
+    statuses = {"/apis/apps/v1": "404 Not Found"}
+
+    async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
+        groups = json.dumps({"groups": [group("apps/v1")]}).encode()
+        text = groups if target == "/apis" else b'{"resources": null}'
+        writer.write(answer(text, statuses.get(target, "200 OK")))
+
+    async def run() -> None:
+        async with scripted(reply) as (client, _):
+            assert (await discover(client)).path("ReplicaSet") is None
+            statuses["/apis/apps/v1"] = "503 Service Unavailable"
+            with pytest.raises(ApiError):
+                await discover(client)
+
+    asyncio.run(run())
