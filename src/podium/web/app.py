@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import FileResponse, RedirectResponse
+from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from podium.web.observatory import Observatory
 
-STATIC: Final = str(files("podium.web").joinpath("static"))
+_FILES: Final = StaticFiles(directory=str(files("podium.web").joinpath("static")))
 
 
 def pages(observatory: Observatory) -> Starlette:
@@ -34,7 +34,7 @@ def pages(observatory: Observatory) -> Starlette:
             Route("/", _index),
             Route("/podium", _home),
             Route("/podium/", _home),
-            Mount("/podium/static", StaticFiles(directory=STATIC)),
+            Mount("/podium/static", _FILES),
             Mount("/podium/v1", routes=data_routes(observatory)),
         ],
         middleware=[Middleware(SafeHeaders)],
@@ -46,8 +46,8 @@ def serves(path: str) -> bool:
     return path in {"/", "/podium"} or path.startswith("/podium/")
 
 
-async def _index(_: Request) -> Response:
-    return FileResponse(f"{STATIC}/index.html", media_type="text/html; charset=utf-8")
+async def _index(request: Request) -> Response:
+    return await _FILES.get_response("index.html", request.scope)
 
 
 async def _home(_: Request) -> Response:

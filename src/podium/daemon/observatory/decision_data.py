@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from podium.render import words
 from podium.render.explanation import Explanation
+from podium.render.plain import counted
 from podium.render.reasoning import gaps, ranking
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def decision_data(
         "separation": _separation(decision),
     }
     if decision.tied > 1:
-        found["tieWords"] = words.because(decision, ties)
+        found["tie"] = _tie(decision, ties)
     if decision.node is None:
         found["hopeless"] = _hopeless(decision, never=never)
         if decision.preemption is not None:
@@ -59,6 +60,15 @@ def decision_data(
     if actual is not None and source != RECORDED:
         found["actually"] = words.actually(decision, actual)
     return found
+
+
+def _tie(decision: Decision, ties: str) -> str:
+    """How one of the equals was taken, and what the next tie will do."""
+    equals = f"{counted(decision.tied, 'node')} share the best total, in node order"
+    taken = f"{equals}; {words.chosen_by(decision, ties)}."
+    if ties != "round-robin":
+        return taken
+    return f"{taken} Every choice among several nodes moves the counter on by one."
 
 
 def _separation(decision: Decision) -> Data | None:

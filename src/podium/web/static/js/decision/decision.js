@@ -1,10 +1,12 @@
 // A decision on one page: the sentence, the rejections, the heat map, the tie, the preemption.
 import { html } from "../dom.js";
 import { clock, counted, number } from "../format.js";
-import { nodeLink, podLink } from "../router.js";
+import { nodeLink } from "../router.js";
 import { HeatMap } from "./heatmap.js";
 import { Preemption } from "./preemption.js";
 import { Rejections } from "./rejections.js";
+
+const EQUALS = 40;
 
 const SOURCES = {
   now: "Worked out again for the cluster as it is now; the decision itself was made without keeping the scores.",
@@ -37,12 +39,18 @@ function Source({ decision }) {
     ${several && html` Earlier attempts: ${decision.attempts.slice(1, 6).map((each) => `${clock(each.at)} ${WORDS[each.outcome]}`).join(", ")}${decision.attempts.length > 6 ? "…" : ""}.`}</p>`;
 }
 
+// The equals in node order, with their places; of many the first ones and the one taken.
+function shownEquals(names, taken) {
+  const placed = names.map((name, i) => [name, i + 1]);
+  return placed.filter(([name, place]) => place <= EQUALS || name === taken);
+}
+
 function Tie({ decision }) {
   const { selection } = decision;
   if (!selection || selection.tied < 2) return null;
   return html`<section><h2>The tie</h2>
-    <p>${sentence(decision.tieWords)}</p>
-    ${selection.best && html`<p class="chips">${selection.best.slice(0, 40).map((name) => html`<a class=${`chip ${name === decision.node ? "win" : ""}`} href=${nodeLink(name)}>${name}</a>`)}${selection.best.length > 40 ? html`<span class="quiet">and ${number(selection.best.length - 40)} more</span>` : null}</p>`}
+    <p>${decision.tie}</p>
+    ${selection.best && html`<ol class="chips tied">${shownEquals(selection.best, decision.node).map(([name, place]) => html`<li value=${place}><a class=${`chip ${name === decision.node ? "win" : ""}`} href=${nodeLink(name)}><span class="quiet">${number(place)}</span> ${name}</a></li>`)}${selection.best.length > EQUALS ? html`<li class="quiet">${number(selection.best.length - EQUALS)} more</li>` : null}</ol>`}
   </section>`;
 }
 
@@ -60,7 +68,7 @@ function Headline({ decision }) {
   const rest = decision.headline.startsWith(decision.pod) ? decision.headline.slice(decision.pod.length) : `: ${decision.headline}`;
   const [before, after] = decision.node && rest.includes(decision.node) ? rest.split(decision.node) : [rest, null];
   return html`<h1 class="headline"><span class=${`mark ${decision.outcome}`} title=${WORDS[decision.outcome]} aria-hidden="true">${MARKS[decision.outcome]}</span>
-    <span>${decision.source === "dry-run" ? decision.pod : html`<a href=${podLink(decision.pod)}>${decision.pod}</a>`}${before}${after !== null && html`<a href=${nodeLink(decision.node)}>${decision.node}</a>${after}`}</span></h1>`;
+    <span>${decision.pod}${before}${after !== null && html`<a href=${nodeLink(decision.node)}>${decision.node}</a>${after}`}</span></h1>`;
 }
 
 export function Decision({ decision }) {

@@ -1,0 +1,148 @@
+"""The pages of a real `podium lab`: its token, its scheduler, and pods created through its API."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+SOURCES = Path(__file__).parents[2] / "src"
+
+
+class Lab:
+    """A lab with its world of the start, in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "podium", "lab", "--port", "0", "-o", "json"]
+        self.process = subprocess.Popen(
+            [*command, "--kubeconfig", str(folder / "kubeconfig")],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        )
+        assert self.process.stdout is not None
+        text = ""
+        for line in self.process.stdout:
+            text += line
+            if line.startswith("}"):
+                break
+        told = json.loads(text)
+        self.server, self.token, self.page = told["server"], told["token"], told["page"]
+
+    def create(self, path: str, value: dict[str, Any]) -> None:
+        request = urllib.request.Request(
+            f"{self.server}{path}",
+            json.dumps(value).encode(),
+            {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            assert answer.status == 201
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    made = Lab(tmp_path_factory.mktemp("lab"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def page(browser: Browser, lab: Lab) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    complaints: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(lab.page)
+    page.wait_for_selector(".tile", timeout=20_000)
+    yield page
+    context.close()
+    assert complaints == []
+    assert [url for url in asked if not url.startswith(lab.server)] == []
+
+
+def small(name: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def test_without_the_token_nothing_is_shown(browser: Browser, lab: Lab) -> None:
+    context = browser.new_context()
+    answer = context.request.get(f"{lab.server}/podium/v1/cluster")
+
+    assert answer.status == 401
+    context.close()
+
+
+def test_a_pod_created_through_the_api_appears_with_its_decision(page: Page, lab: Lab) -> None:
+    lab.create(PODS, small("visitor"))
+
+    page.fill("input[type=search]", "visitor")
+    page.click(".matches a >> text=default/visitor")
+
+    expect(page.locator("h1.headline")).to_contain_text("default/visitor goes to")
+    expect(page.get_by_text(re.compile("Attempt 1, decided at"))).to_be_visible()
+    expect(page.locator(".heat-map tr.winner")).to_have_count(1)
+
+
+def test_a_pod_that_fits_nowhere_appears_among_the_pending(page: Page, lab: Lab) -> None:
+    page.click("nav >> text=Pending")
+    lab.create(PODS, small("homeless", nodeSelector={"no": "where"}))
+
+    row = page.locator("tr", has_text="default/homeless")
+    expect(row).to_contain_text("didn't match Pod's node affinity/selector")
+
+
+def test_weights_are_compared_and_applied_while_it_runs(page: Page, lab: Lab) -> None:
+    page.click("nav >> text=Rules")
+    page.fill("#weight-NodeResourcesFit", "7")
+    page.click("text=See what would change")
+    expect(page.locator(".counts")).to_be_visible(timeout=20_000)
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator(".applied")).to_contain_text("Applied")
+
+    lab.create(PODS, small("after"))
+    page.goto(f"{lab.server}/#/pods/default/after")
+    expect(page.locator("h1.headline")).to_contain_text("goes to")
+    heading = page.locator(".heat-map thead th", has_text="Fit")
+    expect(heading).to_contain_text("\N{MULTIPLICATION SIGN}7")
+
+
+def test_rules_of_the_other_generation_are_applied_while_it_runs(page: Page, lab: Lab) -> None:
+    page.click("nav >> text=Rules")
+    page.click("role=tab[name=/text/]")
+    page.fill("textarea", "kind: Policy\napiVersion: v1\n")
+    page.click("text=See what would change")
+    expect(page.locator(".counts")).to_be_visible(timeout=20_000)
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator(".applied")).to_contain_text("v1.13 policy")
+
+    lab.create(PODS, small("classic"))
+    page.goto(f"{lab.server}/#/pods/default/classic")
+    expect(page.get_by_text("with v1.13 policy")).to_be_visible()
+    expect(page.locator(".heat-map thead")).to_contain_text("LeastRequested")

@@ -1,0 +1,208 @@
+"""What the observatory tells: pictures in parts, rules as text, pods placed again."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from builders import node, pod
+from podium.daemon.observatory.cluster_picture import CORDONED, NOT_READY, ClusterPicture
+from podium.daemon.observatory.profile_text import reweighted, rules_from, written
+from podium.engine.profile import Profile
+from podium.errors import ConfigError
+from podium.objects.collection import Objects
+from podium.profiles.build import Options, from_provider
+from podium.profiles.config_build import default_config, from_config
+from web.playground import Playground
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def playground(*names: str) -> Playground:
+    made = Playground()
+    made.load(Objects(nodes=[node(name, cpu="4", labels={ZONE: name[0]}) for name in names]))
+    return made
+
+
+def cells(told: dict[str, Any]) -> dict[str, int]:
+    nodes = told["nodes"]
+    return {name: len(pods) for name, pods in zip(nodes["name"], nodes["pods"], strict=True)}
+
+
+def test_a_picture_has_every_node_with_its_load() -> None:
+    made = playground("a1", "b1")
+    made.create(pod("p", requests={"cpu": "1"}))
+    made.work()
+
+    told = made.observatory.cluster()
+
+    assert told["whole"]
+    assert told["words"]["zones"] == [("", "a"), ("", "b")]
+    assert sum(cells(told).values()) == 1
+    cpu = told["nodes"]["load"][told["resources"].index("cpu")]
+    assert sorted(cpu) == [0, 250]
+    assert told["totals"]["load"]["cpu"] == 0.125
+
+
+def test_a_cursor_is_told_only_what_changed() -> None:
+    made = playground("a1", "a2", "a3")
+    first = made.observatory.cluster()
+    made.create(pod("p", namespace="new"))
+    made.work()
+
+    later = made.observatory.cluster(first["cursor"])
+
+    assert not later["whole"]
+    assert list(cells(later).values()) == [1]
+    assert later["words"]["workloads"] == [("new", "Pod", "")]
+    assert later["words"]["from"][1] == 0
+    again = made.observatory.cluster(later["cursor"])
+    assert again["nodes"]["row"] == []
+
+
+def test_a_new_node_makes_the_picture_whole_again() -> None:
+    made = playground("a1")
+    first = made.observatory.cluster()
+    made.cache.put_node(node("a2"))
+
+    assert made.observatory.cluster(first["cursor"])["whole"]
+
+
+@pytest.mark.parametrize("cursor", ["", "nonsense", "1-2-3", "9-9-9-9-9-9", "-1-0-0-0-0-0"])
+def test_a_cursor_of_another_time_is_told_everything(cursor: str) -> None:
+    assert playground("a1").observatory.cluster(cursor)["whole"]
+
+
+def test_a_cursor_of_other_columns_is_told_everything() -> None:
+    picture = ClusterPicture()
+    one, other = playground("a1"), playground("a1")
+    cursor = picture.since(one.cache.columns)["cursor"]
+
+    assert picture.since(other.cache.columns, cursor)["whole"]
+
+
+def test_a_changed_node_is_told_with_its_flags() -> None:
+    made = playground("a1")
+    first = made.observatory.cluster()
+    made.cache.put_node(node("a1", unschedulable=True, conditions={"Ready": "False"}))
+
+    later = made.observatory.cluster(first["cursor"])
+
+    assert later["nodes"]["flags"] == [CORDONED | NOT_READY]
+
+
+def test_a_picture_in_parts_equals_a_whole_one() -> None:
+    made = playground("a1", "a2", "b1")
+    known = made.observatory.cluster()
+    seen = dict(zip(known["nodes"]["row"], known["nodes"]["pods"], strict=True))
+    for number in range(12):
+        made.create(pod(f"p{number}", namespace=f"n{number % 3}", requests={"cpu": "100m"}))
+        made.work()
+        if number % 2:
+            known = made.observatory.cluster(known["cursor"])
+            seen |= dict(zip(known["nodes"]["row"], known["nodes"]["pods"], strict=True))
+
+    whole = made.observatory.cluster()
+    assert seen == dict(zip(whole["nodes"]["row"], whole["nodes"]["pods"], strict=True))
+
+
+def test_five_thousand_nodes_are_told_within_a_second() -> None:
+    made = Playground()
+    nodes = [node(f"n{i}", labels={ZONE: str(i % 3)}) for i in range(5000)]
+    pods = [
+        pod(f"p{i}", namespace=f"team-{i % 7}", node=f"n{i % 5000}", labels={"app": f"a{i % 40}"})
+        for i in range(50_000)
+    ]
+    made._simulation.load(Objects(nodes=nodes, pods=pods))
+
+    began = time.perf_counter()
+    told = made.observatory.cluster()
+    first = time.perf_counter() - began
+    began = time.perf_counter()
+    made.observatory.cluster(told["cursor"])
+    again = time.perf_counter() - began
+
+    assert sum(cells(told).values()) == 50_000
+    assert first < 1
+    assert again < 0.1
+
+
+def rule_names(profile: Profile) -> tuple[list[str], list[tuple[str, int]]]:
+    return (
+        [rule.name for rule in profile.predicates],
+        [(each.name, each.weight) for each in profile.priorities],
+    )
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        from_provider("DefaultProvider", Options()),
+        from_provider("ClusterAutoscalerProvider", Options()),
+        from_config(default_config(), Options())[0],
+    ],
+    ids=lambda profile: profile.name,
+)
+def test_written_rules_make_the_same_profile(profile: Profile) -> None:
+    [made] = rules_from(written([profile], Options()), Options()).profiles
+
+    assert rule_names(made)[0] == rule_names(profile)[0]
+    assert sorted(rule_names(made)[1]) == sorted(rule_names(profile)[1])
+    assert made.scheduler_name == profile.scheduler_name
+
+
+def test_new_weights_keep_everything_else_of_the_text() -> None:
+    text = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+podMaxBackoffSeconds: 7
+profiles:
+- schedulerName: one
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated}}
+- schedulerName: two
+"""
+    rules = rules_from(text, Options())
+    changed = rules_from(reweighted(rules, {"NodeResourcesFit": 9}, "one", Options()), Options())
+    weights = [dict(rule_names(profile)[1]) for profile in changed.profiles]
+
+    assert weights[0]["NodeResourcesFit"] == 9
+    assert weights[1] == dict(rule_names(rules.profiles[1])[1])
+    assert "MostAllocated" in changed.text
+    assert "podMaxBackoffSeconds: 7" in changed.text
+
+
+def test_a_policy_with_arguments_keeps_them() -> None:
+    text = """
+kind: Policy
+apiVersion: v1
+priorities:
+- {name: Spread, weight: 2, argument: {serviceAntiAffinity: {label: rack}}}
+- {name: LeastRequestedPriority, weight: 1}
+"""
+    rules = rules_from(text, Options())
+    changed = reweighted(rules, {"Spread": 5, "LeastRequestedPriority": 0}, "", Options())
+
+    [profile] = rules_from(changed, Options()).profiles
+    assert rule_names(profile)[1] == [("Spread", 5)]
+    assert "rack" in changed
+
+
+def test_a_text_of_no_rules_is_refused() -> None:
+    with pytest.raises(ConfigError, match="neither a Policy nor a KubeSchedulerConfiguration"):
+        rules_from("kind: Deployment", Options())
+
+
+def test_speed_is_remembered_though_nobody_looks() -> None:
+    made = playground("a1")
+    for number in range(3):
+        made.create(pod(f"p{number}"))
+    made.work()
+
+    history = made.observatory.history()
+
+    assert sum(decided for _, decided, _ in history) == 3
+    assert history[-1][2] == 0
