@@ -84,6 +84,66 @@ def test_a_failed_binding_is_an_error() -> None:
     assert value(metrics, "schedule_attempts_total", **labels) == 1
 
 
+def test_a_pod_that_was_tried_before_waited_since_its_first_attempt() -> None:
+    metrics = Metrics(clock=lambda: NOON + 60)
+    small, large = simulation(node("n1", cpu="1")), simulation(node("n1", cpu="9"))
+    wanted = pod(requests={"cpu": "4"})
+    failed = large.attempt(wanted), small.attempt(wanted)
+    metrics.attempted(attempted(wanted, failed[1], profile(), waited=40))
+    again = attempted(wanted, failed[0], profile(), number=2, began=NOON + 59, waited=1)
+    metrics.attempted(again)
+    metrics.bound(again, "n1", 0.01)
+
+    assert value(metrics, "pod_scheduling_sli_duration_seconds_sum", attempts="2") == 100
+    assert metrics._since == {}
+
+
+#: As kube-scheduler v1.36 declares them: type and labels.
+DECLARED = {
+    "schedule_attempts": ("counter", {"result", "profile"}),
+    "scheduling_attempt_duration_seconds": ("histogram", {"result", "profile"}),
+    "scheduling_algorithm_duration_seconds": ("histogram", set()),
+    "preemption_victims": ("histogram", set()),
+    "preemption_attempts": ("counter", set()),
+    "pending_pods": ("gauge", {"queue"}),
+    "goroutines": ("gauge", {"operation"}),
+    "pod_scheduling_sli_duration_seconds": ("histogram", {"attempts"}),
+    "pod_scheduling_attempts": ("histogram", set()),
+    "framework_extension_point_duration_seconds": (
+        "histogram",
+        {"extension_point", "status", "profile"},
+    ),
+    "plugin_execution_duration_seconds": ("histogram", {"plugin", "extension_point", "status"}),
+    "queue_incoming_pods": ("counter", {"queue", "event"}),
+    "cache_size": ("gauge", {"type"}),
+    "unschedulable_pods": ("gauge", {"plugin", "profile"}),
+}
+
+
+def test_names_types_and_labels_are_those_of_kube_scheduler() -> None:
+    stopwatch = Stopwatch()
+    metrics = Metrics(stopwatch)
+    metrics.cache_size = lambda: {"nodes": 1}
+    rules = stopwatch.timed(from_provider("DefaultProvider", Options()))
+    world = simulation(node("n1", cpu="1"), profile=rules)
+    told = tried(world, pod())
+    metrics.attempted(told)
+    metrics.bound(told, "n1", 0.01)
+    metrics.attempted(tried(world, pod("q", requests={"cpu": "4"})))
+    metrics.queued("active", "UnschedulablePodAdd")
+
+    found = {
+        family.name.removeprefix("scheduler_"): (
+            family.type,
+            {label for sample in family.samples for label in sample.labels} - {"le"},
+        )
+        for family in text_string_to_metric_families(metrics.exposition()[0].decode())
+        if family.name.startswith("scheduler_")
+    }
+
+    assert found == DECLARED
+
+
 def test_gauges_are_asked_when_they_are_read() -> None:
     metrics = Metrics()
     metrics.pending = lambda: {"active": 3, "gated": 1}

@@ -105,6 +105,22 @@ def test_it_keeps_the_profile_in_use(
     assert placements(capsys, str(file), "--profile=v1.36")["default/acme-waits"] == "acme-c"
 
 
+def test_a_policy_may_come_from_a_config_map(
+    cluster: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    policy = {"metadata": {"name": "rules"}, "data": {"policy.cfg": json.dumps(POLICY)}}
+    cluster.post(path, policy)
+    try:
+        flags = ("--policy-configmap=rules", "--policy-configmap-namespace=default")
+        found = json.loads(taken(cluster, tmp_path / "s.json", *flags))
+    finally:
+        cluster.call("DELETE", f"{path}/rules")
+
+    assert found["items"][0]["profile"] == {"policy": POLICY}
+    assert placements(capsys, str(tmp_path / "s.json"))["default/acme-waits"] == "acme-a"
+
+
 def test_anonymized_it_is_decided_about_in_the_same_way(
     cluster: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

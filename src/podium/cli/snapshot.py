@@ -17,6 +17,8 @@ from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
 @click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster.")
 @click.option("--context", metavar="NAME", help="The context of it to use.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout.")
+@click.option("--policy-configmap", metavar="NAME", help="Decide by the Policy in this ConfigMap.")
+@click.option("--policy-configmap-namespace", metavar="NAME", default="kube-system")
 @click.option("--anonymize", is_flag=True, help="Rename everything that tells whose it is.")
 @profile_flags
 def snapshot(
@@ -24,6 +26,8 @@ def snapshot(
     kubeconfig: str | None,
     context: str | None,
     output: str,
+    policy_configmap: str | None,
+    policy_configmap_namespace: str,
     anonymize: bool,
     flags: ProfileFlags,
 ) -> int:
@@ -32,20 +36,28 @@ def snapshot(
     Nodes, pods, namespaces, services, controllers, volumes, budgets and classes, each with the
     fields that scheduling reads: no secrets, no config maps, no environment variables, no
     commands. The file also says by which profile to decide: the one that --policy, --provider,
-    --config or --profile names here.
+    --config, --profile or --policy-configmap names here.
 
     --anonymize renames consistently: decisions stay the same. The ending of FILE decides how it is
     written: .yaml, or JSON otherwise; .gz is compressed.
 
     Exit code: 0 written, 2 the cluster cannot be read or the file cannot be written.
     """
-    from podium.cli.snapshot_listing import listed  # noqa: PLC0415  brings the HTTP client
+    from podium.cli.composition import policy_in_configmap  # noqa: PLC0415  brings the engine
+    from podium.cli.snapshot_listing import listed  # noqa: PLC0415
     from podium.cli.snapshot_profile import profile_of  # noqa: PLC0415
     from podium.cli.snapshot_writing import write, written  # noqa: PLC0415
+    from podium.kube.access import load_access  # noqa: PLC0415
 
-    profile = profile_of(flags, flags.choose())
+    access = load_access(kubeconfig, context)
+    if policy_configmap is None:
+        chosen = flags.choose()
+    else:
+        space = policy_configmap_namespace
+        chosen = policy_in_configmap(access, flags, space, policy_configmap)
+    profile = profile_of(flags, chosen)
     with tempfile.TemporaryDirectory(prefix="podium-") as folder:
-        counts = asyncio.run(listed(kubeconfig, context, Path(folder)))
+        counts = asyncio.run(listed(access, Path(folder)))
         with written(output) as stream:
             write(Path(folder), stream, output, _header(profile, anonymize), anonymize=anonymize)
     if output != "-":

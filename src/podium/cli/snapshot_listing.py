@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import msgspec
 
-from podium.kube.access import load_access
 from podium.kube.client import ApiClient
 from podium.kube.discovery import discover
 from podium.kube.errors import ApiError
@@ -14,6 +13,8 @@ from podium.objects.trimming import KEPT, trimmed
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from podium.kube.access import Access
 
 PAGE: Final = 500
 #: Pods are listed before nodes, so that every node that has a pod is there.
@@ -33,10 +34,10 @@ class _Page(msgspec.Struct, frozen=True):
 _PAGE: Final = msgspec.json.Decoder(_Page)
 
 
-async def listed(kubeconfig: str | None, context: str | None, folder: Path) -> dict[str, int]:
+async def listed(access: Access, folder: Path) -> dict[str, int]:
     """Every object into a file per kind, an object per line; how many there are."""
     counts = dict.fromkeys(KEPT, 0)
-    async with ApiClient(load_access(kubeconfig, context)) as client:
+    async with ApiClient(access) as client:
         served = await discover(client)
         for kind in sorted(KEPT, key=lambda kind: kind not in _FIRST):
             path, version = served.path(kind), served.version(kind)

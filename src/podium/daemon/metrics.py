@@ -57,6 +57,8 @@ class Metrics(Observer, Collector):
         self.more: list[Callable[[], Iterator[Metric]]] = []
         #: Pods tried in vain: uid -> profile and the rules that turned nodes down.
         self._unschedulable: dict[str, tuple[str, frozenset[str]]] = {}
+        #: And since when they wait, as of their first attempt.
+        self._since: dict[str, float] = {}
         self._define()
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -134,6 +136,7 @@ class Metrics(Observer, Collector):
         if decision.node is None:
             result = ERROR if decision.error else UNSCHEDULABLE
             self._count(result, profile, attempted.seconds)
+            self._since.setdefault(decision.uid, _queued_at(attempted))
             if not decision.error:
                 self._unschedulable[decision.uid] = (profile, _turned_down_by(decision))
         spent = self._stopwatch.lap() if self._stopwatch is not None else None
@@ -145,7 +148,8 @@ class Metrics(Observer, Collector):
         profile, number = attempted.profile.scheduler_name, attempted.number
         self._count(SCHEDULED, profile, attempted.seconds + seconds)
         self._tries.at().observe(number)
-        waited = max(0.0, self._clock() - attempted.queued_at)
+        since = self._since.pop(attempted.decision.uid, None)
+        waited = max(0.0, self._clock() - (_queued_at(attempted) if since is None else since))
         label = _ATTEMPTS[number] if number < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
         self._sli.at(label).observe(waited)
         self._points.at("Bind", "Success", profile).observe(seconds)
@@ -153,11 +157,14 @@ class Metrics(Observer, Collector):
     def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:  # noqa: ARG002
         """Count an error."""
         self._count(ERROR, attempted.profile.scheduler_name, attempted.seconds)
+        self._since.setdefault(attempted.decision.uid, _queued_at(attempted))
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that is gone, or runs, is not unschedulable any more."""
         if self._unschedulable and old is not None and (new is None or new.spec.node_name):
             self._unschedulable.pop(old.uid, None)
+        if self._since and old is not None and new is None:
+            self._since.pop(old.uid, None)
 
     def evicting(self, attempted: Attempted, victims: Sequence[str]) -> None:  # noqa: ARG002
         """Count the victims."""
@@ -258,6 +265,11 @@ class Metrics(Observer, Collector):
         """The text in the form that the reader accepts, and its content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
+
+
+def _queued_at(attempted: Attempted) -> float:
+    """Since when the pod waits; where that is not known, since the attempt began."""
+    return attempted.queued_at or attempted.began
 
 
 def _turned_down_by(decision: Decision) -> frozenset[str]:
