@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.kube.events import Occurrence, Recent, Write, event_name, second
+from podium.kube.events import EventNames, Occurrence, Recent, Write, second
 
 _MOST_ALIKE, _ALIKE_SECONDS = 10, 600.0
 _BURST, _SECONDS_EACH = 25, 300.0
@@ -58,6 +58,7 @@ class CountingLedger:
     """What core/v1 events were written, per source and object."""
 
     def __init__(self) -> None:
+        self._names = EventNames()
         self._alike: Recent[_Key, _Alike] = Recent()
         self._counted: Recent[_Key, _Counted] = Recent()
         self._buckets: Recent[_Key, _Bucket] = Recent()
@@ -69,7 +70,7 @@ class CountingLedger:
         message, key = self._combined(what, (*source, what.type, what.reason), now)
         known = self._counted.get(key)
         if known is None:
-            counted = _Counted(event_name(about, now), 1, now)
+            counted = _Counted(self._names.new(about, now), 1, now)
         else:
             counted = _Counted(known.name, known.count + 1, known.first)
         self._counted.put(key, counted)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.kube.events import Occurrence, Recent, Write, event_name, microsecond
+from podium.kube.events import EventNames, Occurrence, Recent, Write, microsecond
 
 _OVER_SECONDS, _REFRESH_SECONDS = 360.0, 1800.0
 #: The longest note that the API server takes, in bytes.
@@ -36,6 +36,7 @@ class SeriesLedger:
     """What events were written, per reporter, object, action and reason."""
 
     def __init__(self) -> None:
+        self._names = EventNames()
         self._series: Recent[_Key, _Series] = Recent()
 
     def take(self, what: Occurrence, now: float) -> Write | None:
@@ -44,7 +45,7 @@ class SeriesLedger:
         key = (*said, what.component, what.host, what.about, what.related)
         series = self._series.get(key)
         if series is None:
-            series = _Series(event_name(what.about, now), what, now, now, now)
+            series = _Series(self._names.new(what.about, now), what, now, now, now)
             self._series.put(key, series)
             return _write(series)
         series.count += 1

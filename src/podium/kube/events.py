@@ -110,9 +110,16 @@ class Recent(Generic[_Key, _Kept]):
         return len(self._kept)
 
 
-def event_name(about: Reference, now: float) -> str:
-    """A name that is not taken: the object's, and the time in nanoseconds."""
-    return f"{about.name}.{int(now * 1e9):x}"
+class EventNames:
+    """Names that are not taken: the object's, and the time in nanoseconds, never the same twice."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def new(self, about: Reference, now: float) -> str:
+        """A name for an event about this object."""
+        self._last = max(int(now * 1e9), self._last + 1)
+        return f"{about.name}.{self._last:x}"
 
 
 def second(now: float) -> str:

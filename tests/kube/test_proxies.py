@@ -1,0 +1,73 @@
+"""Through an HTTP proxy, as kubeconfig files and the environment name them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from control_plane.harness import ADMIN, ControlPlane
+from kube.following import PODS, connected, following, until
+
+
+class Tunnel:
+    """A proxy that does what CONNECT asks for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.url = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.asked.append(head.split("\r\n")[0])
+        host, _, port = head.split(" ")[1].rpartition(":")
+        upstream_reader, upstream = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(pump(reader, upstream), pump(upstream_reader, writer))
+
+
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+@asynccontextmanager
+async def tunnel() -> AsyncIterator[Tunnel]:
+    made = Tunnel()
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield made
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.mark.parametrize("by", ["kubeconfig", "environment"])
+def test_everything_goes_through_the_proxy(
+    control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    async def run() -> None:
+        async with tunnel() as proxy:
+            document = json.loads(control_plane.kubeconfig(ADMIN).read_text("utf-8"))
+            if by == "kubeconfig":
+                document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
+            else:
+                monkeypatch.setenv("https_proxy", proxy.url)
+                monkeypatch.delenv("no_proxy", raising=False)
+            path = tmp_path / "config"
+            path.write_text(json.dumps(document), "utf-8")
+            async with connected(path) as client, following(client) as (known, _):
+                await until(lambda: known.replaced)
+                assert (await client.get(PODS))["kind"] == "PodList"
+            where = control_plane.url.removeprefix("https://")
+            assert {*proxy.asked} == {f"CONNECT {where} HTTP/1.1"}
+
+    asyncio.run(run())
