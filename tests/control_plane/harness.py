@@ -120,6 +120,14 @@ class Program:
         """Its process."""
         return self._process.pid
 
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def wait(self, seconds: float) -> int:
+        """Wait until it ends; its exit code."""
+        return self._process.wait(seconds)
+
     def kill(self) -> None:
         """End it without a chance to say goodbye."""
         self._process.kill()

@@ -44,7 +44,8 @@ def config_of(flags: ProfileFlags, chosen: Chosen) -> SchedulerConfig | None:
 def manners_of(chosen: Chosen, config: SchedulerConfig | None = None) -> Manners:
     """How the chosen generation behaves, with the rests that a configuration asks for."""
     if chosen.is_classic:
-        return CLASSIC
+        queue = replace(CLASSIC.queue, by_priority=chosen.by_priority)
+        return replace(CLASSIC, queue=queue)
     if config is None:
         return CURRENT
     first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds

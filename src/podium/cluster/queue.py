@@ -46,6 +46,8 @@ class QueueOptions:
     #: Whether pods equal in priority and time go in the order of arrival. Otherwise the mechanics
     #: of the heap decide, exactly as they do in kube-scheduler.
     arrival_order: bool = True
+    #: Whether pods of higher priority go first; otherwise the order of arrival alone counts.
+    by_priority: bool = True
     #: Whether pods are ordered by the times written in them (to the second), or by the clock.
     pod_times: bool = True
     #: How long a pod may wait for an event, and how often that is looked at.
@@ -379,5 +381,7 @@ class SchedulingQueue:
         self._active.put(queued.key, queued, self._rank(queued))
 
     def _rank(self, queued: QueuedPod) -> Rank:
+        if not self._options.by_priority:
+            return (0, 0.0, queued.arrival)
         rank: Rank = (-queued.pod.priority, queued.timestamp)
         return (*rank, queued.arrival) if self._options.arrival_order else rank
