@@ -40,7 +40,8 @@ class LabServer:
     def __init__(self, registry: Registry | None = None) -> None:
         self.registry = registry or Registry()
         self.app = ApiServer(self.registry)
-        self._socket = socket.socket()
+        # Named as TCP, or asyncio waits for more before it sends (Nagle).
+        self._socket = socket.socket(proto=socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"

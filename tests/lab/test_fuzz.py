@@ -25,8 +25,18 @@ NONSENSE: tuple[Any, ...] = (
     "\u0000", "\U0001f984", "1Gi", "-1", "1e99999", "25%", "2024-01-01T00:00:00Z", [], [None], ["a"],
     {}, {"a": None}, {"": ""}, [[]], [{}],
 )  # fmt: skip
-NAMES = ("a", "b", "web-0", "x.y", "A_", "..", "%2e", "a" * 254, "default", "système", "")
-NAMESPACES = ("default", "default", "kube-system", "nope", "")
+NAMES = (
+    *("a", "b", "c", "web-0") * 5,
+    "x.y",
+    "A_",
+    "..",
+    "%2e",
+    "a" * 254,
+    "default",
+    "système",
+    "",
+)
+NAMESPACES = (*("default",) * 8, "kube-system", "nope", "")
 FORMS = (
     "application/json", "application/yaml", "application/json-patch+json",
     "application/merge-patch+json", "application/strategic-merge-patch+json",
@@ -92,7 +102,7 @@ class Fuzzer:
         made["metadata"] = {"name": self.chance.choice(NAMES)}
         if row.kind in SPECS:
             made["spec"] = copy.deepcopy(SPECS[row.kind])
-        for _ in range(self.chance.choice((0, 0, 1, 1, 3))):
+        for _ in range(self.chance.choice((0, 0, 0, 1, 1, 3))):
             made = self.spoiled(made)
         return made
 
@@ -115,9 +125,9 @@ class Fuzzer:
 
     def body(self, row: Resource, method: str) -> bytes:
         kind = self.chance.random()
-        if kind < 0.05:
+        if kind < 0.03:
             return bytes(self.chance.randrange(256) for _ in range(self.chance.randrange(60)))
-        if kind < 0.08:
+        if kind < 0.04:
             return b'{"a":' * 3000
         if method == "DELETE" and kind < 0.8:
             return b""
@@ -134,7 +144,9 @@ class Fuzzer:
             return chance.choice(
                 ("/", "/api", "/apis", "/apis/apps", "/foo", "//", "/api/v1/x/y/z/a/b")
             )
-        namespace = chance.choice(NAMESPACES) if row.namespaced else chance.choice(("", "", "x"))
+        namespace = (
+            chance.choice(NAMESPACES) if row.namespaced else chance.choice((*("",) * 9, "x"))
+        )
         path = row.path(namespace)
         named = method in {"PUT", "PATCH"} or (method != "POST" and chance.random() < 0.6)
         if named or chance.random() < 0.05:
@@ -157,13 +169,13 @@ class Fuzzer:
         address = "".join(
             each if "!" <= each <= "~" else f"%{ord(each) & 255:02x}" for each in address
         )
-        form = FORMS[0] if chance.random() < 0.6 else chance.choice(FORMS)
+        form = FORMS[0] if chance.random() < 0.9 else chance.choice(FORMS)
         if method == "PATCH" and chance.random() < 0.8:
             form = chance.choice(FORMS[2:6])
         headers = {
             "Authorization": f"Bearer {TOKEN}",
             "Content-Type": form,
-            "Accept": chance.choice(ACCEPTED),
+            "Accept": ACCEPTED[0] if chance.random() < 0.7 else chance.choice(ACCEPTED),
         }
         body = self.body(row, method) if method not in {"GET", "FOO"} else None
         self.connection.request(method, address, body, headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -14,6 +15,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+_NUMBER = re.compile("[+-]?[0-9]{1,64}")
+_LARGEST = 2**63
 #: What a body may weigh, as in kube-apiserver.
 LARGEST_BODY = 3 * 1024 * 1024
 
@@ -49,11 +52,12 @@ class Request:
         text = self.parameters.get(name, "")
         if not text:
             return None
-        try:
-            return int(text)
-        except ValueError:
-            what = f'strconv.ParseInt: parsing "{text}": invalid syntax'
-            raise bad_request(what) from None
+        if not _NUMBER.fullmatch(text):
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        number = int(text)
+        if abs(number) >= _LARGEST:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+        return number
 
     async def body(self) -> bytes:
         """All of the body, within bounds."""
