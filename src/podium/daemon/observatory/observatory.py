@@ -17,7 +17,7 @@ from podium.daemon.observatory.manifest import pod_in
 from podium.daemon.observatory.node_details import node_details
 from podium.daemon.observatory.profile_form import form
 from podium.daemon.observatory.profile_text import Rules, reweighted, rules_from, written
-from podium.daemon.observatory.scene import take
+from podium.daemon.observatory.scene import Placed, Scene, take
 from podium.daemon.observatory.what_if import Comparison
 from podium.engine.cycle import Attempt, decide
 from podium.engine.ties import RoundRobin, ties
@@ -92,7 +92,8 @@ class Observatory:
         pulse.schedulers = self._schedulers
         self._picture = ClusterPicture()
         self._rules = self._first_rules(text)
-        self._comparing = asyncio.Lock()
+        #: One at a time: each holds a copy of the cluster.
+        self._comparing, self._deciding_again = asyncio.Lock(), asyncio.Lock()
 
     def _first_rules(self, text: str | None) -> Rules:
         profiles = tuple(self._scheduler.profiles.values())
@@ -219,7 +220,8 @@ class Observatory:
                 return found | told | {"attempt": attempts[0].number, "at": attempts[0].began}
         if waiting is not None:
             return self._explained(waiting.pod, NOW) | told
-        return await self._again(key) | told
+        again = await self._again(key)
+        return None if again is None else again | told
 
     def _max_score(self, profile: str) -> int:
         known = {each.name: each.max_score for each in self._scheduler.profiles.values()}
@@ -239,33 +241,17 @@ class Observatory:
         residents = self._scheduler.cache.columns.residents
         return next((each for row in residents for each in row if each.key == key), None)
 
-    async def _again(self, key: str) -> Data:
+    async def _again(self, key: str) -> Data | None:
         """A placed pod, decided once more on a copy of the cluster without it."""
-        columns = self._scheduler.cache.columns
-        scene = take(columns, {}, (), most=0, foreign=set())
-        [placed] = [each for each in scene.fixed if each.key == key]
-        scene.fixed.remove(placed)
-        profiles = rules_from(self._rules.text, self._options).profiles
-        cursor = self._pulse.cursor
-
-        def again() -> Data:
-            pod = placed.pod()
+        async with self._deciding_again:
+            scene = take(self._scheduler.cache.columns, {}, (), most=0, foreign=set())
+            placed = next((each for each in scene.fixed if each.key == key), None)
+            if placed is None:
+                return None  # it went while others were decided about
+            scene.fixed.remove(placed)
+            profiles = rules_from(self._rules.text, self._options).profiles
             bare = [replace(profile, extenders=()) for profile in profiles]
-            simulation = Simulation(bare[0], others=bare[1:])
-            simulation.load(scene.objects())
-            simulation.ties.cursor = cursor
-            decision = simulation.attempt(pod, recording=True)
-            profile = simulation.profile_of(pod)
-            return decision_data(
-                decision,
-                source=NOW,
-                ties=profile.ties,
-                max_score=profile.max_score,
-                never=_never(pod),
-                actual=placed.node,
-            )
-
-        return await asyncio.to_thread(again)
+            return await asyncio.to_thread(_decided_again, scene, placed, bare, self._pulse.cursor)
 
     def explain(self, manifest: bytes) -> Data:
         """What would be decided about the pod of a manifest, just now; nothing is created."""
@@ -360,3 +346,20 @@ class Observatory:
 
 def _never(pod: Pod) -> bool:
     return pod.spec.preemption_policy == "Never"
+
+
+def _decided_again(scene: Scene, placed: Placed, profiles: Sequence[Profile], cursor: int) -> Data:
+    pod = placed.pod()
+    simulation = Simulation(profiles[0], others=profiles[1:])
+    simulation.load(scene.objects())
+    simulation.ties.cursor = cursor
+    decision = simulation.attempt(pod, recording=True)
+    profile = simulation.profile_of(pod)
+    return decision_data(
+        decision,
+        source=NOW,
+        ties=profile.ties,
+        max_score=profile.max_score,
+        never=_never(pod),
+        actual=placed.node,
+    )

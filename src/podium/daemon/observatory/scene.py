@@ -26,7 +26,7 @@ _LATE = "9999"
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class Placed:
     """A placed pod: one of its class, its own names, and its node."""
 
     sample: Pod
@@ -58,8 +58,8 @@ class Scene:
 
     #: Everything but pods.
     stage: Objects
-    fixed: list[_Placed]
-    replayed: list[_Placed]
+    fixed: list[Placed]
+    replayed: list[Placed]
     waiting: list[Pod]
     #: How many pods could have been placed again, but are too many.
     left_out: int = 0
@@ -83,14 +83,12 @@ def take(
     Pods of other schedulers (*foreign* uids) and of daemons stay where they are, and so do all
     but the last *most*.
     """
-    fixed: list[_Placed] = []
-    moving: list[tuple[tuple[int, str, str], _Placed]] = []
+    fixed: list[Placed] = []
+    moving: list[tuple[tuple[int, str, str], Placed]] = []
     for row in [*view.order.tolist(), *view.ghosts_by_name()]:
         name = view.names[row]
         for resident in view.residents[row]:
-            placed = _Placed(
-                resident.cls.sample, resident.key, resident.uid, name, resident.started
-            )
+            placed = Placed(resident.cls.sample, resident.key, resident.uid, name, resident.started)
             if _stays(resident, foreign) or not view.known[row]:
                 fixed.append(placed)
             else:

@@ -16,12 +16,15 @@ import { TileZone } from "./tiles.js";
 
 // Up to so many nodes are shown as tiles with names; more of them as small squares.
 const TILES = 300;
+// Decisions are counted over so many whole seconds.
+const SPEED_SECONDS = 3;
 
 function Numbers() {
   const pulse = usePulse();
   const rows = useStore(history);
-  const last = rows.slice(-4, -1);
-  const speed = last.length ? last.reduce((sum, row) => sum + row[1], 0) / last.length : 0;
+  const now = pulse ? Math.floor(pulse.time) : 0;
+  const last = rows.filter((row) => row[0] >= now - SPEED_SECONDS && row[0] < now);
+  const speed = last.reduce((sum, row) => sum + row[1], 0) / SPEED_SECONDS;
   const load = pulse ? pulse.load : {};
   const shown = (value) => (pulse ? value : "–");
   return html`<dl class="numbers">
@@ -75,7 +78,8 @@ export function ClusterPage({ node = null }) {
     <${Toolbar} ...${{ query, setQuery, colour, setColour, dense, view, setView }} />
     ${error && html`<${Failure} error=${error} />`}
     ${version === 0 && !error && html`<${Loading} what="Asking for the cluster…" />`}
-    ${version > 0 && html`<${Legend} colour=${colour} version=${version} onChoose=${setQuery} />`}
+    ${version > 0 && html`<${Legend} colour=${colour} version=${version} onChoose=${setQuery} />
+      <p class="hint quiet">${dense ? "Each square is a node, filled by its load; a black corner is a taint, a stroke means that it takes no pods." : "Each bar is what pods request of what a node has, each small square one pod."} Choose a node to see its pods, and a pod to see why it is there.</p>`}
     ${version > 0 && !picture.byRow.size && html`<${Empty} title="There are no nodes yet.">Nodes appear here as soon as they are created, for example with kubectl apply.<//>`}
     ${matches && !groups.length && html`<${Empty} title=${`No node matches “${query}”.`}>Names, zones, taints and workloads were searched.<//>`}
     ${query.trim().length > 1 && html`<${PodMatches} query=${query.trim()} />`}

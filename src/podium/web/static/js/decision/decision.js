@@ -1,6 +1,6 @@
 // A decision on one page: the sentence, the rejections, the heat map, the tie, the preemption.
 import { html } from "../dom.js";
-import { clock, counted, number } from "../format.js";
+import { clock, number } from "../format.js";
 import { nodeLink } from "../router.js";
 import { HeatMap } from "./heatmap.js";
 import { Preemption } from "./preemption.js";
@@ -54,6 +54,11 @@ function Tie({ decision }) {
   </section>`;
 }
 
+function Unscored({ decision }) {
+  if (!decision.node || decision.nodes.feasible !== 1) return null;
+  return html`<section><h2>Scores</h2><p class="quiet">Nothing was scored: with one node that fits there is nothing to compare.</p></section>`;
+}
+
 function Volumes({ volumes }) {
   if (!volumes) return null;
   const bound = Object.entries(volumes.bind);
@@ -82,10 +87,9 @@ export function Decision({ decision }) {
     ${decision.outcome !== "held" && decision.outcome !== "error" && html`<${Funnel} decision=${decision} />`}
     ${decision.stoppedEarly && html`<p class="quiet">${sentence(decision.stoppedEarly)}</p>`}
     <${Preemption} decision=${decision} />
-    <${HeatMap} decision=${decision} />
+    ${decision.totals ? html`<${HeatMap} decision=${decision} />` : html`<${Unscored} decision=${decision} />`}
     <${Tie} decision=${decision} />
     <${Rejections} decision=${decision} />
     <${Volumes} volumes=${decision.volumes} />
-    ${decision.nodes.feasible === 1 && !decision.totals && decision.node && html`<p class="quiet">Only ${counted(1, "node")} fits, so nothing was scored.</p>`}
   </article>`;
 }

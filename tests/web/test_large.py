@@ -1,0 +1,117 @@
+"""A cluster of five thousand nodes and fifty thousand pods: drawn at once, searched, opened."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from builders import node, pod
+from podium.objects.collection import Objects
+from web.playground import Playground, Served
+
+NODES, PODS = 5_000, 50_000
+ZONE = "failure-domain.beta.kubernetes.io/zone"
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[Served]:
+    playground = Playground(recording=False)
+    nodes = [
+        node(f"node-{i:04}", cpu="8", memory="32Gi", labels={ZONE: "abc"[i % 3]})
+        for i in range(NODES)
+    ]
+    pods = [
+        pod(
+            f"app-{i}",
+            namespace=f"team-{i % 7}",
+            node=f"node-{i % NODES:04}",
+            labels={"app": f"app-{i % 40}"},
+            requests={"cpu": "100m", "memory": "256Mi"},
+        )
+        for i in range(PODS)
+    ]
+    playground.load(Objects(nodes=nodes, pods=pods))
+    with Served(playground).running() as served:
+        yield served
+
+
+@pytest.fixture
+def page(browser: Browser, large: Served) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(large.url)
+    page.wait_for_selector(".squares canvas")
+    yield page
+    context.close()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("path", ["", "podium/v1/cluster", "podium/v1/nodes/node-0007"])
+def test_every_answer_takes_less_than_a_second(large: Served, path: str) -> None:
+    began = time.perf_counter()
+    with urllib.request.urlopen(f"{large.url}{path}", timeout=20) as answer:
+        answer.read()
+
+    assert time.perf_counter() - began < 1
+
+
+def test_all_nodes_are_drawn_as_squares(page: Page) -> None:
+    expect(page.locator(".squares canvas")).to_have_count(3)
+    expect(page.locator(".zone h2").first).to_contain_text("1,667 nodes")
+    page.wait_for_function("document.querySelector('.squares canvas').height > 300")
+    drawn = page.evaluate(
+        """() => {
+          const canvas = document.querySelector('.squares canvas');
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          return new Set(new Uint32Array(data.buffer)).size;
+        }"""
+    )
+    assert drawn >= 3, "ground, track and load"
+
+
+def test_a_square_opens_its_node(page: Page) -> None:
+    canvas = page.locator(".squares canvas").first
+    canvas.hover(position={"x": 30, "y": 10})
+    expect(page.locator(".tooltip")).to_contain_text("node-0003")
+    canvas.click(position={"x": 30, "y": 10})
+    expect(page.locator(".panel")).to_contain_text("node-0003")
+    expect(page.locator(".panel .pods li")).to_have_count(10)
+
+
+def test_squares_are_walked_with_the_keyboard(page: Page) -> None:
+    page.keyboard.press("/")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "CANVAS":
+            break
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".spoken").first).to_contain_text("Node node-0003")
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel")).to_contain_text("node-0003")
+
+
+def test_a_search_leaves_what_it_means(page: Page) -> None:
+    page.fill("input[type=search]", "node-1234")
+    expect(page.locator(".zone h2")).to_have_text(["b 1 of 1,667 nodes"])
+
+
+def test_a_placed_pod_is_explained_as_of_now_and_all_nodes_scroll(
+    page: Page, large: Served
+) -> None:
+    page.goto(f"{large.url}#/pods/team-0/app-7")
+
+    expect(page.get_by_text("Worked out again for the cluster as it is now")).to_be_visible(
+        timeout=60_000
+    )
+    page.click("text=Show all 5,000 nodes")
+    rows = page.locator(".heat-map tbody tr:not(.space)")
+    assert rows.count() < 100, "only the rows in view are in the document"
+    page.locator(".heat-map").evaluate("box => { box.scrollTop = box.scrollHeight; }")
+    expect(page.locator(".heat-map .rank", has_text="5,000")).to_be_visible()
