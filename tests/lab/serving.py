@@ -114,7 +114,7 @@ class LabServer:
         try:
             return Reply(response.status, json.loads(text), found)
         except ValueError:
-            return Reply(response.status, text.decode(), found)
+            return Reply(response.status, text.decode("utf-8", "replace"), found)
 
     def get(self, path: str) -> Any:
         """Read something that is there."""

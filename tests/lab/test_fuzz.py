@@ -22,8 +22,8 @@ from podium.lab.resources import TABLE, Resource
 #: Values for any field.
 NONSENSE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**70), 0.5, 1e308, "", " ", "a", "A_B", "a" * 300,
-    "\u0000", "\U0001f984", "1Gi", "-1", "1e99999", "25%", "2024-01-01T00:00:00Z", [], [None], ["a"],
-    {}, {"a": None}, {"": ""}, [[]], [{}],
+    "\u0000", "\U0001f984", "1Gi", "-1", "1e99999", "25%", "2024-01-01T00:00:00Z", [], [None],
+    ["a"], {}, {"a": None}, {"": ""}, [[]], [{}],
 )  # fmt: skip
 NAMES = (
     *("a", "b", "c", "web-0") * 5,
@@ -66,7 +66,7 @@ PARAMETERS = {
     "includeObject": ("Object", "None", "x"),
     "pretty": ("true",),
 }
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]},
 }
@@ -78,7 +78,9 @@ SPECS: dict[str, Any] = {
         "resources": {"requests": {"storage": "1Gi"}},
     },
     "PersistentVolume": {
-        "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"},
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "hostPath": {"path": "/a"},
     },
     "PodDisruptionBudget": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}},
     "Job": {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}},
@@ -162,8 +164,9 @@ class Fuzzer:
         row = chance.choice(TABLE)
         method = chance.choice(("GET", "POST", "POST", "POST", "PUT", "PATCH", "DELETE", "FOO"))
         path = self.path(row, method).encode("utf-8").decode("latin-1")
-        asked = {name: chance.choice(PARAMETERS[name])
-                 for name in chance.sample(list(PARAMETERS), chance.choice((0, 0, 0, 1, 2)))}  # fmt: skip
+        count = chance.choice((0, 0, 0, 1, 2))
+        chosen = chance.sample(list(PARAMETERS), count)
+        asked = {name: chance.choice(PARAMETERS[name]) for name in chosen}
         query = "&".join(f"{name}={value}" for name, value in asked.items())
         address = f"{path}?{query}" if query else path
         address = "".join(
@@ -183,16 +186,13 @@ class Fuzzer:
         text = response.read()
         shown = f"{method} {address} {form} {body!r} -> {response.status} {text[:400]!r}"
         assert response.status < 500 or response.status == 504, shown
-        self.remember(method, row, address, response.status, text, shown)
+        if response.status < 400:
+            self.remember(method, row, address, response.status, text)
+        elif text.startswith(b"{"):
+            assert json.loads(text)["kind"] == "Status", shown
 
-    def remember(
-        self, method: str, row: Resource, address: str, status: int, text: bytes, shown: str
-    ) -> None:
+    def remember(self, method: str, row: Resource, address: str, status: int, text: bytes) -> None:
         """Note what exists from now on, and what no longer has to."""
-        if status >= 400:
-            found = json.loads(text) if text.startswith(b"{") else {}
-            assert found.get("kind") in {"Status", None}, shown
-            return
         path, _, query = address.partition("?")
         dry = "dryRun=All" in query
         if method == "POST" and status == 201 and "list" in row.verbs and not dry:

@@ -1,0 +1,77 @@
+"""Who may talk to the lab: the right name, the right page, the right token, the right size."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.serving import TOKEN, LabServer, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def test_without_the_token_nothing_is_answered_but_health(lab_server: LabServer) -> None:
+    for wrong in ("", "Bearer nonsense", "Basic abc", f"Bearer {TOKEN}x"):
+        reply = lab_server.call("GET", PODS, headers={"Authorization": wrong})
+        assert (reply.status, reply.body["reason"]) == (401, "Unauthorized")
+    assert lab_server.call("GET", "/healthz", headers={"Authorization": ""}).body == "ok"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::"]
+)
+def test_a_name_that_is_not_ours_is_refused(lab_server: LabServer, host: str) -> None:
+    assert lab_server.call("GET", PODS, headers={"Host": host}).status in {400, 421}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "localhost:1234", "[::1]:1"])
+def test_names_of_loopback_are_ours(lab_server: LabServer, host: str) -> None:
+    assert lab_server.call("GET", PODS, headers={"Host": host}).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://localhost:1"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_pages_of_other_sites_cannot_write(lab_server: LabServer, headers: dict[str, str]) -> None:
+    reply = lab_server.call("POST", PODS, pod(), headers=headers)
+
+    assert (reply.status, reply.body["reason"]) == (403, "Forbidden")
+    assert lab_server.get(PODS)["items"] == []
+
+
+def test_our_own_pages_can_write(lab_server: LabServer) -> None:
+    headers = {"Origin": lab_server.url, "Sec-Fetch-Site": "same-origin"}
+
+    assert lab_server.call("POST", PODS, pod(), headers=headers).status == 201
+
+
+def test_the_address_with_the_token_becomes_a_cookie(lab_server: LabServer) -> None:
+    nothing = {"Authorization": ""}
+    welcome = lab_server.call("GET", f"{PODS}?limit=5&token={TOKEN}", headers=nothing)
+
+    assert welcome.status == 303
+    assert welcome.headers["location"] == f"{PODS}?limit=5"
+    cookie = welcome.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    kept = {"Authorization": "", "Cookie": cookie.partition(";")[0]}
+    assert lab_server.call("GET", PODS, headers=kept).status == 200
+
+
+def test_the_address_with_the_token_cannot_lead_elsewhere(lab_server: LabServer) -> None:
+    welcome = lab_server.call("GET", f"//evil.example?token={TOKEN}", headers={"Authorization": ""})
+
+    assert not welcome.headers.get("location", "").startswith("//")
+
+
+def test_sizes_are_limited(lab_server: LabServer) -> None:
+    large = pod("web", containers=[{"name": "a", "image": "b" * 4_000_000}])
+
+    assert lab_server.call("POST", PODS, large).status == 413
+    assert lab_server.call("GET", f"{PODS}?labelSelector={'a' * 9000}").status == 414
+    assert lab_server.call("GET", PODS, headers={"X-Large": "a" * 40_000}).status in {400, 431}
