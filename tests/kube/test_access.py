@@ -282,6 +282,35 @@ def test_a_token_that_is_turned_down_is_read_again(
     asyncio.run(run())
 
 
+def test_a_service_account_whose_token_is_renewed(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.crt").write_bytes(control_plane.authority.read_bytes())
+
+    def give_token_of(account: str) -> None:
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        control_plane.post(accounts, {"metadata": {"name": account}})
+        asked = {"spec": {"expirationSeconds": 600}}
+        made = control_plane.post(f"{accounts}/{account}/token", asked)
+        (tmp_path / "token").write_text(made["status"]["token"], "utf-8")
+
+    async def run() -> None:
+        give_token_of("old")
+        host, _, port = control_plane.url.removeprefix("https://").partition(":")
+        environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        access = load_access(environ=environ, service_account=tmp_path)
+        async with ApiClient(access) as client:
+            for account in ("old", "new"):
+                if account == "new":
+                    give_token_of("new")
+                    access.credentials._until = 0.0  # type: ignore[attr-defined]
+                with pytest.raises(ApiError) as caught:
+                    await client.get(PODS)
+                assert user_of(caught.value) == f"system:serviceaccount:default:{account}"
+
+    asyncio.run(run())
+
+
 def test_nobody_knows_us(control_plane: ControlPlane) -> None:
     access = access_by_flags(control_plane.url, token="wrong", ca_file=str(control_plane.authority))  # noqa: S106
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 CORE, EVENTS = "v1", "events.k8s.io/v1"
@@ -124,6 +125,11 @@ class EventNames:
 
 def second(now: float) -> str:
     """A time as most fields have it."""
+    return _second(int(now))
+
+
+@lru_cache(maxsize=8)
+def _second(now: int) -> str:
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -103,6 +103,7 @@ class Reflector(Generic[Kind]):
         self._sink = sink
         self._params = dict(params or {})
         self._page = page
+        self._in_pages = True
         self._tell = tell
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._sleep = sleep
@@ -136,17 +137,23 @@ class Reflector(Generic[Kind]):
 
     async def _list(self) -> None:
         items: list[Kind] = []
-        params = {**self._params, "limit": str(self._page)}
+        params = {**self._params, "limit": str(self._page)} if self._in_pages else self._params
         while True:
-            text = await self._client.request(
-                "GET", self.path, params=params, timeout=_LIST_SECONDS
-            )
+            try:
+                text = await self._client.request(
+                    "GET", self.path, params=params, timeout=_LIST_SECONDS
+                )
+            except ApiError as error:
+                if error.status == _GONE:
+                    self._in_pages = False  # it changes faster than it can be read in pages
+                raise
             with _without_gc():
                 page = _page.decode(text)
                 items += filter(None, map(self._decoded, page.items or ()))
             if not page.metadata.continue_:
                 break
             params["continue"] = page.metadata.continue_
+        self._in_pages = True
         self._sink.replace(items)
         self.version = page.metadata.resource_version
         self.synced.set()
