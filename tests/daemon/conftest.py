@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from control_plane.bulk import delete_all
 from control_plane.harness import ADMIN, ControlPlane, Program
 
+#: Each program has a log of its own.
+_numbers = count()
 Podium = Callable[..., AbstractContextManager[Program]]
 
 
@@ -26,14 +29,11 @@ def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 @pytest.fixture
 def podium(plane: ControlPlane) -> Podium:
     """Run `podium run` for pods of the scheduler `podium`, with further flags."""
-    started = 0
 
     @contextmanager
     def running(
         *flags: str | Path, url: str = "", lease: bool = False, name: str = "podium"
     ) -> Iterator[Program]:
-        nonlocal started
-        started += 1
         kubeconfig = plane.kubeconfig(ADMIN, url=url) if url else plane.kubeconfig(ADMIN)
         usual = [] if "--config" in flags else ["--scheduler-name", "podium"]
         if not any(str(flag).startswith("--port") for flag in flags):
@@ -44,7 +44,7 @@ def podium(plane: ControlPlane) -> Podium:
             f"--leader-elect={'true' if lease else 'false'}",
             *flags,
         ]
-        with plane.program(f"{name}-{started}", *command) as program:
+        with plane.program(f"{name}-{next(_numbers)}", *command) as program:
             yield program
 
     return running
