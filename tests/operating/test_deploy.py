@@ -298,20 +298,24 @@ def test_with_these_rights_everything_works(nodes: ControlPlane) -> None:
     [
         ("pods/binding", 'cannot create resource "pods/binding"'),
         ("services", 'cannot list resource "services"'),
+        ("leases", 'cannot get resource "leases"'),
+        ("events", 'cannot create resource "events"'),
+        ("pods/status", 'cannot patch resource "pods/status"'),
     ],
 )
 def test_a_right_that_is_lacking_is_named(nodes: ControlPlane, resource: str, said: str) -> None:
     with applied(nodes, "."):
-        role = apart(one("ClusterRole"))
-        for rule in role["rules"]:
-            rule["resources"] = [each for each in rule["resources"] if each != resource] or ["none"]
-        nodes.call("PUT", f"{path_of(role)}/{role['metadata']['name']}", role)
+        for role in (apart(one("ClusterRole")), one("Role")):
+            for rule in role["rules"]:
+                rule["resources"] = [r for r in rule["resources"] if r != resource] or ["none"]
+            nodes.call("PUT", f"{path_of(role)}/{role['metadata']['name']}", role)
         with running(nodes, ".") as (_, program):
-            nodes.add_pod("p", "podium")
+            nodes.add_pod("p", "podium", cpu="64" if resource == "pods/status" else "1")
 
             lines = program.wait_for("it is told", lambda: refusals(program))
 
     assert said in lines[0]
+    assert program._process.returncode == 0, "it can be stopped, whatever is wrong"
     assert "Traceback" not in program.log.read_text("utf-8", "replace")
 
 

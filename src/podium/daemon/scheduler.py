@@ -75,6 +75,7 @@ class Scheduler:
             self.leading.set()
         self._news = asyncio.Event()
         self._stopping = False
+        self._starting: asyncio.Task[None] | None = None
         self._bindings, self._writes = Crew(options.bindings), Crew(options.writes)
         self.beliefs = Beliefs(
             self.profiles,
@@ -132,8 +133,7 @@ class Scheduler:
         """Watch, and decide once everything is known and it is our turn; until stopped."""
         tidying = asyncio.get_running_loop().create_task(self._keep_tidy())
         try:
-            await self._watching.start(needed_kinds(self.profiles.values()))
-            self.synced.set()
+            await self._see_everything()
             await self._lead()
         finally:
             tidying.cancel()
@@ -144,6 +144,21 @@ class Scheduler:
         self._stopping = True
         self._news.set()
         self.leading.set()
+        if self._starting is not None:
+            self._starting.cancel()
+
+    async def _see_everything(self) -> None:
+        """Wait until the whole cluster was seen; it may never be, and then we can be stopped."""
+        kinds = needed_kinds(self.profiles.values())
+        self._starting = asyncio.get_running_loop().create_task(self._watching.start(kinds))
+        try:
+            await self._starting
+            self.synced.set()
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+        finally:
+            self._starting = None
 
     async def reconfigure(
         self,
