@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
-from lab.kubectl import PROGRAMS, Kubectl, Result, normal
+from lab.kubectl import PROGRAMS, Kubectl, Result, available, normal
 from lab.kubectl_script import EDITOR, commands
 from lab.serving import LabServer
 
@@ -80,7 +80,7 @@ DIFFERENCES = (
         r"get --raw /api/",
         r"-Error from server \(NotFound\).*|\+error: You must be logged in.*",
         "`kubectl get --raw` leaves out the path of the server, where the token is; use "
-        "`kubectl proxy`, or curl with the token.",
+        "`kubectl proxy --append-server-path`, or curl with the token.",
     ),
 )
 
@@ -100,7 +100,7 @@ class Pair:
         return real, lab
 
 
-@pytest.fixture(params=sorted(PROGRAMS))
+@pytest.fixture(params=available())
 def pair(
     request: pytest.FixtureRequest, control_plane: ControlPlane, tmp_path: Path
 ) -> Iterator[Pair]:

@@ -47,6 +47,11 @@ def installed() -> str:
 PROGRAMS = {"path": installed, "debian": debian}
 
 
+def available() -> list[str]:
+    """Which of them to test: Debian's, and the one on the PATH, if any."""
+    return ["debian", *(["path"] if installed() else [])]
+
+
 class Kubectl:
     """One kubectl that talks to one server."""
 
