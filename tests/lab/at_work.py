@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from itertools import count
 from typing import Any
@@ -22,7 +23,8 @@ class AtWork:
     def __init__(self, *, store: Store | None = None, nodes: int = 3, binds: bool = True) -> None:
         self.time = 1_700_000_000.0
         self.complaints: list[str] = []
-        self.registry = Registry(store, clock=lambda: self.time)
+        chance = random.Random(0)  # noqa: S311  the same names every time
+        self.registry = Registry(store, clock=lambda: self.time, chance=chance)
         self.controllers = self._controllers()
         self.binds = binds
         self._turns = count()
@@ -32,7 +34,11 @@ class AtWork:
 
     def _controllers(self) -> Controllers:
         return Controllers(
-            self.registry, lambda: self.time, pace=Pace(0.1, 0.2, 2.0), tell=self.complaints.append
+            self.registry,
+            lambda: self.time,
+            pace=Pace(0.1, 0.2, 2.0),
+            stopwatch=lambda: 0.0,
+            tell=self.complaints.append,
         )
 
     def restart(self) -> None:

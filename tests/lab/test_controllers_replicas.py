@@ -245,7 +245,7 @@ def test_a_large_set_is_made_in_turns_with_others(lab: AtWork) -> None:
     lab.create("ReplicaSet", workload("large", 250))
     lab.create("ReplicaSet", workload("small", 1))
     for _ in range(8):
-        lab.controllers.work(until=0.0)
+        lab.controllers.work(until=-1.0)
 
     assert lab.names(app="small")
     lab.settle()

@@ -35,7 +35,7 @@ class Garbage(Controller):
         """Work on *cluster*."""
         super().__init__(cluster)
         self._live: set[str] = set()
-        self._dependents: dict[str, set[_Place]] = {}
+        self._dependents: dict[str, dict[_Place, None]] = {}
         #: Owners of which nobody here knows whether they live.
         self._elsewhere: set[str] = set()
         #: Owners that wait for their dependents to be gone.
@@ -56,7 +56,7 @@ class Garbage(Controller):
             for owner in before:
                 self._forget(owner, place)
             for owner in owners:
-                self._dependents.setdefault(owner, set()).add(place)
+                self._dependents.setdefault(owner, {})[place] = None
                 if owner not in self._live:
                     self.add(place, after=0.05)  # the owner may come in a moment
         if new is None:
@@ -75,7 +75,7 @@ class Garbage(Controller):
     def _forget(self, owner: str, place: _Place) -> None:
         places = self._dependents.get(owner)
         if places is not None:
-            places.discard(place)
+            places.pop(place, None)
             if not places:
                 del self._dependents[owner]
 

@@ -50,11 +50,13 @@ class Controllers:
         now: Callable[[], float] = time.time,
         *,
         pace: Pace | None = None,
+        stopwatch: Callable[[], float] = time.perf_counter,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Watch *registry*; what goes wrong is told to *tell* in one sentence."""
         self.cluster = Cluster(registry, now)
         self.tell = tell
+        self._stopwatch = stopwatch
         self.all: tuple[Controller, ...] = (
             Nodes(self.cluster),
             Kubelets(self.cluster, pace or Pace()),
@@ -135,7 +137,7 @@ class Controllers:
             if entry is None:
                 break
             controller, key = entry
-            begun = time.perf_counter()
+            begun = self._stopwatch()
             try:
                 controller.sync(key)
             except StatusError as error:
@@ -146,9 +148,9 @@ class Controllers:
                 queue.retry(entry)
                 self.tell(f"{controller.name}: {key}: {type(error).__name__}: {error}")
             else:
-                queue.done(entry, time.perf_counter() - begun)
+                queue.done(entry, self._stopwatch() - begun)
             done += 1
-            if until is not None and time.perf_counter() > until:
+            if until is not None and self._stopwatch() > until:
                 break
         return done
 
@@ -183,7 +185,7 @@ class Controllers:
         queue.woken = woken.set
         while True:
             woken.clear()
-            self.work(until=time.perf_counter() + _TURN)
+            self.work(until=self._stopwatch() + _TURN)
             due = queue.next_due()
             if due is None:
                 await woken.wait()
