@@ -1,6 +1,6 @@
 """A lab with a folder, in a process of its own, made to be killed.
 
-    python killed.py FOLDER PORT_FILE
+python killed.py FOLDER PORT_FILE
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from podium.objects.names import quoted
 from podium.objects.yaml_text import documents
 
 
-def object_of(row: Resource, data: bytes, content_type: str, validation: str = "") -> JsonDict:
-    """The object in a body, as it is kept; *validation* is what to do with unknown fields."""
+def object_of(row: Resource, data: bytes, content_type: str, *, strict: bool = False) -> JsonDict:
+    """The object in a body, as it is kept; unknown fields are refused if that is *strict*."""
     item = of_kind(row.kind, row.group_version, data, content_type)
-    if validation == "Strict":
-        refuse_unknown(row, item)
+    if strict:
+        shapes.refuse_unknown(row, item)
     return kept(row, item)
 
 
@@ -49,18 +49,6 @@ def _other(kind: str, group_version: str, own_kind: str, own_version: str) -> Ex
     if own_kind != kind and own_version == group_version:
         why = f"converting ({own_version}.{own_kind}) to ({kind}): unknown conversion"
     return bad_request(f"{said}: {why}")
-
-
-def refuse_unknown(row: Resource, item: JsonDict) -> None:
-    """400 for fields that the API does not have."""
-    unknown = shapes.unknown_fields(row.kind, row.group_version, item)
-    if unknown:
-        listed = ", ".join(f"unknown field {quoted(each)}" for each in unknown)
-        version = quoted(row.version)
-        raise bad_request(
-            f"{row.kind} in version {version} cannot be handled as a {row.kind}: "
-            f"strict decoding error: {listed}"
-        )
 
 
 def parsed_yaml(data: bytes) -> Any:

@@ -79,6 +79,13 @@ config_key_reasons = _rule(
 )
 
 
+def segment_reasons(name: str) -> tuple[str, ...]:
+    """Why this cannot stand in a path: all that is asked of the names of roles."""
+    found = [f"may not be '{name}'"] if name in {".", ".."} else []
+    found += [f"may not contain '{each}'" for each in "/%" if each in name]
+    return tuple(found)
+
+
 def port_name_reasons(name: str) -> list[str]:
     """Why this is no name for a port."""
     reasons = []

@@ -25,6 +25,8 @@ class WriteOptions:
     program: str = ""
     #: Server-side apply takes fields from others.
     force: bool = False
+    #: Fields that the API does not have are refused.
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,25 @@ from podium.lab.options import WriteOptions
 from podium.lab.patching import ACCEPTED, APPLY_PATCH
 from podium.lab.patching import patched as _patched
 from podium.lab.resources import Resource
-from podium.lab.shapes import checked
+from podium.lab.shapes import checked, refuse_unknown
 from podium.lab.status import JsonDict, bad_request, invalid, unsupported_media_type
 
 APPLY = APPLY_PATCH
 FORMS = ACCEPTED
 
 
-def patched(row: Resource, content_type: str, current: JsonDict, patch: Any) -> JsonDict:
+def patched(
+    row: Resource, content_type: str, current: JsonDict, patch: Any, options: WriteOptions
+) -> JsonDict:
     """The object after a patch, with fields of the right types; in the version of *row*."""
-    new = _patched(row.kind, content_type, shown(row, current), patch)
+    before = shown(row, current)
+    new = _patched(row.kind, content_type, before, patch)
     if not isinstance(new.get("metadata"), dict):
         raise bad_request("metadata: expected a mapping")
-    return kept(row, checked(row, new))
+    new = checked(row, new)
+    if options.strict:
+        refuse_unknown(row, new, before)
+    return kept(row, new)
 
 
 def patched_scale(content_type: str, current: JsonDict, patch: Any) -> JsonDict:
@@ -56,6 +62,8 @@ def applied(
     if not isinstance(patch, dict):
         raise bad_request("error decoding YAML: the body must be a mapping")
     config = checked(row, patch)
+    if options.strict:
+        refuse_unknown(row, config)
     about = metadata.of(config, row, place[0])
     if about.setdefault("name", place[1]) != place[1]:
         raise bad_request(

@@ -207,7 +207,7 @@ class Registry:
             raise not_found(row.qualified, name)
         else:
             old, owned = record.object(), options
-            new = patches.patched(row, content_type, record.object(), patch)
+            new = patches.patched(row, content_type, record.object(), patch, options)
         metadata.unmoved(home, new, old)
         return self.overwrite(home, new, old, subresource=subresource, options=owned), False
 

@@ -145,6 +145,16 @@ TABLE: tuple[Resource, ...] = (
     Resource("batch", "v1", "cronjobs", "CronJob", short=("cj",), categories=("all",),
              subresources=_own_status("CronJob")),
     Resource("batch", "v1", "jobs", "Job", categories=("all",), subresources=_own_status("Job")),
+    # Kept so that the manifests of whole applications can be applied; nothing acts on these.
+    Resource("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False),
+    Resource("networking.k8s.io", "v1", "ingresses", "Ingress", short=("ing",),
+             subresources=_own_status("Ingress")),
+    Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", short=("netpol",)),
+    Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding",
+             namespaced=False),
+    Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False),
+    Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"),
+    Resource("rbac.authorization.k8s.io", "v1", "roles", "Role"),
     # the rest
     Resource("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),

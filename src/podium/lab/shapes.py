@@ -163,6 +163,17 @@ def _go(type: schema.FieldType | None, holder: str) -> str:  # noqa: A002
     return {schema.LIST: f"[]{name}", schema.MAP: f"map[string]{name}"}.get(type.container, name)
 
 
+def refuse_unknown(row: Resource, item: JsonDict, before: JsonDict | None = None) -> None:
+    """400 for fields that the API does not have, unless they were there *before*."""
+    known = set(unknown_fields(row.kind, row.group_version, before)) if before else set()
+    found = unknown_fields(row.kind, row.group_version, item)
+    fresh = [each for each in found if each not in known]
+    if fresh:
+        listed = ", ".join(f"unknown field {quoted(each)}" for each in fresh)
+        said = f"{row.kind} in version {quoted(row.version)} cannot be handled as a {row.kind}"
+        raise bad_request(f"{said}: strict decoding error: {listed}")
+
+
 def unknown_fields(kind: str, group_version: str, item: JsonDict) -> list[str]:
     """Paths of fields that the API does not have."""
     return list(_unknown(schema.model_of_kind(kind, group_version), item, ""))

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from podium.lab import metadata, selecting
 from podium.lab.defaults import others, pods, workloads
 from podium.lab.field_errors import FieldError
-from podium.lab.naming import Check, label_reasons, service_reasons, subdomain_reasons
+from podium.lab.naming import (
+    Check,
+    label_reasons,
+    segment_reasons,
+    service_reasons,
+    subdomain_reasons,
+)
 from podium.lab.resources import Resource
 from podium.lab.rules import cluster as cluster_rules
 from podium.lab.rules import pods as pod_rules
@@ -191,8 +197,12 @@ _TABLE: Mapping[str, Strategy] = {
     "CSINode": Strategy(unconditional=False, check=cluster_rules.csi_node),
     "ConfigMap": Strategy(check=cluster_rules.keys),
     "Secret": Strategy(defaults=others.secret, check=cluster_rules.keys),
+    "ClusterRole": Strategy(names=segment_reasons),
+    "ClusterRoleBinding": Strategy(names=segment_reasons),
     "Endpoints": Strategy(made_by_update=True),
     "Event": Strategy(check=cluster_rules.event, made_by_update=True),
+    "Role": Strategy(names=segment_reasons),
+    "RoleBinding": Strategy(names=segment_reasons),
     "Lease": Strategy(check=cluster_rules.lease, unconditional=False, made_by_update=True),
 }
 

@@ -66,12 +66,8 @@ class Verbs:
         options = _options(request, "CreateOptions")
         if "list" not in row.verbs:
             return self._ask(request, where, body, options)
-        item = bodies.object_of(
-            row,
-            body,
-            request.header(b"content-type"),
-            request.parameters.get("fieldValidation", ""),
-        )
+        content_type = request.header(b"content-type")
+        item = bodies.object_of(row, body, content_type, strict=options.strict)
         made = self.registry.create(row.storage, item, namespace=where.namespace, options=options)
         return one(row, made, *_form(request), status=201)
 
@@ -86,19 +82,16 @@ class Verbs:
 
     def _update(self, request: Request, where: Route, body: bytes) -> Answer:
         row = where.row
-        item = bodies.object_of(
-            row,
-            body,
-            request.header(b"content-type"),
-            request.parameters.get("fieldValidation", ""),
-        )
+        options = _options(request, "UpdateOptions")
+        content_type = request.header(b"content-type")
+        item = bodies.object_of(row, body, content_type, strict=options.strict)
         made = self.registry.update(
             row.storage,
             item,
             name=where.name,
             namespace=where.namespace,
             subresource=where.subresource,
-            options=_options(request, "UpdateOptions"),
+            options=options,
         )
         return one(row, made, *_form(request))
 
@@ -218,6 +211,7 @@ def _options(request: Request, kind: str) -> WriteOptions:
         manager=manager,
         program=_agent(request),
         force=request.flag("force"),
+        strict=ask.get("fieldValidation") == "Strict",
     )
 
 
