@@ -64,7 +64,7 @@ def decision_data(
 
 def _tie(decision: Decision, ties: str) -> str:
     """How one of the equals was taken, and what the next tie will do."""
-    equals = f"{counted(decision.tied, 'node')} share the best total, in node order"
+    equals = f"{counted(decision.tied, 'node')} share the best total, numbered in node order"
     taken = f"{equals}; {words.chosen_by(decision, ties)}."
     if ties != "round-robin":
         return taken

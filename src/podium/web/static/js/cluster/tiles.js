@@ -39,7 +39,7 @@ export function described(node) {
 function Tile({ node, colour, tabbable, selected, onOpen }) {
   const taints = picture.taints[node.taints].filter((taint) => taint[0] !== "node.kubernetes.io/unschedulable" || !(node.flags & CORDONED));
   const words = flagWords(node);
-  return html`<button type="button" class=${`tile ${words.length ? "away" : ""}`} tabindex=${tabbable ? 0 : -1} data-node=${node.name} aria-label=${described(node)} aria-pressed=${selected} onClick=${() => onOpen(node.name)}>
+  return html`<button type="button" class=${`tile ${words.length ? "away" : ""}`} tabindex=${tabbable ? 0 : -1} data-node=${node.name} aria-pressed=${selected} onClick=${() => onOpen(node.name)}>
     <span class="name">${node.name}</span>
     ${(words.length > 0 || taints.length > 0) &&
     html`<span class="chips">
@@ -50,6 +50,7 @@ function Tile({ node, colour, tabbable, selected, onOpen }) {
     <span class="bars">
       ${picture.resources.map((name, i) => (i < 2 || name === "pods" || node.load[i] > 0) && html`<${Bar} key=${name} name=${name} load=${node.load[i]} />`)}
     </span>
+    <span class="hidden">${counted(node.pods.length, "pod")}</span>
     <span class="cells" aria-hidden="true">
       ${node.pods.map((pod) => html`<span class="cell" style=${{ background: shade(pod, colour) }} title=${workloadName(picture.workloads[pod])}></span>`)}
     </span>

@@ -21,7 +21,7 @@ function Heading({ label, weight, column, by, setBy, numeric }) {
 
 function Cell({ row, column, shown, max }) {
   const heat = Math.max(0, Math.min(1, row.scores[column.index] / max));
-  return html`<td class=${`heat number ${heat > 0.55 ? "hot" : ""} ${column.same ? "same" : ""}`} style=${{ "--heat": heat.toFixed(3) }}>${number(valueOf(row, column, shown))}</td>`;
+  return html`<td class=${`heat number ${heat > 0.86 ? "hot" : ""} ${heat > 0.7 ? "warm" : ""} ${column.same ? "same" : ""}`} style=${{ "--heat": heat.toFixed(3) }}>${number(valueOf(row, column, shown))}</td>`;
 }
 
 function Row({ row, columns, shown, max, chosen, onChoose }) {
@@ -89,7 +89,7 @@ export function HeatMap({ decision }) {
       if (row) row.focus();
     });
   };
-  return html`<section aria-labelledby="heat-map"><h2 id="heat-map">Scores <span class="quiet">${scoredBy === "priority" ? "priority × node" : "score plugin × node"}, 0 to ${decision.maxScore}; the darker, the better</span></h2>
+  return html`<section aria-labelledby="heat-map"><h2 id="heat-map">Scores <span class="quiet">${scoredBy === "priority" ? "priority × node" : "score plugin × node"}, 0 to ${decision.maxScore}; the stronger the colour, the better</span></h2>
     <div class="toolbar small">
       <label>Cells show <select value=${shown} onChange=${(event) => setShown(event.target.value)}>${Object.entries(VALUES).map(([key, words]) => html`<option value=${key}>${words}</option>`)}</select></label>
       ${same.length > 0 && differing.length > 0 && html`<label><input type="checkbox" checked=${telling} onChange=${() => setTelling(!telling)} /> only what made a difference</label>`}
