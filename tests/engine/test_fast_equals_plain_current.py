@@ -60,7 +60,7 @@ from plugins.made import (
 from podium.cluster import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
 from podium.engine import alike as alike_module
-from podium.engine import mass_trial as mass_trial_module
+from podium.engine import lockstep as lockstep_module
 from podium.engine import ranking as ranking_module
 from podium.engine.decision import Decision
 from podium.engine.profile import Profile
@@ -477,7 +477,7 @@ class History:
                 (ranking_module, "PATIENCE", self.patience),
                 (alike_module, "FEWER", 1),
                 (columns_module, "JOURNAL_LIMIT", self.journal),
-                (mass_trial_module, "WORTH_IT", 2),
+                (lockstep_module, "WORTH_IT", 2),
             ):
                 changed.enter_context(patch.object(module, name, value))
             yield

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders import budget, decided, node, pod, profile, selector, view
 from generated import HUGE, PREDICATES, PRIORITIES, Cluster, Wild, clusters
-from podium.engine import mass_trial
+from podium.engine import lockstep, mass_trial
 from podium.engine.decision import Decision
 from podium.engine.predicates.nodes import CheckNodeUnschedulable
 from podium.engine.predicates.pod_affinity import MatchInterPodAffinity
@@ -224,7 +224,7 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
     wanted = columns.incoming(pod("wanted", requests=sized(size), priority=priority))
     rules = profile(CheckNodeUnschedulable(), GeneralPredicates(), MatchInterPodAffinity())
 
-    with patch.object(mass_trial, "WORTH_IT", 1):
+    with patch.object(lockstep, "WORTH_IT", 1):
         together = find_candidates(wanted, columns, rules, columns.order)
     each = {
         columns.names[row]: victims

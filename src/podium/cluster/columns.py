@@ -53,6 +53,7 @@ class Columns(View):
             self.known[row] = True
             self.ghosts.discard(row)
             self.epoch += 1
+            self._note_volumes(row)
         self.nodes[row] = node
         self.node_labels[row] = node.labels
         self._put_labels(row, before, node)
@@ -86,6 +87,7 @@ class Columns(View):
             fact.ids[row] = 0
         self.nodes[row] = None
         self.node_labels[row] = {}
+        self._note_volumes(row)
         self.known[row] = False
         self.order = self._order_room = self.order[self.order != row]
         self.epoch += 1
@@ -213,6 +215,7 @@ class Columns(View):
         for port in resident.cls.ports:
             self.ports[row].add(port)
             self.port_rows.setdefault(port, set()).add(row)
+            self.port_users[port[1], port[2]][port] += 1
         self._count(resident, 1)
         return resident
 
@@ -225,6 +228,12 @@ class Columns(View):
         pods[position] = pods[-1]
         pods.pop()
         for port in resident.cls.ports:
+            users = self.port_users[port[1], port[2]]
+            users[port] -= 1
+            if not users[port]:
+                del users[port]
+            if not users:
+                del self.port_users[port[1], port[2]]
             # A set, as in the real program: a port that two pods share is free when one leaves.
             self.ports[row].discard(port)
             rows = self.port_rows.get(port)
@@ -269,6 +278,8 @@ class Columns(View):
         self.pod_count[row] += sign
         self.pod_total += sign
         if cls.volumes:
+            self._note_volumes(row)
+            self.disk_users.add(cls, row, sign)
             left = self.volume_rows.get(row, 0) + sign
             self.volume_rows[row] = left
             if not left:
@@ -284,6 +295,13 @@ class Columns(View):
             carried.tally.add(row, sign)
         resident.labels.add(row, sign)
         self._note(row)
+
+    def _note_volumes(self, row: int) -> None:
+        self.volume_journal.append(row)
+        if len(self.volume_journal) > JOURNAL_LIMIT:
+            half = JOURNAL_LIMIT // 2
+            del self.volume_journal[:half]
+            self.volume_journal_start += half
 
     def _note(self, entry: int) -> None:
         self.node_changes += entry < 0

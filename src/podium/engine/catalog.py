@@ -33,26 +33,43 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T", bound=Object)
+#: Beyond this many changes of a kind the older half is forgotten; who is behind starts afresh.
+CHANGES_LIMIT = 1 << 14
 
 
 class Shelf(Generic[T]):
     """Objects of one kind, in order of arrival."""
 
-    __slots__ = ("_by_namespace", "version")
+    __slots__ = ("_by_namespace", "_changes", "version")
 
     def __init__(self) -> None:
         self._by_namespace: dict[str, dict[str, T]] = defaultdict(dict)
         self.version = 0
+        #: Namespace and name of what changed lately, the latest last.
+        self._changes: list[tuple[str, str]] = []
 
     def put(self, item: T) -> None:
         """Add or replace an object."""
         self._by_namespace[item.namespace][item.name] = item
-        self.version += 1
+        self._note(item.namespace, item.name)
 
     def drop(self, item: T) -> None:
         """Forget an object."""
         if self._by_namespace[item.namespace].pop(item.name, None) is not None:
-            self.version += 1
+            self._note(item.namespace, item.name)
+
+    def _note(self, namespace: str, name: str) -> None:
+        self.version += 1
+        self._changes.append((namespace, name))
+        if len(self._changes) > CHANGES_LIMIT:
+            del self._changes[: CHANGES_LIMIT // 2]
+
+    def changes_since(self, version: int) -> list[tuple[str, str]] | None:
+        """Namespace and name of what changed since; None when that is not known any more."""
+        count = self.version - version
+        if count > len(self._changes):
+            return None
+        return self._changes[-count:] if count else []
 
     def get(self, name: str, namespace: str = "default") -> T | None:
         """The object of that name, if it exists. Cluster-wide kinds live in `default`."""
@@ -70,6 +87,81 @@ class Shelf(Generic[T]):
         return sum(map(len, self._by_namespace.values()))
 
 
+CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
+class Volumes(Shelf["PersistentVolume"]):
+    """Persistent volumes, also by the storage class they name."""
+
+    __slots__ = ("_by_class",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_class: dict[str, dict[str, PersistentVolume]] = defaultdict(dict)
+
+    def put(self, item: PersistentVolume) -> None:
+        """As for any object."""
+        names = _class_names(item)
+        before = self.get(item.name, item.namespace)
+        for name in _class_names(before) - names if before is not None else ():
+            del self._by_class[name][item.name]
+        for name in names:
+            self._by_class[name][item.name] = item
+        super().put(item)
+
+    def drop(self, item: PersistentVolume) -> None:
+        """As for any object."""
+        before = self.get(item.name, item.namespace)
+        for name in _class_names(before) if before is not None else ():
+            del self._by_class[name][item.name]
+        super().drop(item)
+
+    def naming(self, classes: Iterable[str]) -> Iterable[PersistentVolume]:
+        """Those that name one of these classes, by the old annotation or in the specification."""
+        found: dict[str, PersistentVolume] = {}
+        for name in sorted(classes):
+            found |= self._by_class.get(name, {})
+        return found.values()
+
+
+def _class_names(volume: PersistentVolume) -> set[str]:
+    annotations = volume.metadata.annotations or {}
+    return {volume.spec.storage_class_name or "", annotations.get(CLASS_ANNOTATION, "")}
+
+
+class Attachments(Shelf["VolumeAttachment"]):
+    """Volume attachments, also by the node they are about."""
+
+    __slots__ = ("_by_node",)
+    #: In place of a namespace: the attachments of a node changed.
+    BY_NODE = "by node"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_node: dict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
+
+    def put(self, item: VolumeAttachment) -> None:
+        """As for any object."""
+        self._leave(self.get(item.name, item.namespace))
+        self._by_node[item.spec.node_name][item.name] = item
+        self._note(self.BY_NODE, item.spec.node_name)
+        super().put(item)
+
+    def drop(self, item: VolumeAttachment) -> None:
+        """As for any object."""
+        self._leave(self.get(item.name, item.namespace))
+        super().drop(item)
+
+    def _leave(self, item: VolumeAttachment | None) -> None:
+        if item is not None:
+            del self._by_node[item.spec.node_name][item.name]
+            self._note(self.BY_NODE, item.spec.node_name)
+
+    def to_node(self, name: str) -> Iterable[VolumeAttachment]:
+        """The attachments of one node."""
+        return self._by_node[name].values() if name in self._by_node else ()
+
+
 class Catalog:
     """Services, controllers, storage and budgets of the cluster."""
 
@@ -79,14 +171,14 @@ class Catalog:
         self.replica_sets: Shelf[ReplicaSet] = Shelf()
         self.stateful_sets: Shelf[StatefulSet] = Shelf()
         self.namespaces: Shelf[Namespace] = Shelf()
-        self.volumes: Shelf[PersistentVolume] = Shelf()
+        self.volumes = Volumes()
         self.claims: Shelf[PersistentVolumeClaim] = Shelf()
         self.storage_classes: Shelf[StorageClass] = Shelf()
         self.budgets: Shelf[PodDisruptionBudget] = Shelf()
         self.csi_nodes: Shelf[CsiNode] = Shelf()
         self.csi_drivers: Shelf[CsiDriver] = Shelf()
         self.csi_capacities: Shelf[CsiStorageCapacity] = Shelf()
-        self.attachments: Shelf[VolumeAttachment] = Shelf()
+        self.attachments = Attachments()
         #: Volumes promised to a claim by a placed pod, before the claim is bound: name -> claim.
         self.promised_volumes: dict[str, PersistentVolumeClaim] = {}
         #: Claims whose volume will be made on a node: claim key -> node name.

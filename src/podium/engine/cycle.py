@@ -14,12 +14,13 @@ import numpy as np
 from podium.engine.contracts import AttemptError
 from podium.engine.decision import Decision, ScoreColumn
 from podium.engine.extending import ask_filters, ask_priorities
-from podium.engine.fit import Fit, judge, judge_with_nominated, merged_errors, respect_nominations
+from podium.engine.fit import Fit, judge, judge_with_nominated, merged_errors
 from podium.engine.post_filter import Scene, run_post_filters
 from podium.engine.pre_filter import FirstLook
 from podium.engine.preemption import preempt
 from podium.engine.rows import OneRow
 from podium.engine.scoring import check_ready, score, total
+from podium.engine.second_look import respect_nominations
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS, Verdict, histogram
 

@@ -1,4 +1,4 @@
-"""Which rows a pod fits on: predicates in order, and the second look with nominated pods."""
+"""Which rows a pod fits on: predicates in order, over many rows or on one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def judge(
             continue
         places = np.arange(len(rows)) if alive is None else alive
         answers = np.broadcast_to(answers, places.shape)
-        codes[places] = _merged(view, codes[places], answers) if check_all else answers
+        codes[places] = merged(view, codes[places], answers) if check_all else answers
         if at.errors:
             failed = places[np.fromiter(at.errors, np.int64, len(at.errors))]
             errors.update(zip(failed.tolist(), at.errors.values(), strict=True))
@@ -67,7 +67,8 @@ def idle(predicate: Predicate, pod: Incoming, view: View) -> bool:
     return bool(ask is not None and ask(pod, view))
 
 
-def _merged(view: View, before: np.ndarray, answers: np.ndarray) -> np.ndarray:
+def merged(view: View, before: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """Two verdicts of each row as one."""
     size = max(len(view.verdicts), 1)
     pairs, of_row = np.unique(before.astype(np.int64) * size + answers, return_inverse=True)
     merged = [view.verdicts.merge(*divmod(pair, size)) for pair in pairs.tolist()]
@@ -113,27 +114,6 @@ def judge_with_nominated(
         if code:
             return code
     return judge_one(pod, trial, predicates, check_all=check_all)
-
-
-def respect_nominations(
-    pod: Incoming,
-    view: View,
-    predicates: Sequence[Predicate],
-    rows: np.ndarray,
-    fit: Fit,
-    *,
-    check_all: bool,
-    fully: bool = False,
-) -> None:
-    """Turn down rows that fit only as long as the pods promised to them are not there."""
-    promised = [view.row_of[name] for name in view.nominated if name in view.row_of]
-    for position in np.flatnonzero(np.isin(rows, promised)).tolist():
-        trial = TrialRow(view, int(rows[position]))
-        code = judge_with_nominated(pod, trial, predicates, check_all=check_all, fully=fully)
-        fit.codes[position] = code
-        fit.errors.pop(position, None)
-        if trial.errors:
-            fit.errors[position] = trial.errors[0]
 
 
 def merged_errors(texts: Sequence[str]) -> str:

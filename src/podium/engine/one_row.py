@@ -152,7 +152,7 @@ class OneRow:
         """The host ports in use on the row."""
         return self.view.ports[self.row]
 
-    def image(self, name: str, answer: Callable[[ImageState], int]) -> Ints:
+    def image(self, name: str, answer: Callable[[ImageState], Ints]) -> Ints:
         """As in ManyRows."""
         state = self.view.images.get(name, {}).get(self.row)
         return answer(state) if state is not None else 0
@@ -197,6 +197,10 @@ class OneRow:
     def codes(self, predicate: str, bits: Ints, reasons: tuple[Reason, ...]) -> Ints:
         """As in ManyRows."""
         return code_of(self.view.verdicts, predicate, int(bits), reasons)
+
+    def either(self, many: Callable[[], Ints], one: Callable[[OneRow], int]) -> Ints:  # noqa: ARG002
+        """As in ManyRows."""
+        return one(self)
 
     def each(self) -> Iterator[tuple[int, OneRow]]:
         """As in ManyRows."""

@@ -7,6 +7,8 @@ pods, waiting or placed; a placed pod is then only a small `Resident` record.
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -177,6 +179,19 @@ def host_ports(containers: Iterable[Container]) -> tuple[Port, ...]:
     )
 
 
+#: Where a start time is missing, it counts as now: later than all others.
+NOT_STARTED = float("inf")
+
+
+@lru_cache(maxsize=1 << 12)
+def started_at(text: str | None) -> float:
+    """A start time in seconds; one that cannot be read is missing."""
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else NOT_STARTED
+    except ValueError:
+        return NOT_STARTED
+
+
 class Resident:
     """A pod on a node (or promised to one): the little that is kept of each."""
 
@@ -189,7 +204,7 @@ class Resident:
         self.labels = labels
         self.row = row
         self.terminating = pod.terminating
-        self.started = pod.status.start_time
+        self.started = started_at(pod.status.start_time)
         #: Whether it is leaving because a scheduler evicted it.
         self.evicted = pod.terminating and _evicted(pod)
 

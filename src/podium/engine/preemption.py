@@ -16,7 +16,8 @@ from podium.engine.contracts import AttemptError
 from podium.engine.decision import Preemption, Victims
 from podium.engine.extending import ask_victims
 from podium.engine.fit import judge_with_nominated
-from podium.engine.mass_trial import MassTrial, MassVictims, applies
+from podium.engine.lockstep import in_lockstep
+from podium.engine.mass_trial import MassTrial, MassVictims
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS
 from podium.objects.selectors import SelectorError, from_label_selector
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from podium.engine.pod_class import Incoming, Resident
     from podium.engine.profile import Profile
+    from podium.engine.tallies import LabelSet
     from podium.engine.view import View
     from podium.objects.selectors import Selector
     from podium.objects.workloads import PodDisruptionBudget
@@ -66,9 +68,18 @@ def find_candidates(
     pod: Incoming, view: View, profile: Profile, potential: np.ndarray
 ) -> Mapping[str, Victims]:
     """The victims on every row where evicting pods makes the pod fit."""
-    if applies(pod, view, profile.predicates, potential):
-        trial = MassTrial(pod, view, profile.predicates, potential, victims_of, by_importance=False)
-        trial.sort(None, _protected)
+    together = in_lockstep(pod, view, profile.predicates, potential)
+    if together is not None:
+        trial = MassTrial(
+            pod,
+            view,
+            profile.predicates,
+            potential,
+            victims_of,
+            together=together,
+            by_importance=False,
+        )
+        trial.sort(_protected)
         return trial.run()[0]
     found = ((view.names[row], victims_on(pod, view, profile, row)) for row in potential.tolist())
     return {name: victims for name, victims in found if victims is not None}
@@ -78,10 +89,8 @@ def _protected(trial: MassTrial) -> np.ndarray:
     """Which pods some exhausted budget covers; asked once per set of labels."""
     budgets = list(exhausted_budgets(trial.view.catalog.budgets))
     if not budgets:
-        return np.zeros(len(trial.number), np.bool_)
-    pods = trial.pods
-    known = {r.labels: any(covers(r) for covers in budgets) for r in pods}
-    return np.fromiter((known[r.labels] for r in pods), np.bool_, len(pods))
+        return np.zeros(len(trial.crowd), np.bool_)
+    return trial.crowd.by_labels(lambda labels: any(covers(labels) for covers in budgets)) > 0
 
 
 def eligible(pod: Incoming, view: View) -> bool:
@@ -104,7 +113,7 @@ def victims_on(pod: Incoming, view: View, profile: Profile, row: int) -> Victims
         return None
     lower.sort(key=lambda resident: -resident.priority)
     budgets = list(exhausted_budgets(view.catalog.budgets))
-    protected = [r for r in lower if any(covers(r) for covers in budgets)]
+    protected = [r for r in lower if any(covers(r.labels) for covers in budgets)]
     victims, violations = [], 0
     for resident in (*protected, *(r for r in lower if r not in protected)):
         trial.add(resident)
@@ -129,8 +138,8 @@ def victims_of(pods: Sequence[Resident], violations: int, earliest: float = 0.0)
 
 def exhausted_budgets(
     budgets: Iterable[PodDisruptionBudget],
-) -> Iterable[Callable[[Resident], bool]]:
-    """For each budget that allows no disruption: whether it covers a pod."""
+) -> Iterable[Callable[[LabelSet], bool]]:
+    """For each budget that allows no disruption: whether it covers pods with these labels."""
     for budget in budgets:
         if budget.status.disruptions_allowed > 0:
             continue
@@ -143,10 +152,9 @@ def exhausted_budgets(
         yield partial(is_covered, budget.namespace, selector)
 
 
-def is_covered(namespace: str, selector: Selector, pod: Resident) -> bool:
-    """Whether a budget with this namespace and selector means the pod."""
-    labels = pod.labels.labels
-    return bool(labels) and pod.labels.namespace == namespace and selector.matches(labels)
+def is_covered(namespace: str, selector: Selector, pods: LabelSet) -> bool:
+    """Whether a budget with this namespace and selector means pods with these labels."""
+    return bool(pods.labels) and pods.namespace == namespace and selector.matches(pods.labels)
 
 
 Criterion = tuple[str, "Callable[[Victims], float]"]
@@ -178,8 +186,8 @@ def choose_by(
     told = [] if columns else list(candidates.values())
     victims = columns["fewest victims"] if columns else np.array([len(v.pods) for v in told])
     if not victims.all():
-        free = [names[i] for i in np.flatnonzero(victims == 0).tolist()]
-        return free[0], tuple(free) if len(free) > 1 else (), "no victims"
+        free = tuple(map(names.__getitem__, np.flatnonzero(victims == 0).tolist()))
+        return free[0], free if len(free) > 1 else (), "no victims"
     decided = "only candidate"
     for criterion, cost in criteria:
         if len(left) == 1:
@@ -190,7 +198,8 @@ def choose_by(
             costs = np.array([cost(candidates[names[i]]) for i in left.tolist()])
         left, decided = left[costs == costs.min()], criterion
     if len(left) > 1:
-        return names[left[0]], tuple(names[i] for i in left.tolist()), "first in node order"
+        tie = tuple(map(names.__getitem__, left.tolist()))
+        return tie[0], tie, "first in node order"
     return names[left[0]], (), decided
 
 

@@ -8,19 +8,21 @@ anywhere.
 
 from __future__ import annotations
 
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from podium.engine.one_row import NAME_FIELD, OneRow, code_of, conflict
+from podium.engine.one_row import NAME_FIELD, OneRow, code_of
 from podium.engine.tallies import ABSENT, Flags, Ints, LabelColumn, Tally
 from podium.engine.verdicts import Reason
+from podium.engine.view import ImageState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 
     from podium.engine.pod_class import Port
-    from podium.engine.view import FactColumn, ImageState, View
+    from podium.engine.view import FactColumn, View
     from podium.objects.selectors import FieldSelector, Requirement
 
 __all__ = ["NAME_FIELD", "ManyRows", "OneRow", "Rows"]
@@ -113,6 +115,8 @@ class ManyRows:
     def accepts(self, requirement: Requirement) -> Flags:
         """Whether the row's labels meet a requirement."""
         column = self.view.label_column(requirement.key)
+        if requirement.operator in {"Exists", "DoesNotExist"}:
+            return (column.ids[self.index] == ABSENT) == (requirement.operator == "DoesNotExist")
         if requirement.operator in {"In", "NotIn"}:
             wanted = requirement.operator == "In"
             table = np.full(len(column.values), not wanted)
@@ -158,20 +162,20 @@ class ManyRows:
 
     def port_conflict(self, wanted: Iterable[Port]) -> Flags:
         """Whether a pod of the row uses a host port that one of these conflicts with."""
-        used = np.zeros(self.view.capacity, np.bool_)
-        for port, rows in self.view.port_rows.items():
-            if any(conflict(port, other) for other in wanted):
-                used[list(rows)] = True
+        view = self.view
+        used = np.zeros(view.capacity, np.bool_)
+        for port in wanted:
+            rows = map(view.port_rows.get, view.ports_like(port), repeat(()))
+            used[list(chain.from_iterable(rows))] = True
         return used[self.index]
 
-    def image(self, name: str, answer: Callable[[ImageState], int]) -> Ints:
-        """The answer for what the row remembers of an image; 0 where it has none."""
+    def image(self, name: str, answer: Callable[[ImageState], Ints]) -> Ints:
+        """The answer for what the rows remember of an image; 0 where they have none."""
         states = self.view.images.get(name, {})
         column = np.zeros(self.view.capacity, np.int64)
         rows = np.fromiter(states.keys(), np.int64, len(states))
-        known = {state: answer(state) for state in set(states.values())}
-        answers = map(known.__getitem__, states.values())
-        column[rows] = np.fromiter(answers, np.int64, len(states))
+        known = np.fromiter(chain.from_iterable(states.values()), np.int64, 2 * len(states))
+        column[rows] = answer(ImageState(*known.reshape(-1, 2).T))
         return column[self.index]
 
     # Arithmetic
@@ -237,6 +241,10 @@ class ManyRows:
         verdicts = self.view.verdicts
         codes = [code_of(verdicts, predicate, int(b), reasons) for b in present]
         return np.asarray(codes, np.int32)[np.searchsorted(present, bits)]
+
+    def either(self, many: Callable[[], Ints], one: Callable[[OneRow], int]) -> Ints:  # noqa: ARG002
+        """What is kept for many rows; a single row, which may be on trial, is asked itself."""
+        return many()
 
     def each(self) -> Iterator[tuple[int, OneRow]]:
         """Every row by itself with its position, for rules that must look at pods one by one."""

@@ -78,11 +78,13 @@ class LabelColumn:
 class Tally:
     """A number per row, and its sum per value of any label key that was asked for."""
 
-    __slots__ = ("_columns", "_domains", "_totals", "carriers", "rows")
+    __slots__ = ("_columns", "_domains", "_totals", "carried", "carriers", "rows")
 
     def __init__(self, capacity: int, columns: Callable[[str], LabelColumn]) -> None:
         self.rows = np.zeros(capacity, np.int64)
         self.carriers = 0
+        #: The term whose carriers it counts, if it does not count pods by their labels.
+        self.carried: CarriedTerm | None = None
         self._columns = columns
         self._domains: dict[str, np.ndarray] = {}
         self._totals: dict[str, int] = {}

@@ -14,7 +14,9 @@ from podium.engine.rows import OneRow
 from podium.engine.tallies import ABSENT, Ints, LabelSet, Tally
 
 if TYPE_CHECKING:
-    from podium.engine.pod_class import Port, Resident
+    from collections.abc import Callable, Hashable
+
+    from podium.engine.pod_class import PodClass, Port, Resident
     from podium.engine.view import View
 
 
@@ -122,6 +124,18 @@ class TrialRow(OneRow):
     def _difference(self, tally: Tally) -> int:
         labels = sum(n for labels, n in self._labels.items() if n and tally in labels.tallies)
         return self._carried.get(tally, 0) + labels
+
+    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
+        """The sum of a fact of the labels over all pods added, less that over those taken away."""
+        return sum(sign * fact(pod.labels) for pod, sign in self.changes)
+
+    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Ints:  # noqa: ARG002
+        """The same, of a fact of the class."""
+        return sum(sign * fact(pod.cls) for pod, sign in self.changes)
+
+    def returned(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
+        """The sum of a fact of the labels over all pods put back."""
+        return sum(fact(pod.labels) for pod in self.added)
 
     def residents(self) -> list[Resident]:
         """With the changes."""

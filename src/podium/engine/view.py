@@ -7,6 +7,7 @@ holds pods that claim to run on a node nobody knows.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,15 +15,25 @@ import numpy as np
 
 from podium.engine.accounting import NATIVE
 from podium.engine.catalog import Catalog
-from podium.engine.pod_class import Incoming, PodClass, Port, Resident, class_key, volume_matters
-from podium.engine.tallies import CarriedTerm, LabelColumn, LabelSet, PodTerm, Tally
+from podium.engine.disk_users import DiskUsers
+from podium.engine.pod_class import (
+    ANY_IP,
+    Incoming,
+    PodClass,
+    Port,
+    Resident,
+    class_key,
+    volume_matters,
+)
+from podium.engine.tallies import CarriedTerm, Ints, LabelColumn, LabelSet, PodTerm, Tally
 from podium.engine.terms import carried_terms
 from podium.engine.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from podium.engine.accounting import Accounting
+    from podium.engine.volume_ledger import VolumeLedger
     from podium.objects.node import Node
     from podium.objects.pod import Pod
 
@@ -47,10 +58,10 @@ class FactColumn:
 
 
 class ImageState(NamedTuple):
-    """What a node remembers of an image: its size and how many nodes had it at that time."""
+    """What nodes remember of an image: its size and how many nodes had it at that time."""
 
-    size: int
-    nodes: int
+    size: Ints
+    nodes: Ints
 
 
 class Facts:
@@ -103,8 +114,16 @@ class View:
         self.pod_total = 0
         self.ports: list[set[Port]] = []
         self.port_rows: dict[Port, set[int]] = {}
+        #: Protocol and number -> ip, protocol and number -> how many pods name that port.
+        self.port_users: dict[tuple[str, int], Counter[Port]] = defaultdict(Counter)
         #: Rows with pods that have volumes -> how many such pods.
         self.volume_rows: dict[int, int] = {}
+        #: Rows where pods with volumes came or went, and nodes did; the oldest are dropped.
+        self.volume_journal: list[int] = []
+        self.volume_journal_start = 0
+        #: What is attached to rows, by the rule that asks.
+        self.ledgers: dict[Hashable, VolumeLedger] = {}
+        self.disk_users = DiskUsers()
         #: (namespace, claim) -> row -> how many pods there use it.
         self.claim_users: dict[tuple[str, str], dict[int, int]] = {}
         #: Image name -> row -> what that node remembers of it.
@@ -235,6 +254,7 @@ class View:
         if found is None:
             tally = Tally(self.capacity, self.label_column)
             found = self._carried_index[key] = CarriedTerm(kind, weight, term, tally)
+            tally.carried = found
             self.carried.append(found)
             if term.error:
                 self.invalid_carried.append(found)
@@ -270,6 +290,14 @@ class View:
         return self._once[1]
 
     # Reading ----------------------------------------------------------------------------------
+
+    def ports_like(self, wanted: Port) -> Collection[Port]:
+        """The host ports that pods name and that this one is in conflict with."""
+        ip, protocol, number = wanted
+        found: Collection[Port] = self.port_users.get((protocol, number), ())
+        if ip == ANY_IP or not found:
+            return found
+        return [port for port in (wanted, (ANY_IP, protocol, number)) if port in found]
 
     def ghosts_by_name(self) -> list[int]:
         """The rows without a node object, by the name of the node they stand for."""

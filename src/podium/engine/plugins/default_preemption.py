@@ -7,8 +7,8 @@ would overdraw one is put back first.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
-from functools import lru_cache
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +16,11 @@ import numpy as np
 from podium.engine.contracts import AttemptError
 from podium.engine.decision import Preemption, Victims, fit_message
 from podium.engine.extending import ask_victims
-from podium.engine.fit import judge_with_nominated
+from podium.engine.fit import ERROR, judge_with_nominated
 from podium.engine.go_sort import go_sorted
-from podium.engine.mass_trial import MassTrial, applies
+from podium.engine.lockstep import in_lockstep
+from podium.engine.mass_trial import MassTrial
+from podium.engine.pod_class import NOT_STARTED
 from podium.engine.post_filter import Outcome, Scene
 from podium.engine.preemption import (
     CRITERIA,
@@ -46,19 +48,12 @@ LEAVING = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_CANDIDATE = "no candidate node for preemption"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
-#: Where a start time is missing: later than all others.
-NOW = float("inf")
-
-
-@lru_cache(maxsize=1 << 16)
-def started_at(text: str | None) -> float:
-    """A start time in seconds; one that is missing counts as now."""
-    return datetime.fromisoformat(text).timestamp() if text else NOW
+_KEY = attrgetter("key")
 
 
 def importance(pod: Resident) -> tuple[int, float]:
     """Sorts more important pods first; those without a start time must be listed backwards."""
-    return (-pod.priority, started_at(pod.started))
+    return (-pod.priority, pod.started)
 
 
 def more_important(one: Resident, other: Resident) -> bool:
@@ -69,9 +64,9 @@ def more_important(one: Resident, other: Resident) -> bool:
     """
     if one.priority != other.priority:
         return one.priority > other.priority
-    if not one.started and not other.started:
+    if one.started == other.started == NOT_STARTED:
         return True
-    return started_at(one.started) < started_at(other.started)
+    return one.started < other.started
 
 
 def by_importance(pods: Iterable[Resident]) -> list[Resident]:
@@ -152,8 +147,9 @@ class DefaultPreemption:
     def _candidates(self, scene: Scene) -> tuple[Mapping[str, Victims], _Reasons]:
         wanted = len(scene.potential) * self.percentage // 100
         wanted = min(max(wanted, self.absolute), len(scene.potential))
-        if applies(scene.pod, scene.view, scene.active, scene.potential):
-            return self._all_candidates(scene, wanted)
+        together = in_lockstep(scene.pod, scene.view, scene.active, scene.potential)
+        if together is not None:
+            return self._all_candidates(scene, wanted, together)
         candidates: dict[str, Victims] = {}
         reasons = _Reasons()
         for row in scene.potential.tolist():
@@ -165,25 +161,42 @@ class DefaultPreemption:
                 break
         return candidates, reasons
 
-    def _all_candidates(self, scene: Scene, wanted: int) -> tuple[Mapping[str, Victims], _Reasons]:
+    def _all_candidates(
+        self, scene: Scene, wanted: int, together: np.ndarray
+    ) -> tuple[Mapping[str, Victims], _Reasons]:
         """The same for all rows at once."""
         trial = MassTrial(
-            scene.pod, scene.view, scene.active, scene.potential, _told, by_importance=True
+            scene.pod,
+            scene.view,
+            scene.active,
+            scene.potential,
+            _told,
+            together=together,
+            by_importance=True,
         )
-        trial.sort(lambda pod: started_at(pod.started), _overdrawing)
-        candidates, codes = trial.run()
-        inhabited = np.bincount(trial.place, minlength=len(scene.potential)) > 0
-        candidates = candidates.among(inhabited)
+        trial.sort(_overdrawing)
+        candidates, fit = trial.run()
+        inhabited = np.bincount(trial.crowd.place, minlength=len(scene.potential)) > 0
+        fits = (fit.codes == FITS) & inhabited
+        candidates = candidates.with_victims()
         last = candidates.up_to(wanted)
         if last is not None:
             # Beyond enough candidates nobody would have looked.
             return candidates.first(last + 1), _Reasons()
         reasons = _Reasons()
         reasons.add([NO_VICTIMS], int((~inhabited).sum()))
-        rejected, counts = np.unique(codes[inhabited], return_counts=True)
+        rejected, counts = np.unique(fit.codes[inhabited], return_counts=True)
         for code, number in zip(rejected.tolist(), counts.tolist(), strict=True):
-            if code != FITS:
+            if code > FITS:
                 reasons.add(scene.view.verdicts[code].reasons, number)
+        failed = (fit.codes == ERROR) & inhabited
+        harmless = fits & ~candidates.alive
+        fit.errors.update(
+            (place, _harmless(scene.view.names[scene.potential[place]]))
+            for place in np.flatnonzero(harmless).tolist()
+        )
+        places = np.flatnonzero(failed | harmless).tolist()
+        reasons.errors += map(fit.errors.__getitem__, places)
         return candidates, reasons
 
     def _victims_on(self, scene: Scene, row: int, reasons: _Reasons) -> Victims | None:
@@ -213,11 +226,13 @@ class DefaultPreemption:
                 victims.append(resident)
                 violations += resident in protected
         if not victims:
-            reasons.errors.append(
-                f"expected at least one victim pod on node {quoted(view.names[row])}"
-            )
+            reasons.errors.append(_harmless(view.names[row]))
             return None
         return _told(victims, violations)
+
+
+def _harmless(node: str) -> str:
+    return f"expected at least one victim pod on node {quoted(node)}"
 
 
 def _told(victims: list[Resident], violations: int) -> Victims:
@@ -234,17 +249,14 @@ def _as_told(victims: list[Resident], violations: int) -> Victims:
 
 def _overdrawing(trial: MassTrial) -> np.ndarray:
     """As `overdrawing`, for the pods of many rows; each row is charged for itself."""
-    overdrawn = np.zeros(len(trial.number), np.bool_)
-    budgets = list(_budgets(trial.view))
-    pods = trial.pods if budgets else []
-    for budget, selector, allowed in budgets:
-        known = {r.labels: is_covered(budget.namespace, selector, r) for r in pods}
-        disrupted = budget.status.disrupted_pods or {}
-        charged = np.fromiter(
-            (known[r.labels] and r.key.partition("/")[2] not in disrupted for r in pods),
-            np.int64,
-            len(pods),
-        )
+    crowd = trial.crowd
+    overdrawn = np.zeros(len(crowd), np.bool_)
+    for budget, selector, allowed in _budgets(trial.view):
+        charged = crowd.by_labels(partial(is_covered, budget.namespace, selector))
+        gone = {f"{budget.namespace}/{name}" for name in budget.status.disrupted_pods or ()}
+        if gone:
+            known = map(gone.__contains__, map(_KEY, crowd.pods))
+            charged &= ~np.fromiter(known, np.bool_, len(crowd))
         overdrawn |= (charged > 0) & (trial.running_count(charged) > allowed)
     return overdrawn
 
@@ -289,7 +301,7 @@ def _charge(pod: Resident, budgets: list[list[Any]]) -> bool:
     overdrawn = False
     for entry in budgets:
         budget, selector, _ = entry
-        if is_covered(budget.namespace, selector, pod):
+        if is_covered(budget.namespace, selector, pod.labels):
             if pod.key.partition("/")[2] in (budget.status.disrupted_pods or {}):
                 continue
             entry[2] -= 1
@@ -300,8 +312,8 @@ def _charge(pod: Resident, budgets: list[list[Any]]) -> bool:
 def _earliest(victims: list[Resident]) -> float:
     """The earliest start among the victims of the highest priority."""
     highest = max((pod.priority for pod in victims), default=0)
-    starts = [started_at(pod.started) for pod in victims if pod.priority == highest]
-    return min(starts, default=NOW)
+    starts = [pod.started for pod in victims if pod.priority == highest]
+    return min(starts, default=NOT_STARTED)
 
 
 LATEST_START = ("latest start of the most important victims", lambda v: -v.earliest)

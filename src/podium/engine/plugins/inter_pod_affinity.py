@@ -120,6 +120,10 @@ class InterPodAffinity(FilterPlugin):
         found: Reach = known[1]
         return found
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: only counts are read."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
     def state(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""
         own = own_terms(pod.cls, view)
@@ -156,10 +160,11 @@ class InterPodAffinity(FilterPlugin):
         for term in terms:
             placed = placed & at.has_label(term.topology_key)
             met = met & (at.domain(tally, term.topology_key) > 0)
-        nobody = all(at.total(tally, term.topology_key) == 0 for term in terms)
         # The first pod of a group that wants to be together must be able to start somewhere.
-        first = nobody and covers_all(terms, pod.cls.labels)
-        return placed if first else placed & met
+        first = at.full(covers_all(terms, pod.cls.labels))
+        for term in terms:
+            first = first & (at.total(tally, term.topology_key) == 0)
+        return placed & (met | first)
 
 
 def _minding(cls: PodClass, view: View) -> Iterator[CarriedTerm]:

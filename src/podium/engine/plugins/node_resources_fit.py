@@ -16,7 +16,7 @@ from podium.objects.resources import is_extended, is_scalar
 if TYPE_CHECKING:
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
-    from podium.engine.tallies import Ints
+    from podium.engine.tallies import Flags, Ints
     from podium.engine.view import View
 
 TOO_MANY_PODS = Reason("Too many pods")
@@ -47,9 +47,9 @@ class NodeResourcesFit(FilterPlugin):
         """Never."""
         return False
 
-    def about_room(self, cls: PodClass) -> bool:  # noqa: ARG002 - of any class
-        """Of the pods on a row it reads only their number and what they request."""
-        return True
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: only numbers are read."""
+        return at.full(True)  # noqa: FBT003 - a column of True
 
     def _checked(self, cls: PodClass, view: View) -> tuple[tuple[str, int, int], ...]:
         """Name, column and amount of each requested resource, extended ones by name."""

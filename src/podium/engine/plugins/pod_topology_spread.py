@@ -25,6 +25,7 @@ from podium.engine.plugins.spread_constraints import (
     constraints_of,
 )
 from podium.engine.plugins.spread_selectors import counted_rows
+from podium.engine.plugins.spread_trial import gained, lowest_with
 from podium.engine.rows import ManyRows
 from podium.engine.tallies import ABSENT
 from podium.engine.verdicts import FITS, Reason
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from podium.engine.pod_class import Incoming, PodClass
-    from podium.engine.rows import OneRow, Rows
+    from podium.engine.rows import Rows
     from podium.engine.tallies import Flags, Ints
     from podium.engine.view import View
 
@@ -105,6 +106,10 @@ class PodTopologySpread(FilterPlugin):
             *(self._skewed_domains(pod, each, ground, view).tobytes() for each, ground in grounds),
         )
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: only counts are read."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """The first constraint that is not met, in order."""
         verdicts = at.view.verdicts
@@ -126,33 +131,29 @@ class PodTopologySpread(FilterPlugin):
         at: Rows,
         constraints: tuple[Constraint, ...],
     ) -> Flags:
-        change = None
-        if at.on_trial:
-            change = (
-                at.label_ids(constraint.key),
-                self._change(pod.cls, constraint, constraints, at),
-            )
-        domains = self._skewed_domains(pod, constraint, ground, at.view, change)
-        return at.look_up(domains, constraint.key)
+        if not at.on_trial:
+            domains = self._skewed_domains(pod, constraint, ground, at.view)
+            return at.look_up(domains, constraint.key)
+        counts = self._counts(pod.cls, constraint, ground, at.view)
+        change = self._change(pod.cls, constraint, constraints, at)
+        here = at.look_up(counts, constraint.key) + change
+        enough = len(ground.domains) >= max(constraint.min_domains, 1)
+        lowest = lowest_with(ground.domains, counts, constraint.key, at, here) if enough else 0
+        return here > self._most(pod, constraint) + lowest
+
+    def _most(self, pod: Incoming, constraint: Constraint) -> int:
+        """How many pods more than the emptiest domain one may have before the pod comes."""
+        return constraint.max_skew - int(constraint.selector.matches(pod.cls.labels.labels))
 
     def _skewed_domains(
-        self,
-        pod: Incoming,
-        constraint: Constraint,
-        ground: _Ground,
-        view: View,
-        change: tuple[int, int] | None = None,
+        self, pod: Incoming, constraint: Constraint, ground: _Ground, view: View
     ) -> np.ndarray:
-        """Which domains would get too far ahead; `change` is what a trial adds to one of them."""
+        """Which domains would get too far ahead."""
         counts = self._counts(pod.cls, constraint, ground, view)
-        if change is not None:
-            counts = counts.copy()
-            counts[change[0]] += change[1]
         lowest = 0
         if len(ground.domains) and len(ground.domains) >= constraint.min_domains:
             lowest = int(counts[ground.domains].min())
-        itself = int(constraint.selector.matches(pod.cls.labels.labels))
-        return counts > constraint.max_skew + lowest - itself
+        return counts > self._most(pod, constraint) + lowest
 
     def _counts(
         self, cls: PodClass, constraint: Constraint, ground: _Ground, view: View
@@ -166,22 +167,13 @@ class PodTopologySpread(FilterPlugin):
         return np.bincount(ground.ids, weights=weights, minlength=size).astype(np.int64)
 
     def _change(
-        self,
-        cls: PodClass,
-        constraint: Constraint,
-        constraints: tuple[Constraint, ...],
-        row: OneRow,
-    ) -> int:
-        """What a trial changed. Here pods being deleted count, and an empty selector means all."""
-        keys = all(row.has_label(each.key) for each in constraints)
-        if not keys or not counted_rows(cls, constraint, row):
-            return 0
-        return sum(
-            sign
-            for resident, sign in row.changes  # type: ignore[attr-defined]
-            if resident.labels.namespace == cls.namespace
-            and constraint.selector.matches(resident.labels.labels)
-        )
+        self, cls: PodClass, constraint: Constraint, constraints: tuple[Constraint, ...], at: Rows
+    ) -> Ints:
+        """What a trial changed on rows that count."""
+        counted = counted_rows(cls, constraint, at)
+        for each in constraints:
+            counted = counted & at.has_label(each.key)
+        return at.where(counted, gained(cls.namespace, constraint.selector, at), at.full(0))
 
     def _grounds(
         self, cls: PodClass, constraints: tuple[Constraint, ...], view: View

@@ -70,6 +70,7 @@ class VolumeBinding(FilterPlugin):
     """Every claim is bound to a reachable volume, or one can be found or made for it here."""
 
     name = "VolumeBinding"
+    settled = True
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
@@ -91,6 +92,10 @@ class VolumeBinding(FilterPlugin):
         except VolumeError as error:
             return Refused(self.name, str(error))
         return None
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: other pods do not matter."""
+        return at.full(True)  # noqa: FBT003 - a column of True
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """In this order, whichever apply."""
@@ -184,7 +189,7 @@ class Finding(Matching):
         self.promised = [claim for claim in claims if selected_node(claim, catalog)]
         super().__init__([c for c in claims if c not in self.promised], at)
         names = {class_name(claim) for claim in self.claims}
-        self.volumes = [volume for volume in catalog.volumes if class_name(volume) in names]
+        self.volumes = [v for v in catalog.volumes.naming(names) if class_name(v) in names]
         self.everyone = [*self.promised, *self.claims]
         self.everyones = [catalog.storage_classes.get(class_name(c)) for c in self.everyone]
 

@@ -6,18 +6,20 @@ only from that pod's: evicting it helps only where it runs.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import Scope
+from podium.engine.disk_users import own_disks
 from podium.engine.plugins.base import FilterPlugin, Refused
 from podium.engine.predicates import reasons as why
-from podium.engine.predicates.disks import NoDiskConflict, own_disks
+from podium.engine.predicates.disks import NoDiskConflict
 from podium.engine.verdicts import Reason
 
 if TYPE_CHECKING:
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
-    from podium.engine.tallies import Ints
+    from podium.engine.tallies import Flags, Ints
     from podium.engine.view import View
 
 ONE_POD_ONLY = Reason(
@@ -61,15 +63,20 @@ class VolumeRestrictions(FilterPlugin):
         """The disk goes first, and alone."""
         return (why.DISK_CONFLICT, ONE_POD_ONLY)
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: users of disks and claims are counted."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Which of the two stands in the way."""
-        in_use = self._in_use(pod.cls, at.view)
+        in_use = at.full(self._in_use(pod.cls, at.view))
         if at.on_trial:
-            exclusive = self._exclusive(pod.cls, at.view)
-            for resident, sign in at.changes:
-                in_use += sign * sum(name in exclusive for name in resident.cls.claims)
+            exclusive = frozenset(self._exclusive(pod.cls, at.view))
+            in_use = in_use + at.gained_classes(
+                ("exclusive", exclusive), partial(_claims_of, exclusive)
+            )
         taken = self._disks.bits(pod, at)
-        return at.where(taken > 0, 1, 2 if in_use > 0 else 0)
+        return at.where(taken > 0, at.full(1), (in_use > 0) * 2)
 
     def _exclusive(self, cls: PodClass, view: View) -> set[str]:
         claims = {name: view.catalog.claims.get(name, cls.namespace) for name in cls.claims}
@@ -82,4 +89,8 @@ class VolumeRestrictions(FilterPlugin):
     def _in_use(self, cls: PodClass, view: View) -> int:
         """How many of the pod's exclusive claims some pod on a known node uses."""
         users = (view.claim_users.get((cls.namespace, n), ()) for n in self._exclusive(cls, view))
-        return sum(any(view.known[row] for row in rows) for rows in users)
+        return sum(bool(view.known[list(rows)].any()) for rows in users)
+
+
+def _claims_of(exclusive: frozenset[str], cls: PodClass) -> int:
+    return sum(name in exclusive for name in cls.claims)

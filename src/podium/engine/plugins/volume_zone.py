@@ -31,6 +31,7 @@ class VolumeZone(FilterPlugin):
     """Nodes without any zone label take all volumes."""
 
     name = "VolumeZone"
+    settled = True
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
@@ -58,6 +59,10 @@ class VolumeZone(FilterPlugin):
             return self.skips(pod, view)
         except VolumeError:
             return True  # refused before any node is looked at
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: other pods do not matter."""
+        return at.full(True)  # noqa: FBT003 - a column of True
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""

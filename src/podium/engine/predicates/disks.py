@@ -5,16 +5,18 @@ Only disks named in the pod itself are looked at, never claims.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import Scope
+from podium.engine.disk_users import conflicts, own_disks
 from podium.engine.predicates import reasons as why
 from podium.engine.predicates.base import BitPredicate
 
 if TYPE_CHECKING:
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import OneRow, Rows
-    from podium.engine.tallies import Ints
+    from podium.engine.tallies import Flags, Ints
     from podium.engine.verdicts import Reason
     from podium.engine.view import View
     from podium.objects.pod import RbdVolume, Volume
@@ -33,32 +35,31 @@ class NoDiskConflict(BitPredicate):
         """One."""
         return (why.DISK_CONFLICT,)
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: users of a disk are counted."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Some disk is taken."""
-        disks = own_disks(pod.cls)
-        if not disks:
+        if not own_disks(pod.cls):
             return at.full(0)
-        return at.sparse(at.view.volume_rows, lambda row: int(_taken(disks, row)))
+        return (self._in_the_way(pod.cls, at) > 0) * 1
 
+    def _in_the_way(self, cls: PodClass, at: Rows) -> Ints:
+        view: View = at.view
 
-def own_disks(cls: PodClass) -> tuple[Volume, ...]:
-    """The volumes that name a disk which may be in conflict."""
-    return cls.once("disks", lambda: tuple(v for v in cls.volumes if _is_disk(v)))
+        def counted() -> Ints:
+            found = view.disk_users.in_the_way(cls, disks_conflict, view.capacity)[at.index]
+            if at.on_trial:
+                found = found + at.gained_classes(
+                    ("disks", cls), partial(conflicts, cls, disks_conflict)
+                )
+            return found
 
+        def walked(row: OneRow) -> int:
+            return sum(conflicts(cls, disks_conflict, other.cls) for other in row.residents())
 
-def _is_disk(volume: Volume) -> bool:
-    return any(
-        (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd)
-    )
-
-
-def _taken(disks: tuple[Volume, ...], row: OneRow) -> bool:
-    return any(
-        disks_conflict(disk, other)
-        for resident in row.residents()
-        for other in own_disks(resident.cls)
-        for disk in disks
-    )
+        return at.either(counted, walked)
 
 
 def disks_conflict(one: Volume, two: Volume) -> bool:

@@ -7,6 +7,7 @@ purpose: the slow one wants a single pod to match all anti-affinity terms.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import Reach, Scope
@@ -105,6 +106,10 @@ class MatchInterPodAffinity:
             return Reach.ANYWHERE
         return reach_of(keys, view)
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
+        """Not by the slow rule, which walks pods."""
+        return at.full(not facts_unavailable(pod.cls, at.view))
+
     def state(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
@@ -148,21 +153,23 @@ class MatchInterPodAffinity:
         met = at.full(True)  # noqa: FBT003 - a column of True
         for term in terms:
             met = met & (at.domain(tally, term.topology_key) > 0)
-        nobody = all(at.total(tally, term.topology_key) == 0 for term in terms)
         # The first pod of a group that wants to be together must be able to start somewhere.
-        return met | (nobody and covers_all(terms, pod.cls.labels))
+        first = at.full(covers_all(terms, pod.cls.labels))
+        for term in terms:
+            first = first & (at.total(tally, term.topology_key) == 0)
+        return met | first
 
     def _breaks_own(self, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
         broken = at.full(False)  # noqa: FBT003 - a column of False
         for term in terms:
             broken = broken | (at.domain(term_tally(at.view, (term,)), term.topology_key) > 0)
+        if not at.on_trial:
+            return broken
         # A pod that preemption put back counts for all terms as soon as it meets any of them.
-        for resident in at.added if at.on_trial else ():
-            if any(
-                term.covers(resident.labels.namespace, resident.labels.labels) for term in terms
-            ):
-                broken = broken or any(at.has_label(term.topology_key) for term in terms)
-        return broken
+        keys = at.full(False)  # noqa: FBT003 - a column of False
+        for term in terms:
+            keys = keys | at.has_label(term.topology_key)
+        return broken | (keys & (at.returned(terms, partial(_covered_by_any, terms)) > 0))
 
     # The slow rule ------------------------------------------------------------------------------
 
@@ -208,6 +215,10 @@ class MatchInterPodAffinity:
                 if value is not None and term.covers(pod.cls.namespace, pod.cls.labels.labels):
                     pairs.add((term.topology_key, value))
         return not pairs.isdisjoint(row.node_labels.items())
+
+
+def _covered_by_any(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
+    return any(term.covers(labels.namespace, labels.labels) for term in terms)
 
 
 class _SlowError(Exception):

@@ -15,7 +15,7 @@ from podium.objects.resources import is_extended
 if TYPE_CHECKING:
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
-    from podium.engine.tallies import Ints
+    from podium.engine.tallies import Flags, Ints
     from podium.engine.verdicts import Reason
     from podium.engine.view import View
 
@@ -39,9 +39,9 @@ class PodFitsResources(BitPredicate):
         """Whether ignored resources are ignored depends on facts about the whole cluster."""
         return Scope.CLUSTER if self.ignored and cls.scalars else Scope.PODS
 
-    def about_room(self, cls: PodClass) -> bool:  # noqa: ARG002 - of any class
-        """Of the pods on a row it reads only their number and what they request."""
-        return True
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: only numbers are read."""
+        return at.full(True)  # noqa: FBT003 - a column of True
 
     def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
         """Nothing but numbers."""
@@ -97,6 +97,10 @@ class PodFitsHostPorts(BitPredicate):
         """One."""
         return (why.HOST_PORTS,)
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: the ports in use are known for each row."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """A conflicting port is in use."""
         if not pod.cls.ports:
@@ -118,9 +122,9 @@ class GeneralPredicates(BitPredicate):
         """As wide as that of the resources; the others need less."""
         return self.parts[0].scope(cls)
 
-    def about_room(self, cls: PodClass) -> bool:
-        """True as long as host ports do not come into it."""
-        return not cls.ports
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere, as all of its parts."""
+        return at.full(True)  # noqa: FBT003 - a column of True
 
     def room_only(self, cls: PodClass) -> bool:
         """Unless more than resources is asked for."""

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from podium.engine.contracts import Scope
 from podium.engine.predicates import reasons as why
 from podium.engine.predicates.base import BitPredicate
+from podium.engine.volume_ledger import NO_LIMIT, Held, Lookups, ledger
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from podium.engine.catalog import Catalog
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import OneRow, Rows
-    from podium.engine.tallies import Ints
+    from podium.engine.tallies import Flags, Ints
     from podium.engine.verdicts import Reason
     from podium.engine.view import View
     from podium.objects.pod import Volume
@@ -116,6 +120,9 @@ class Azure:
 class _VolumeCount(BitPredicate):
     """What the limits have in common."""
 
+    #: On rows where it cannot come to the limit, whoever leaves.
+    settled = True
+
     def scope(self, cls: PodClass) -> Scope:
         """Claims are looked up, so the answer depends on more than the node and its pods."""
         return Scope.CLUSTER if cls.volumes else Scope.NONE
@@ -138,29 +145,45 @@ class MaxVolumeCount(_VolumeCount):
         #: A limit for all nodes, set by the operator.
         self.limit = limit
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
+        """Where there is room for all volumes even with everybody there."""
+        return (self.bits(pod, at) == 0) & (_failing(at) ^ True)
+
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Too many with the pod's own."""
         try:
-            wanted = self._ids(pod.cls, at.view.catalog)
+            wanted = self._ids(pod.cls, Lookups(), at.view.catalog)
         except _NamelessClaimError:
             at.fail(NO_CLAIM_NAME)
             return at.full(0)
         if not wanted:
             return at.full(0)
-        together = at.sparse(
-            at.view.volume_rows, lambda row: self._together(wanted, row), len(wanted)
+        together = at.either(
+            lambda: self._counted(wanted, at), lambda row: self._together(wanted, row)
         )
         return (together > self._limits(at)) * 1
 
-    def _together(self, wanted: set[Hashable], row: OneRow) -> int:
-        ids = set(wanted)
+    def _counted(self, wanted: set[Hashable], at: Rows) -> Ints:
+        known = ledger(at.view, self.disk.limit_name, self._held)
+        at.fail_where(known.failing()[at.index], NO_CLAIM_NAME)
+        held = known.counts("") - known.holding(wanted)
+        return held[at.index] + len(wanted)
+
+    def _held(self, row: OneRow, lookups: Lookups) -> Held:
+        ids: set[Hashable] = set()
         try:
             for resident in row.residents():
                 if resident.cls.volumes:
-                    ids |= self._ids(resident.cls, row.view.catalog)
+                    ids |= self._ids(resident.cls, lookups, row.view.catalog)
         except _NamelessClaimError:
-            row.fail(NO_CLAIM_NAME)
-        return len(ids)
+            return Held(error=NO_CLAIM_NAME)
+        return Held(ids, Counter({"": len(ids)}))
+
+    def _together(self, wanted: set[Hashable], row: OneRow) -> int:
+        held = self._held(row, Lookups())
+        if held.error:
+            row.fail(held.error)
+        return len(wanted.union(held.volumes))
 
     def _limits(self, at: Rows) -> Ints:
         limit = self.limit
@@ -178,25 +201,36 @@ class MaxVolumeCount(_VolumeCount):
         )
         return at.where(said, own, general)
 
-    def _ids(self, cls: PodClass, catalog: Catalog) -> set[Hashable]:
+    def _ids(self, cls: PodClass, lookups: Lookups, catalog: Catalog) -> set[Hashable]:
         ids: set[Hashable] = set()
         for volume in cls.volumes:
             inline = self.disk.inline(volume)
             if inline is not None:
                 ids.add(inline)
             elif volume.persistent_volume_claim is not None:
-                ids.update(self._claimed(volume.persistent_volume_claim.claim_name, cls, catalog))
+                name = volume.persistent_volume_claim.claim_name
+                ids.update(self._claimed(name, cls, lookups, catalog))
         return ids
 
-    def _claimed(self, name: str, cls: PodClass, catalog: Catalog) -> Iterable[Hashable]:
+    def _claimed(
+        self, name: str, cls: PodClass, lookups: Lookups, catalog: Catalog
+    ) -> Iterable[Hashable]:
         if not name:
             raise _NamelessClaimError
-        claim = catalog.claims.get(name, cls.namespace)
-        volume = catalog.volumes.get(claim.spec.volume_name) if claim else None
+        claim = lookups.get(catalog.claims, name, cls.namespace)
+        volume = lookups.get(catalog.volumes, claim.spec.volume_name) if claim else None
         if volume is None:
             return [("unresolved", cls.namespace, name)]
         bound = self.disk.bound(volume)
         return [] if bound is None else [bound]
+
+
+def _failing(at: Rows) -> Flags:
+    """Which rows could not be judged."""
+    found = np.zeros(len(at), np.bool_)
+    found[list(at.errors)] = True
+    at.errors = {}
+    return found
 
 
 class MaxCSIVolumeCount(_VolumeCount):
@@ -204,10 +238,22 @@ class MaxCSIVolumeCount(_VolumeCount):
 
     name = "MaxCSIVolumeCountPred"
 
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
+        """Where there is room for all volumes even with everybody there."""
+        try:
+            wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
+        except _NamelessClaimError:
+            return at.full(False)  # noqa: FBT003 - a column of False
+        known = ledger(at.view, self.name, _csi_held)
+        room = known.failing()[at.index] ^ True
+        for limit, number in Counter(wanted.values()).items():
+            room = room & (known.counts(limit)[at.index] + number <= _said(limit, at))
+        return room
+
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Too many for some driver. Nodes that name no limit at all take any number."""
         try:
-            wanted = _csi_volumes(pod.cls, at.view.catalog)
+            wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
         except _NamelessClaimError:
             # Only nodes with limits get as far as looking at claims.
             limited = at.fact(at.view.facts.attach_limits, bool)
@@ -215,39 +261,58 @@ class MaxCSIVolumeCount(_VolumeCount):
             return at.full(0)
         if not wanted:
             return at.full(0)
-        alone = at.fact(at.view.facts.attach_limits, lambda limits: _over(wanted, {}, dict(limits)))
-        crowded = at.sparse(at.view.volume_rows, lambda row: self._crowded(wanted, row), -1)
-        return at.where(crowded < 0, alone, crowded)
+        return at.either(lambda: _csi_over(wanted, at), lambda row: self._crowded(wanted, row))
 
     def _crowded(self, wanted: dict[str, str], row: OneRow) -> int:
-        limits = row.fact(row.view.facts.attach_limits, lambda limits: limits)
+        limits = dict(row.fact(row.view.facts.attach_limits, lambda limits: limits))
         if not limits:
             return 0
-        attached: dict[str, str] = {}
-        try:
-            for resident in row.residents():
-                if resident.cls.volumes:
-                    attached.update(_csi_volumes(resident.cls, row.view.catalog))
-        except _NamelessClaimError:
-            row.fail(NO_CLAIM_NAME)
-        return _over(wanted, attached, dict(limits))
+        held = _csi_held(row, Lookups())
+        if held.error:
+            row.fail(held.error)
+        new = Counter(limit for handle, limit in wanted.items() if handle not in held.volumes)
+        return int(any(held.counts[n] + k > limits[n] for n, k in new.items() if n in limits))
 
 
-def _over(wanted: dict[str, str], attached: dict[str, str], limits: dict[str, int]) -> int:
-    # Handles are not qualified by driver: equal handles of two drivers are one volume.
-    new = [limit for handle, limit in wanted.items() if handle not in attached]
-    held = list(attached.values())
-    return int(any(held.count(n) + new.count(n) > limits[n] for n in set(new) if n in limits))
+def _csi_over(wanted: dict[str, str], at: Rows) -> Ints:
+    """The same for many rows. Handles are not qualified by driver: equal ones are one volume."""
+    known = ledger(at.view, MaxCSIVolumeCount.name, _csi_held)
+    if known.errors:
+        limited = at.fact(at.view.facts.attach_limits, bool)
+        at.fail_where(known.failing()[at.index] & limited, NO_CLAIM_NAME)
+    over = at.full(False)  # noqa: FBT003 - a column of False
+    for limit in sorted(set(wanted.values())):
+        handles = [handle for handle, name in wanted.items() if name == limit]
+        new = len(handles) - known.holding(handles)[at.index]
+        full = known.counts(limit)[at.index] + new > _said(limit, at)
+        over = over | ((new > 0) & full)
+    return over * 1
 
 
-def _csi_volumes(cls: PodClass, catalog: Catalog) -> dict[str, str]:
+def _said(limit: str, at: Rows) -> Ints:
+    """What nodes say of a limit; beyond all numbers where they say nothing."""
+    return at.fact(at.view.facts.attach_limits, lambda limits: dict(limits).get(limit, NO_LIMIT))
+
+
+def _csi_held(row: OneRow, lookups: Lookups) -> Held:
+    attached: dict[str, str] = {}
+    try:
+        for resident in row.residents():
+            if resident.cls.volumes:
+                attached.update(_csi_volumes(resident.cls, lookups, row.view.catalog))
+    except _NamelessClaimError:
+        return Held(error=NO_CLAIM_NAME)
+    return Held(attached, Counter(attached.values()))
+
+
+def _csi_volumes(cls: PodClass, lookups: Lookups, catalog: Catalog) -> dict[str, str]:
     """Volume handle -> name of the limit it counts against."""
     found: dict[str, str] = {}
     for name in cls.claims:
         if not name:
             raise _NamelessClaimError
-        claim = catalog.claims.get(name, cls.namespace)
-        volume = catalog.volumes.get(claim.spec.volume_name) if claim else None
+        claim = lookups.get(catalog.claims, name, cls.namespace)
+        volume = lookups.get(catalog.volumes, claim.spec.volume_name) if claim else None
         if volume is not None and volume.spec.csi is not None:
             found[volume.spec.csi.volume_handle] = csi_limit_name(volume.spec.csi.driver)
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from podium.engine.catalog import CLASS_ANNOTATION
 from podium.engine.contracts import Scope
 from podium.engine.node_match import selects, selects_any
 from podium.engine.predicates import reasons as why
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 WAIT = "WaitForFirstConsumer"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 ZONE_LABELS = (
@@ -89,10 +89,15 @@ class CheckVolumeBinding(BitPredicate):
     """Every claim is bound to a reachable volume, or one can be found or made for it here."""
 
     name = "CheckVolumeBinding"
+    settled = True
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
         return Scope.CLUSTER if cls.claims else Scope.NONE
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: other pods do not matter."""
+        return at.full(True)  # noqa: FBT003 - a column of True
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """Bound claims first."""
@@ -185,7 +190,8 @@ class Matching:
         self.catalog: Catalog = at.view.catalog
         self.claims = sorted(claims, key=storage)
         names = {claim.spec.storage_class_name or "" for claim in claims}
-        self.volumes = [v for v in self.catalog.volumes if v.spec.storage_class_name in names]
+        found = self.catalog.volumes.naming(names)
+        self.volumes = [v for v in found if v.spec.storage_class_name in names]
         self.classes = [self.catalog.storage_classes.get(class_name(c)) for c in self.claims]
         self.errors: dict[int, str] = {}
 
@@ -326,6 +332,7 @@ class NoVolumeZoneConflict(BitPredicate):
     """A volume with zone labels is used only in its zones. Nodes without zone labels take all."""
 
     name = "NoVolumeZoneConflict"
+    settled = True
 
     def __init__(self, *, waits: bool = True) -> None:
         #: Whether claims may wait for their first consumer.
@@ -334,6 +341,10 @@ class NoVolumeZoneConflict(BitPredicate):
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
         return Scope.CLUSTER if cls.claims else Scope.NONE
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: other pods do not matter."""
+        return at.full(True)  # noqa: FBT003 - a column of True
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""

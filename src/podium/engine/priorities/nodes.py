@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -214,15 +215,15 @@ class ImageLocalityPriority(NodePriority):
         total = len(at.view.row_of)
         present = at.full(0)
         for name in _images(pod.cls):
-            present = present + at.image(name, lambda state: _spread_bytes(state, total))
+            present = present + at.image(name, partial(_spread_bytes, at, total))
         present = at.where(present < MIN_IMAGE_BYTES, MIN_IMAGE_BYTES, present)
         present = at.where(present > MAX_IMAGE_BYTES, MAX_IMAGE_BYTES, present)
         span = MAX_IMAGE_BYTES - MIN_IMAGE_BYTES
         return at.divide(MAX_SCORE * (present - MIN_IMAGE_BYTES), span)
 
 
-def _spread_bytes(state: ImageState, total: int) -> int:
-    return int(float(state.size) * (float(state.nodes) / float(total)))
+def _spread_bytes(at: Rows, total: int, state: ImageState) -> Ints:
+    return at.truncate(state.size * (state.nodes / total))
 
 
 def _images(cls: PodClass) -> tuple[str, ...]:
