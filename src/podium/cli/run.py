@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.cli.console import notes
 from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
 
 if TYPE_CHECKING:
@@ -107,7 +106,6 @@ def run(
     flags.check_exclusive()
     access = load_access(own.kubeconfig, own.context, own.master)
     chosen = _chosen(access, flags, own)
-    notes(chosen.profile.notes)
     return run_scheduler(access, chosen, flags, own)
 
 

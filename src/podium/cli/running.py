@@ -14,6 +14,7 @@ from uuid import uuid4
 import uvloop
 
 from podium.cli.composition import composed, config_of, options_of
+from podium.cli.console import notes
 from podium.cli.run import LEASE, LEASE_NAMESPACE
 from podium.daemon.announcing import Mute
 from podium.daemon.decision_file import DecisionFile
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from podium.kube.access import Access
 
 LEADERSHIP_LOST = 1
+#: So many events may wait to be written; more are dropped.
+MOST_EVENTS = 20_000
 
 
 def run_scheduler(access: Access, chosen: Chosen, flags: ProfileFlags, own: RunFlags) -> int:
@@ -68,13 +71,14 @@ class _Run:
         self._health = Health()
 
     async def run(self) -> int:
+        """The exit code."""
+        self._introduce()
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(ApiClient(self._access))
             served = await discover(client)
             recorder = await self._recorder(stack, client, events=EVENTS in served.versions)
             scheduler = await self._scheduler(stack, client, recorder)
             self._serve(stack, scheduler)
-            self._introduce()
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, scheduler.stop)
             if self._shadow is not None:
@@ -91,12 +95,13 @@ class _Run:
         leading = asyncio.create_task(self._lead(client, scheduler))
         await asyncio.wait((working, leading), return_when=asyncio.FIRST_COMPLETED)
         lost = leading.done()
-        for task in (working, leading):
-            task.cancel() if lost or task is leading else None
-            with suppress(asyncio.CancelledError):
-                await task
         if lost:
             self._log.error("leader election lost")
+            scheduler.abandon()
+        await working
+        leading.cancel()
+        with suppress(asyncio.CancelledError):
+            await leading
         return LEADERSHIP_LOST if lost else 0
 
     async def _lead(self, client: ApiClient, scheduler: Scheduler) -> None:
@@ -131,7 +136,7 @@ class _Run:
             return Mute()
         api = EVENTS if events and not self._chosen.is_classic else CORE
         name = self._chosen.profile.scheduler_name
-        recorder = EventRecorder(client, name, api=api, tell=self._log.warning)
+        recorder = EventRecorder(client, name, api=api, most=MOST_EVENTS, tell=self._log.warning)
         await stack.enter_async_context(recorder)
         stack.push_async_callback(recorder.drain, 5.0)
         return recorder
@@ -207,6 +212,7 @@ class _Run:
         line = f"podium {what} pods of {names} at {self._access.url} by {self._chosen.profile.name}"
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+        notes(self._chosen.profile.notes)
 
     def _report(self) -> None:
         """How far we agree with the scheduler beside us."""

@@ -150,8 +150,9 @@ class Failures:
         metadata = replace(victim.metadata, deletion_timestamp=written(self._now()))
         status = replace(victim.status, conditions=conditions)
         leaving = replace(victim, metadata=metadata, status=status)
-        if not self._beliefs.cache.is_assumed(victim.uid):
-            self._beliefs.cache.update_pod(victim, leaving)
+        cache = self._beliefs.cache
+        if cache.columns.pod(victim.uid) is not None and not cache.is_assumed(victim.uid):
+            cache.update_pod(victim, leaving)
 
     async def _write(
         self, pod: Pod, outcome: Outcome, attempted: Attempted, victims: Iterable[Pod]
@@ -196,9 +197,10 @@ class Failures:
 
     def _take_back(self, victim: Pod) -> None:
         """The victim may stay after all, as far as we know."""
-        known = self._beliefs.pod(victim)
-        if known is not None and not self._beliefs.cache.is_assumed(victim.uid):
-            self._beliefs.cache.update_pod(known, known)
+        known, cache = self._beliefs.pod(victim), self._beliefs.cache
+        placed = cache.columns.pod(victim.uid) is not None
+        if known is not None and placed and not cache.is_assumed(victim.uid):
+            cache.update_pod(known, known)
 
     def _try_again(self) -> None:
         """Somebody may wait for room that nobody makes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ class Hands:
         bind_by_extender: ExtenderBind | None,
     ) -> None:
         manners = options.manners
-        writer = StatusWriter(client, probes=manners.probes, now=clock)
+        writer = StatusWriter(client, probes=manners.probes, now=time.time)
         beliefs.listen(writer)
         self.announcer = Announcer(Mute() if options.shadow else recorder, manners)
         self.failures = Failures(
@@ -72,7 +73,7 @@ class Hands:
             crew=writes,
             observers=observers,
             manners=manners,
-            now=clock,
+            now=time.time,
             acts=not options.shadow,
         )
         self.volumes = VolumeBinder(

@@ -75,6 +75,7 @@ class Scheduler:
             self.leading.set()
         self._news = asyncio.Event()
         self._stopping = False
+        self._drain_seconds = options.drain_seconds
         self._starting: asyncio.Task[None] | None = None
         self._bindings, self._writes = Crew(options.bindings), Crew(options.writes)
         self.beliefs = Beliefs(
@@ -147,6 +148,11 @@ class Scheduler:
         if self._starting is not None:
             self._starting.cancel()
 
+    def abandon(self) -> None:
+        """Stop at once: somebody else decides from now on, and must not be crossed."""
+        self._drain_seconds = 0.0
+        self.stop()
+
     async def _see_everything(self) -> None:
         """Wait until the whole cluster was seen; it may never be, and then we can be stopped."""
         kinds = needed_kinds(self.profiles.values())
@@ -190,7 +196,7 @@ class Scheduler:
     async def _drain(self) -> None:
         """Finish what was begun: bindings first, then what is to be said about them."""
         for crew in (self._bindings, self._writes):
-            if not await crew.finish(self.options.drain_seconds):
+            if not await crew.finish(self._drain_seconds):
                 logger.warning("%d writes were not answered in time", len(crew))
             await crew.dismiss()
         await self._hands.volumes.dismiss()
