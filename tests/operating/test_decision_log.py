@@ -108,8 +108,17 @@ def test_a_binding_is_noted_with_the_attempt_that_it_belongs_to() -> None:
     assert oldest.as_json()["binding"] == {"error": "the pod has moved on"}
 
 
-@pytest.mark.parametrize("recording", [True, False], ids=["recorded", "without recording"])
-def test_it_stays_within_its_budget_with_5000_nodes(recording: bool) -> None:
+@pytest.mark.parametrize(
+    ("recording", "budget", "most"),
+    [
+        pytest.param(True, 2 << 20, 700, id="recorded"),
+        pytest.param(False, 2 << 20, 2_000, id="without recording"),
+        pytest.param(True, 32 << 20, 12_000, id="32 MiB", marks=pytest.mark.soak),
+    ],
+)
+def test_it_stays_within_its_budget_with_5000_nodes(
+    recording: bool, budget: int, most: int
+) -> None:
     world = simulation(
         *(
             node(f"node-{at:05}.example.internal", cpu=f"{4000 + at * 7919 % 4999}m")
@@ -119,7 +128,6 @@ def test_it_stays_within_its_budget_with_5000_nodes(recording: bool) -> None:
     )
     fits = tried(world, pod("fits", requests={"cpu": "1"}), recording=recording)
     fails = tried(world, pod("fails", requests={"cpu": "9"}), recording=recording)
-    budget, most = (2 << 20, 700) if recording else (2 << 20, 2_000)
 
     tracemalloc.start()
     try:

@@ -92,6 +92,13 @@ def test_nodes_keep_the_order_in_which_they_are_listed(
     assert found["items"][0]["profile"] == {"profile": "v1.36"}
 
 
+def test_it_can_be_piped(cluster: ControlPlane, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(ADMIN)}", "-o", "-"]) == 0
+
+    found = json.loads(capfdbinary.readouterr().out)
+    assert {"Snapshot", "Node", "Pod"} <= {item["kind"] for item in found["items"]}
+
+
 def test_it_keeps_the_profile_in_use(
     cluster: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
