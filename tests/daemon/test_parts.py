@@ -1,0 +1,252 @@
+"""The small parts of the scheduler: clock, crew, sinks' needs, what is written into pods."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from builders import pod
+from podium.cluster.backoff import Backoff
+from podium.cluster.queue import V1_36, QueueOptions, SchedulingQueue
+from podium.cluster.wakeups import MoveRules
+from podium.daemon.clock import SteadyClock, written
+from podium.daemon.crew import Crew
+from podium.daemon.manners import CURRENT
+from podium.daemon.writing import Outcome, StatusWriter
+from podium.objects.pod import PodCondition
+from podium.profiles import needs
+from podium.profiles.build import Options, from_policy, from_provider
+from podium.profiles.config_build import config_from, default_config, from_config
+from podium.profiles.config_registry import PLUGINS
+
+
+def test_the_clock_does_not_jump_with_the_wall_clock() -> None:
+    wall, steady = [1_000_000.0], [50.0]
+    clock = SteadyClock(lambda: wall[0], lambda: steady[0])
+    queue = SchedulingQueue(clock, MoveRules(), QueueOptions(backoff=Backoff(1, 10)))
+    queue.add(pod("a"))
+    turn = queue.pop()
+    assert turn is not None
+    queue.requeue(turn)
+    assert clock() == 1_000_000.0
+
+    wall[0] -= 3600  # somebody sets the clock back
+    steady[0] += 2.5
+
+    assert clock() == 1_000_002.5
+    assert queue.pop() is not None
+
+
+def test_times_are_written_as_kubernetes_writes_them() -> None:
+    assert written(1_700_000_000.9) == "2023-11-14T22:13:20Z"
+
+
+def test_a_crew_works_within_its_number_and_in_order() -> None:
+    async def run() -> tuple[list[int], int]:
+        crew, begun, busy, most = Crew(3), [], 0, 0
+
+        async def job(number: int) -> None:
+            nonlocal busy, most
+            begun.append(number)
+            busy += 1
+            most = max(most, busy)
+            await asyncio.sleep(0)
+            busy -= 1
+
+        for number in range(10):
+            crew.do(partial(job, number))
+        assert await crew.finish(5)
+        crew.do(lambda: job(10))
+        assert await crew.finish(5)
+        return begun, most
+
+    begun, most = asyncio.run(run())
+
+    assert begun == list(range(11))
+    assert most == 3
+
+
+def test_a_job_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    done = []
+
+    async def run() -> None:
+        crew = Crew(1)
+
+        async def bad() -> None:
+            raise ValueError("oh")
+
+        async def good() -> None:
+            done.append(1)
+
+        crew.do(bad)
+        crew.do(good)
+        assert await crew.finish(5)
+
+    asyncio.run(run())
+
+    assert done == [1]
+    assert "a job failed" in caplog.text
+
+
+def test_a_crew_is_dismissed_with_work_left() -> None:
+    async def run() -> bool:
+        crew = Crew(1)
+        crew.do(lambda: asyncio.sleep(3600))
+        crew.do(lambda: asyncio.sleep(3600))
+        finished = await crew.finish(0.01)
+        await crew.dismiss()
+        assert len(crew) == 0
+        return finished
+
+    assert not asyncio.run(run())
+
+
+class Kept:
+    """A client that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.patches: list[Mapping[str, Any]] = []
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+        assert (namespace, name) == ("default", "a")
+        self.patches.append(patch["status"])
+
+
+def test_an_attempt_that_ends_as_the_one_before_writes_nothing() -> None:
+    client = Kept()
+    writer = StatusWriter(client, probes=False, now=lambda: 0.0)
+    outcome = Outcome("Unschedulable", "no room", "")
+
+    async def run() -> None:
+        waiting = pod("a", uid="1")
+        await writer.write(waiting, outcome)
+        waiting = writer.noted(waiting, outcome)
+        await writer.write(waiting, outcome)
+        await writer.write(waiting, Outcome("Unschedulable", "less room", "n1"))
+
+    asyncio.run(run())
+
+    first, second = client.patches
+    [condition] = first["conditions"]
+    assert condition == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "no room",
+        "lastProbeTime": None,
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }
+    assert "nominatedNodeName" not in first
+    assert second["nominatedNodeName"] == "n1"
+
+
+def test_every_attempt_of_the_older_generation_writes_its_time() -> None:
+    client, now = Kept(), [0.0]
+    writer = StatusWriter(client, probes=True, now=lambda: now[0])
+    outcome = Outcome("Unschedulable", "no room")
+
+    async def run() -> None:
+        waiting = pod("a", uid="1")
+        await writer.write(waiting, outcome)
+        waiting = writer.noted(waiting, outcome)
+        now[0] = 60.0
+        await writer.write(waiting, outcome)
+
+    asyncio.run(run())
+
+    last = client.patches[-1]["conditions"][0]
+    assert last["lastProbeTime"] == "1970-01-01T00:01:00Z"
+    assert last["lastTransitionTime"] == "1970-01-01T00:00:00Z"
+
+
+def test_a_promise_is_taken_back_with_null() -> None:
+    client = Kept()
+    writer = StatusWriter(client, probes=False, now=lambda: 0.0)
+    waiting = pod("a", uid="1", nominated="n1")
+
+    asyncio.run(writer.nominate(waiting, ""))
+    asyncio.run(writer.nominate(waiting, "n1"))
+
+    assert client.patches == [{"nominatedNodeName": None}]
+
+
+def test_conditions_of_others_stay() -> None:
+    ready = PodCondition(type="Ready", status="False")
+    waiting = pod("a", uid="1")
+    waiting = replace(waiting, status=replace(waiting.status, conditions=[ready]))
+    writer = StatusWriter(Kept(), probes=False, now=lambda: 0.0)
+
+    noted = writer.noted(waiting, Outcome("Unschedulable", "no room"))
+
+    assert [each.type for each in noted.status.conditions or ()] == ["Ready", "PodScheduled"]
+
+
+# What is watched ------------------------------------------------------------------------------
+
+
+def test_only_what_the_rules_read_is_needed() -> None:
+    policy = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "predicates": [{"name": "PodFitsResources"}],
+        "priorities": [{"name": "ServiceSpreadingPriority", "weight": 1}],
+    }
+    profile = from_policy(policy, Options(disable_preemption=True))
+
+    found = needs.needed_kinds([profile])
+
+    assert found == {"Node", "Pod", "Service", "PersistentVolumeClaim"}
+
+
+def test_the_defaults_need_nothing_that_only_controllers_read() -> None:
+    current = needs.needed_kinds(from_config(default_config(), Options()))
+    classic = needs.needed_kinds([from_provider("DefaultProvider", Options())])
+
+    assert {"Namespace", "CSINode", "PodDisruptionBudget", "StorageClass"} <= current
+    assert not {"Deployment", "Job", "DaemonSet", "PriorityClass"} & (current | classic)
+    assert "Namespace" not in classic
+
+
+def test_without_preemption_budgets_are_not_needed() -> None:
+    profile = from_provider("DefaultProvider", Options(disable_preemption=True))
+
+    assert "PodDisruptionBudget" not in needs.needed_kinds([profile])
+
+
+def test_every_rule_of_ours_is_known() -> None:
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ImageLocality"}]}}}],
+    }
+    profiles = [
+        *from_config(config_from(document), Options()),
+        from_provider("DefaultProvider", Options()),
+        from_provider("ClusterAutoscalerProvider", Options()),
+    ]
+    for profile in profiles:
+        rules = [*profile.predicates, *profile.post_filters]
+        rules += [each.priority for each in profile.priorities]
+        for rule in rules:
+            names = {each.__name__ for each in type(rule).__mro__}
+            assert names & needs._READS.keys(), rule
+    assert PLUGINS
+
+
+def test_a_rule_of_a_users_own_may_look_at_anything() -> None:
+    class Own:
+        name = "Own"
+
+    assert needs._read_by(Own()) == needs._ANYTHING
+
+
+def test_rests_are_those_of_the_configuration() -> None:
+    manners = CURRENT.with_backoff(2.0, 30.0)
+
+    assert manners.queue.backoff == Backoff(2.0, 30.0)
+    assert manners.queue.longest_wait == V1_36.longest_wait
