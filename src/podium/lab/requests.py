@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 from podium.lab.resources import BY_PATH, Resource
-from podium.lab.status import StatusError, bad_request, too_large, unknown_path
+from podium.lab.status import bad_request, too_large, unknown_path
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _NUMBER = re.compile("[+-]?[0-9]{1,64}")
 _LARGEST = 2**63
@@ -136,9 +137,3 @@ def _within(group: str, version: str, rest: list[str], *, watch: bool) -> Route:
 
 def _about_namespace(group: str, rest: list[str]) -> bool:
     return not group and len(rest) == 3 and rest[2] in {"status", "finalize"}
-
-
-__all__ = [
-    "LARGEST_BODY", "Disconnected", "Receive", "Request", "Route", "Scope", "Send", "StatusError",
-    "route", "unquote",
-]  # fmt: skip

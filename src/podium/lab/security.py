@@ -15,7 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from podium.lab.answers import Answer, refusal
-from podium.lab.requests import LARGEST_BODY, Receive, Scope, Send
+from podium.lab.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
 from podium.lab.status import StatusError, too_large, too_many_requests, unauthorized
 
 COOKIE = "podium-token"
@@ -32,7 +32,7 @@ class Guard:
 
     def __init__(
         self,
-        app: object,
+        app: Application,
         *,
         token: str,
         hosts: frozenset[str] = frozenset(),
@@ -49,7 +49,7 @@ class Guard:
         """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)  # type: ignore[operator]
+                await self._app(scope, receive, send)
             elif scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             return
@@ -69,8 +69,10 @@ class Guard:
             await _send(send, moved)
             return
         self._open += 1
+        if b"transfer-encoding" in headers:
+            receive = _limited(receive)
         try:
-            await self._app(scope, receive, send)  # type: ignore[operator]
+            await self._app(scope, receive, send)
         finally:
             self._open -= 1
 
@@ -142,6 +144,19 @@ class Guard:
         cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict".encode()
         headers = ((b"location", where), (b"set-cookie", cookie))
         return Answer(303, b"", b"text/plain", headers)
+
+
+def _limited(receive: Receive) -> Receive:
+    """A body that does not say how long it is, cut off where it becomes too long."""
+    size = 0
+
+    async def received() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if size > LARGEST_BODY else message
+
+    return received
 
 
 def _weight(header: tuple[bytes, bytes]) -> int:

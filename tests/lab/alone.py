@@ -1,6 +1,6 @@
-"""A lab with a folder, in a process of its own, made to be killed.
+"""An API server in a process of its own, made to be killed.
 
-python killed.py FOLDER PORT_FILE
+The folder in which it keeps everything, or `-` for none, and the file for its port are arguments.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import uvicorn
 from podium.lab.registry import Registry
 from podium.lab.server import ApiServer
 from podium.lab.sqlite import opened
+from podium.lab.store import Store
 
 
 def main() -> None:
     """Serve until somebody ends it."""
-    folder, port_file = map(Path, sys.argv[1:3])
-    store, _ = opened(folder)
+    folder, port_file = sys.argv[1], Path(sys.argv[2])
+    store = Store() if folder == "-" else opened(Path(folder))[0]
     config = uvicorn.Config(
         ApiServer(Registry(store)), port=0, lifespan="off", log_level="error", access_log=False
     )
