@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
-from podium.lab import strategies
+from podium.lab import shapes, strategies
 from podium.lab.controllers.garbage import WORLD
 from podium.lab.controllers.volumes import PROVISIONER
 from podium.lab.resources import BY_NAME, STORED, Resource
@@ -79,6 +79,8 @@ def build(registry: Registry, documents: Iterable[Document], tracking: Tracking 
             built.skipped[kind] = built.skipped.get(kind, 0) + 1
         elif row.kind not in _PASSING:
             known.append((row, document))
+    for row, document in known:
+        _check_shape(row, document)
     _make_namespaces(registry, known)
     known.sort(key=lambda each: _place(each[0].kind))
     _make_classes(registry, known)
@@ -87,10 +89,9 @@ def build(registry: Registry, documents: Iterable[Document], tracking: Tracking 
             _put(registry, row, document.item)
         except StatusError as error:
             raise _refused(document, row, error) from None
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            where, name = document.where, _name(row, document.item)
-            what = f"cannot be used: {type(error).__name__}: {error}"
-            raise InputError(what, where=where, object=name) from None
+        except InputError as error:
+            name = _name(row, document.item)
+            raise error.located(where=document.where, object=name) from None
     built.objects = len(known)
     _note_missing_owners(registry, [document.item for _, document in known])
     return built
@@ -152,7 +153,7 @@ def _restore(registry: Registry, row: Resource, item: JsonObject) -> None:
     metadata.setdefault("creationTimestamp", registry.now())
     strategy = strategies.of(row)
     strategy.prepare(item)
-    problems = strategy.problems(row, item)
+    problems = strategy.problems(item)
     if problems:
         raise invalid(row.kind, row.group, str(metadata.get("name", "")), problems)
     key = Key(metadata.get("namespace", "") if row.namespaced else "", metadata["name"])
@@ -215,11 +216,22 @@ def _note_missing_owners(registry: Registry, items: list[JsonObject]) -> None:
     registry.create("ConfigMap", {"metadata": metadata, "data": {"owners-elsewhere": uids}})
 
 
+def _check_shape(row: Resource, document: Document) -> None:
+    """Refuse what is not built as objects of this kind are; our own worlds are."""
+    if not document.where:
+        return
+    try:
+        shapes.checked(row, document.item)
+    except StatusError as error:
+        raise _refused(document, row, error) from None
+
+
 def _refused(document: Document, row: Resource, error: StatusError) -> InputError:
     return InputError(error.message, where=document.where, object=_name(row, document.item))
 
 
 def _name(row: Resource, item: JsonObject) -> str:
-    metadata = item.get("metadata") or {}
+    metadata = item.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
     name = str(metadata.get("name") or metadata.get("generateName") or "")
     return label(row.kind, metadata.get("namespace"), name)

@@ -32,7 +32,7 @@ def checkout() -> list[Document]:
 
 def _read(name: str) -> list[Document]:
     data = files("podium.lab.worlds").joinpath(name).read_bytes()
-    return list(documents(data, name))
+    return list(documents(data))
 
 
 def _nodes() -> list[JsonObject]:
