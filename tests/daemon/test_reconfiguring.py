@@ -1,0 +1,71 @@
+"""A running scheduler goes on with another profile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from control_plane.bulk import create_many, nodes, pods, revision
+from control_plane.checker import assert_sound
+from control_plane.harness import ADMIN, PODS, ControlPlane
+from podium.daemon.announcing import Mute
+from podium.daemon.manners import CLASSIC, CURRENT
+from podium.daemon.observing import Attempted, Observer
+from podium.daemon.scheduler import Scheduler, SchedulerOptions
+from podium.kube.access import load_access
+from podium.kube.client import ApiClient
+from podium.profiles.build import Options, from_provider
+from podium.profiles.config_build import default_config, from_config
+
+pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
+
+
+class Profiles(Observer):
+    """By which profile each pod was decided."""
+
+    def __init__(self) -> None:
+        self.by_pod: dict[str, str] = {}
+
+    def attempted(self, attempted: Attempted) -> None:
+        self.by_pod[attempted.pod.name] = attempted.decision.profile
+
+
+async def eventually(found: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not found():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def test_profiles_are_swapped_while_pods_come(plane: ControlPlane) -> None:
+    since = revision(plane)
+    create_many(plane, "/api/v1/nodes", nodes(10, cpu="1"))
+    create_many(plane, PODS, pods(30, prefix="early"))
+    seen = Profiles()
+    classic = from_provider("DefaultProvider", Options(scheduler_name="podium"))
+    [current] = from_config(default_config(), Options())
+    current = replace(current, scheduler_name="podium")
+
+    async def run() -> None:
+        async with ApiClient(load_access(plane.kubeconfig(ADMIN))) as client:
+            options = SchedulerOptions(manners=CLASSIC)
+            scheduler = Scheduler(
+                client, [classic], recorder=Mute(), observers=[seen], options=options
+            )
+            working = asyncio.create_task(scheduler.run())
+            await eventually(lambda: len(seen.by_pod) >= 30)
+            await scheduler.reconfigure([current], replace(options, manners=CURRENT))
+            for made in pods(30, prefix="late"):
+                await client.create(PODS, made)
+            await eventually(lambda: len(seen.by_pod) >= 60)
+            await eventually(lambda: not scheduler.binding)
+            scheduler.stop()
+            await working
+
+    asyncio.run(run())
+
+    assert_sound(plane, since)
+    by_generation = {name.split("-")[0]: told.split()[0] for name, told in seen.by_pod.items()}
+    assert by_generation == {"early": "v1.13", "late": "v1.36"}
