@@ -288,6 +288,7 @@ def test_with_these_rights_everything_works(nodes: ControlPlane) -> None:
         assert lease["spec"]["holderIdentity"]
         assert refusals(program) == []
         assert "0/2 nodes are available" in answers(f"{url}/decisions/default/giant")
+        assert '"scores":[{"priority":' in answers(f"{url}/decisions/default/low-1")
         assert 'scheduler_schedule_attempts_total{profile="podium",result="scheduled"} 3.0' in (
             answers(f"{url}/metrics")
         )

@@ -39,6 +39,7 @@ class RunFlags:
     v: int
     logging_format: str
     decision_log_file: str | None
+    recorded_nodes: int
     shadow: bool
 
 
@@ -83,6 +84,14 @@ def _lease_option(name: str, text: str) -> Callable[[_Command], _Command]:
 @click.option("-v", "--v", type=int, default=0, metavar="N", help="How much to tell; 2: decisions.")
 @click.option("--logging-format", type=click.Choice(["text", "json"]), default="text")
 @click.option("--decision-log-file", metavar="FILE", help="Write every decision there.")
+@click.option(
+    "--recorded-nodes",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Up to so many nodes, keep every verdict and score for `podium why`.",
+)
 @click.option("--shadow", is_flag=True, help="Decide beside another scheduler; write nothing.")
 @profile_flags
 def run(

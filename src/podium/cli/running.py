@@ -148,7 +148,11 @@ class _Run:
         options = options_of(
             self._flags,
             self._chosen,
-            SchedulerOptions(waits_to_lead=self._elects, shadow=self._own.shadow),
+            SchedulerOptions(
+                waits_to_lead=self._elects,
+                shadow=self._own.shadow,
+                recorded_nodes=self._own.recorded_nodes,
+            ),
         )
         return await composed(
             stack,
