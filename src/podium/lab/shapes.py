@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from podium.lab import schema
+from podium.lab.quantities import with_canonical_quantities
 from podium.lab.resources import Resource
 from podium.lab.status import JsonDict, StatusError, bad_request
 from podium.lab.store import decode, encode
@@ -105,7 +106,8 @@ def read(kind: str, group_version: str, data: bytes) -> JsonDict:
         raise bad_request(f"{said}: {_words(model, str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(kind, data, error) from None
-    return tidied(item) if b"null" in data else item
+    item = tidied(item) if b"null" in data else item
+    return with_canonical_quantities(kind, group_version, item)
 
 
 def checked(row: Resource, item: JsonDict) -> JsonDict:
