@@ -54,9 +54,11 @@ def test_unknown_fields_are_refused_by_those_who_ask_for_that(lab_server: LabSer
     item = pod("web", somethingNew=1)
 
     lenient = lab_server.call("POST", f"{PODS}?dryRun=All", item)
+    warned = lab_server.call("POST", f"{PODS}?dryRun=All&fieldValidation=Warn", item)
     strict = lab_server.call("POST", f"{PODS}?fieldValidation=Strict", item)
 
     assert lenient.status == 201
+    assert warned.headers["warning"] == r'299 - "unknown field \"spec.somethingNew\""'
     assert strict.status == 400
     assert 'strict decoding error: unknown field "spec.somethingNew"' in strict.body["message"]
 

@@ -91,6 +91,25 @@ def test_a_watch_from_a_forgotten_version_is_told_so() -> None:
     assert event["object"]["message"].startswith("too old resource version: 5 (")
 
 
+def test_a_watcher_that_falls_behind_is_cut() -> None:
+    async def watched() -> list[bytes]:
+        registry = Registry(Store(history=32))
+        row = stored("nodes")
+        watch = Watch(registry.store, Bells(registry.store), row, "", selection(row))
+        stream = watch.stream(WatchOptions(since=1, seconds=5))
+        registry.create("nodes", node("first"))
+        heard = [await anext(stream)]
+        for number in range(100):
+            registry.create("nodes", node(f"n{number}"))
+        heard += [each async for each in stream]
+        return heard
+
+    first, last = asyncio.run(watched())
+
+    assert b'"first"' in first
+    assert json.loads(last)["object"]["code"] == 410
+
+
 def test_a_watch_list_ends_its_beginning_with_a_bookmark(lab_server: LabServer) -> None:
     lab_server.post(PODS, pod("a"))
     lab_server.post(PODS, pod("b"))

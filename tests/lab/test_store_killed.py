@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from control_plane.harness import until
-from lab.serving import pod
+from lab.serving import LabServer, pod
 from podium.errors import InputError
 from podium.lab.registry import Registry
 from podium.lab.sqlite import Journal, opened
@@ -132,6 +132,31 @@ def test_versions_go_on_after_a_restart_and_older_watches_must_list_again(tmp_pa
         assert int(made["metadata"]["resourceVersion"]) == before + 1
     finally:
         journal.close()
+
+
+def test_watchers_hear_of_what_is_on_disk(tmp_path: Path) -> None:
+    store, journal = opened(tmp_path)
+    with LabServer(Registry(store)) as lab:
+        events = lab.watch(f"{PODS}?resourceVersion={store.version}")
+        for number in range(20):
+            lab.post(PODS, pod(f"p{number}"))
+            version = int(next(events)["object"]["metadata"]["resourceVersion"])
+            assert version <= journal.written
+        assert store.version == journal.written
+    journal.close()
+
+
+def test_a_disk_that_fails_is_said_and_nothing_more_is_taken(tmp_path: Path) -> None:
+    store, journal = opened(tmp_path)
+    with LabServer(Registry(store)) as lab:
+        lab.post(PODS, pod("before"))
+        lab.within(lambda: journal._database.execute("DROP TABLE counter"))
+        lost = lab.call("POST", PODS, pod("lost"))
+        again = lab.call("POST", PODS, pod("again"))
+    journal.close()
+
+    assert (lost.status, again.status) == (500, 500)
+    assert "cannot write to lab.sqlite" in again.body["message"]
 
 
 def test_two_labs_do_not_share_a_folder(tmp_path: Path) -> None:

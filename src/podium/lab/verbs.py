@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.lab import below, bodies, listing, patches
+from podium.lab import below, bodies, listing, patches, shapes
 from podium.lab.answers import Answer, document, kept, many, one
 from podium.lab.binding import bind
 from podium.lab.conversion import shown
@@ -12,13 +12,16 @@ from podium.lab.negotiation import Form, accepted, media_type
 from podium.lab.options import DeleteOptions, WriteOptions, asks_dry_run
 from podium.lab.registry import Registry
 from podium.lab.requests import Request, Route
+from podium.lab.resources import Resource
 from podium.lab.selecting import selection
-from podium.lab.status import StatusError, invalid, success, unsupported_media_type
+from podium.lab.status import JsonDict, StatusError, invalid, success, unsupported_media_type
+from podium.objects.names import quoted
 
 _METHODS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 #: What the methods mean without the name of an object.
 _COLLECTION = {"get": "list", "create": "create", "delete": "deletecollection"}
 _LONGEST_MANAGER = 128
+_MOST_WARNINGS = 20
 #: Kinds that answer a deletion with the object instead of a `Status`.
 _SHOWN_AT_LAST = frozenset(
     {"Pod", "PersistentVolume", "PersistentVolumeClaim", "PodTemplate", "ResourceQuota",
@@ -68,8 +71,9 @@ class Verbs:
             return self._ask(request, where, body, options)
         content_type = request.header(b"content-type")
         item = bodies.object_of(row, body, content_type, strict=options.strict)
+        warnings = _warnings(request, row, item)
         made = self.registry.create(row.storage, item, namespace=where.namespace, options=options)
-        return one(row, made, *_form(request), status=201)
+        return one(row, made, *_form(request), status=201)._replace(headers=warnings)
 
     def _ask(self, request: Request, where: Route, body: bytes, options: WriteOptions) -> Answer:
         """A request about something that is not kept."""
@@ -85,6 +89,7 @@ class Verbs:
         options = _options(request, "UpdateOptions")
         content_type = request.header(b"content-type")
         item = bodies.object_of(row, body, content_type, strict=options.strict)
+        warnings = _warnings(request, row, item)
         made = self.registry.update(
             row.storage,
             item,
@@ -93,7 +98,7 @@ class Verbs:
             subresource=where.subresource,
             options=options,
         )
-        return one(row, made, *_form(request))
+        return one(row, made, *_form(request))._replace(headers=warnings)
 
     def _patch(self, request: Request, where: Route, body: bytes) -> Answer:
         row = where.row
@@ -213,6 +218,15 @@ def _options(request: Request, kind: str) -> WriteOptions:
         force=request.flag("force"),
         strict=ask.get("fieldValidation") == "Strict",
     )
+
+
+def _warnings(request: Request, row: Resource, item: JsonDict) -> tuple[tuple[bytes, bytes], ...]:
+    """A header for each unknown field, for clients that want to be told and not refused."""
+    if request.parameters.get("fieldValidation") != "Warn" or row.view_of:
+        return ()
+    unknown = shapes.unknown_fields(row.kind, row.group_version, item)
+    texts = [quoted(f"unknown field {quoted(each)}") for each in unknown[:_MOST_WARNINGS]]
+    return tuple((b"warning", f"299 - {text}".encode("ascii", "replace")) for text in texts)
 
 
 def _agent(request: Request) -> str:

@@ -11,7 +11,7 @@ Upstream: apiserver/pkg/storage/cacher.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 
 from podium.lab.resources import Resource
@@ -175,11 +175,13 @@ class Watch:
             until = min(end, bookmark_at) if ask.bookmarks else end
             await self._bell.wait(until - now)
 
-    def _existing(self) -> list[bytes]:
+    def _existing(self) -> Iterator[bytes]:
         """What there is when the watch begins, as if it had just been added."""
-        records = self._table.as_of(self._position, self._namespace)
-        lines = [self._shown(ADDED, each) for each in records if self._wanted.matches(each)]
-        return [b"".join(lines[start : start + _CHUNK]) for start in range(0, len(lines), _CHUNK)]
+        then = self._table.as_of(self._position, self._namespace)
+        records = [each for each in then if self._wanted.matches(each)]
+        for start in range(0, len(records), _CHUNK):
+            part = records[start : start + _CHUNK]
+            yield b"".join([self._shown(ADDED, each) for each in part])
 
     def _news(self) -> bytes:
         """The lines since the last time; empty when there is nothing new, or nothing for us."""
