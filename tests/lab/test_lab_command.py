@@ -1,0 +1,286 @@
+"""`podium lab` as people run it: a process, a kubeconfig, kubectl, the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.cli.lab_access import default_place, token_in, write_kubeconfig
+from podium.cli.main import run
+from podium.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+NODES = """
+apiVersion: v1
+kind: Node
+metadata: {name: only}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: app, image: "app:1"}]}
+"""
+
+
+class Lab:
+    """A lab in a process of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.kubeconfig = folder / "kubeconfig"
+        command = [sys.executable, "-m", "podium", "lab", "--port", "0", "-o", "json"]
+        self.process = subprocess.Popen(
+            [*command, "--kubeconfig", str(self.kubeconfig), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            cwd=folder,
+        )
+        self.told: dict[str, Any] = json.loads(self._first_document())
+
+    def _first_document(self) -> bytes:
+        """What it prints when it is ready."""
+        assert self.process.stdout is not None
+        text, ends = b"", time.monotonic() + 60
+        while not text.rstrip().endswith(b"}"):
+            ready, _, _ = select.select([self.process.stdout], [], [], 1.0)
+            part = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            text += part
+            if (ready and not part) or time.monotonic() > ends:
+                raise AssertionError(f"no lab: {text!r} {self.end()}")
+        return text
+
+    def ask(self, path: str, **headers: str) -> tuple[int, Any]:
+        """A request with the token."""
+        given = {"Authorization": f"Bearer {self.told['token']}", **headers}
+        request = urllib.request.Request(f"{self.told['server']}{path}", headers=given)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def items(self, path: str) -> list[Any]:
+        code, body = self.ask(path)
+        assert code == 200, body
+        found: list[Any] = json.loads(body)["items"]
+        return found
+
+    def until(self, true: Callable[[], bool], seconds: float = 20.0) -> None:
+        ends = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < ends, "it did not come to that"
+            time.sleep(0.05)
+
+    def running(self) -> set[str]:
+        return {
+            pod["metadata"]["name"]
+            for pod in self.items("/api/v1/pods")
+            if pod["status"].get("phase") == "Running"
+        }
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """Stop it; its exit code and what it complained about."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        _, errors = self.process.communicate(timeout=20)
+        return self.process.returncode, errors.decode()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
+    """Start labs that end with the test."""
+    started: list[Lab] = []
+
+    def made(*arguments: str) -> Lab:
+        started.append(Lab(tmp_path, *arguments))
+        return started[-1]
+
+    yield made
+    for each in started:
+        if each.process.poll() is None:
+            each.process.kill()
+        each.process.communicate()
+
+
+def kubectl(lab: Lab, *arguments: str) -> str:
+    done = subprocess.run(
+        ["kubectl", "--kubeconfig", str(lab.kubeconfig), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_demo_comes_up_and_ends_in_peace(start: Callable[..., Lab]) -> None:
+    lab = start()
+    assert lab.told["profile"] == "v1.36 default-scheduler"
+    lab.until(lambda: len(lab.running()) >= 30)
+    pods = {pod["metadata"]["name"]: pod for pod in lab.items("/api/v1/namespaces/ml/pods")}
+    assert "nodeName" not in pods["training-run"]["spec"]
+    assert lab.ask("/")[0] == 200
+    assert b"scheduler_schedule_attempts_total" in lab.ask("/metrics")[1]
+
+    assert lab.end() == (0, "")
+
+
+def test_nobody_gets_in_without_the_token(start: Callable[..., Lab]) -> None:
+    lab = start("--nodes", "1")
+
+    assert lab.ask("/api/v1/pods", Authorization="Bearer wrong")[0] == 401
+    assert lab.ask("/api/v1/pods", Host="evil.example")[0] == 421
+    assert lab.kubeconfig.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
+def test_kubectl_makes_a_pod_that_soon_runs(start: Callable[..., Lab]) -> None:
+    lab = start("--nodes", "3")
+    kubectl(lab, "run", "web", "--image=app:1")
+    kubectl(lab, "wait", "--for=condition=Ready", "pod/web", "--timeout=10s")
+    wide = kubectl(lab, "get", "pod", "web", "-o", "wide")
+    assert re.search(r"web +1/1 +Running .* node-\d", wide)
+    kubectl(lab, "delete", "pod", "web", "--timeout=10s")
+
+    assert lab.end(signal.SIGINT) == (0, "")
+
+
+def test_a_lab_from_files_by_another_profile(start: Callable[..., Lab], tmp_path: Path) -> None:
+    file = tmp_path / "world.yaml"
+    file.write_text(NODES)
+    lab = start("-f", str(file), "--profile", "v1.13")
+
+    assert lab.told["profile"].startswith("v1.13")
+    lab.until(lambda: lab.running() == {"web"})
+
+
+def test_without_a_scheduler_pods_wait_for_somebody_else(
+    start: Callable[..., Lab], tmp_path: Path
+) -> None:
+    file = tmp_path / "world.yaml"
+    file.write_text(NODES)
+    lab = start("-f", str(file), "--no-scheduler")
+    assert lab.told["profile"] is None
+    [pod] = lab.items("/api/v1/pods")
+    assert "nodeName" not in pod["spec"]
+
+    outside = subprocess.Popen(
+        [sys.executable, "-m", "podium", "run", "--leader-elect=false", "--port", "0"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "KUBECONFIG": str(lab.kubeconfig),
+        },
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        lab.until(lambda: lab.running() == {"web"}, 40)
+    finally:
+        outside.terminate()
+        outside.wait(20)
+
+
+def test_what_is_kept_is_there_the_next_time(start: Callable[..., Lab], tmp_path: Path) -> None:
+    data = str(tmp_path / "kept")
+    file = tmp_path / "world.yaml"
+    file.write_text(NODES)
+    first = start("--data", data, "-f", str(file))
+    first.until(lambda: first.running() == {"web"})
+    [before] = first.items("/api/v1/pods")
+    assert first.end() == (0, "")
+
+    second = start("--data", data, "--nodes", "50")
+    [after] = second.items("/api/v1/pods")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert len(second.items("/api/v1/nodes")) == 1
+    assert second.told["token"] == first.told["token"]
+
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Refused:
+    """The one sentence with which a lab does not start."""
+
+    def tried(*arguments: str) -> str:
+        file = [] if "--kubeconfig" in arguments else ["--kubeconfig", str(tmp_path / "k")]
+        code = run(["lab", *file, *arguments])
+        out, errors = capfd.readouterr()
+        assert (code, out) == (2, "")
+        [sentence] = errors.splitlines()
+        return sentence
+
+    return tried
+
+
+def test_a_port_that_is_taken_is_told_in_one_sentence(refused: Refused) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        sentence = refused("--port", port)
+
+    assert sentence.startswith(f"podium: cannot listen on 127.0.0.1:{port}: address already in use")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--nodes", "3", "-f", "x"], "podium: --nodes and -f exclude each other"),
+        (["--zones", "3"], "podium: --zones says where --nodes are; give both"),
+        (["-f", "nowhere.yaml"], "podium: nowhere.yaml: cannot be read"),
+        (["--snapshot", "nowhere.json"], "podium: nowhere.json: cannot be read"),
+        (["--policy", "nowhere.json"], "podium: nowhere.json: cannot be read"),
+        (["--profile", "v9"], "podium: there is no profile 'v9'"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(
+    arguments: list[str], sentence: str, refused: Refused
+) -> None:
+    assert refused("--port", "0", *arguments).startswith(sentence)
+
+
+def test_a_kubeconfig_of_somebody_else_is_left_alone(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text("apiVersion: v1\nkind: Config\nclusters: [{name: prod}]\n")
+    sentence = refused("--port", "0", "--kubeconfig", str(file))
+
+    assert "is there and not of a lab, so it is left alone" in sentence
+    assert "prod" in file.read_text()
+
+
+def test_the_token_of_a_place_stays_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    token = token_in(file)
+    write_kubeconfig(file, "http://127.0.0.1:1", token)
+
+    assert token_in(file) == token
+    file.write_text("")
+    assert token_in(file) != token
+    file.write_bytes(b"\xff")
+    with pytest.raises(InputError, match="cannot be read"):
+        token_in(file)
+
+
+def test_every_port_has_a_kubeconfig_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    assert default_place(8480) == tmp_path / "podium" / "lab" / "kubeconfig"
+    assert default_place(99) == tmp_path / "podium" / "lab" / "kubeconfig-99"
