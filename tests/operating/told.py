@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from podium.cluster.simulation import Simulation
 from podium.daemon.observing import Attempted
-from podium.daemon.slow_trace import Steps
 from podium.engine.decision import Decision
 from podium.engine.profile import Profile
 from podium.objects.pod import Pod
@@ -40,6 +39,3 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-__all__ = ["NOON", "Clock", "Steps", "attempted", "tried"]
