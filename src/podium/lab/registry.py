@@ -105,8 +105,10 @@ class Registry:
         strategy.begin(row, item)
         self._refuse(row, item, strategy.problems(item))
         key = key_of(row, about.get("namespace", ""), about["name"])
-        if self.store.get(row.storage, key) is not None:
-            raise already_exists(row.qualified, about["name"])
+        taken = self.store.get(row.storage, key)
+        if taken is not None:
+            leaving = bool(taken.object()["metadata"].get("deletionTimestamp"))
+            raise already_exists(row.qualified, about["name"], leaving=leaving)
         if options.dry_run:
             return item
         self.write(row, item, None)

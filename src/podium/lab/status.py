@@ -81,9 +81,11 @@ def unknown_path() -> StatusError:
     return StatusError(404, "NotFound", message, details={"causes": causes})
 
 
-def already_exists(qualified: str, name: str) -> StatusError:
-    """409 for a name that is taken."""
+def already_exists(qualified: str, name: str, *, leaving: bool = False) -> StatusError:
+    """409 for a name that is taken, perhaps by something on its way out."""
     message = f"{qualified} {quoted(name)} already exists"
+    if leaving:
+        message = f"object is being deleted: {message}"
     return StatusError(409, "AlreadyExists", message, details=_about(qualified, name))
 
 

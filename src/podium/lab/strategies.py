@@ -144,6 +144,7 @@ _TABLE: Mapping[str, Strategy] = {
     ),
     "ReplicationController": Strategy(
         defaults=workloads.replication_controller,
+        status=workloads.no_replicas,
         counts=True,
         check=workload_rules.replication_controller,
     ),
@@ -155,18 +156,22 @@ _TABLE: Mapping[str, Strategy] = {
     ),
     "ReplicaSet": Strategy(
         defaults=workloads.replica_set,
+        status=workloads.no_replicas,
         counts=True,
         check=workload_rules.replica_set,
         check_update=workload_rules.same_selector,
     ),
     "StatefulSet": Strategy(
         defaults=workloads.stateful_set,
+        status=workloads.no_replicas,
         counts=True,
         check=workload_rules.stateful_set,
         check_update=workload_rules.stateful_set_update,
     ),
     "DaemonSet": Strategy(
         defaults=workloads.daemon_set,
+        found=workloads.first_template,
+        status=workloads.no_daemons,
         counts=True,
         check=workload_rules.daemon_set,
         check_update=workload_rules.same_selector,
@@ -197,6 +202,7 @@ _TABLE: Mapping[str, Strategy] = {
     "CSINode": Strategy(unconditional=False, check=cluster_rules.csi_node),
     "ConfigMap": Strategy(check=cluster_rules.keys),
     "Secret": Strategy(defaults=others.secret, check=cluster_rules.keys),
+    "LimitRange": Strategy(defaults=others.limit_range),
     "ClusterRole": Strategy(names=segment_reasons),
     "ClusterRoleBinding": Strategy(names=segment_reasons),
     "Endpoints": Strategy(made_by_update=True),

@@ -77,6 +77,23 @@ def volume(item: JsonDict) -> None:
     spec = item.setdefault("spec", {})
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", "Filesystem")
+    if spec.get("hostPath") is not None:
+        spec["hostPath"].setdefault("type", "")
+
+
+def limit_range(item: JsonDict) -> None:
+    """Complete limits: what is at most allowed is the default, and that is asked for."""
+    for limit in (item.get("spec") or {}).get("limits") or ():
+        if limit.get("type") != "Container":
+            continue
+        default = limit.setdefault("default", {})
+        for name, amount in (limit.get("max") or {}).items():
+            default.setdefault(name, amount)
+        asked = limit.setdefault("defaultRequest", {})
+        for name, amount in default.items():
+            asked.setdefault(name, amount)
+        for name, amount in (limit.get("min") or {}).items():
+            asked.setdefault(name, amount)
 
 
 def storage_class(item: JsonDict) -> None:

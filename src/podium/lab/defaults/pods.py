@@ -101,6 +101,9 @@ def _volume(volume: JsonDict) -> None:
     for name in _FILES:
         if volume.get(name) is not None:
             volume[name].setdefault("defaultMode", _MODE)
+    for entry in (volume.get("downwardAPI") or {}).get("items") or ():
+        if entry.get("fieldRef") is not None:
+            entry["fieldRef"].setdefault("apiVersion", "v1")
     if volume.get("hostPath") is not None:
         volume["hostPath"].setdefault("type", "")
     for source in (volume.get("projected") or {}).get("sources") or ():

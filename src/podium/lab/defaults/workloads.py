@@ -9,6 +9,7 @@ from podium.lab.defaults.pods import template
 from podium.lab.status import JsonDict
 
 _HISTORY = 10
+_GENERATION = "deprecated.daemonset.template.generation"
 CONTROLLER, _NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 _OLD_CONTROLLER, _OLD_NAME = "controller-uid", "job-name"
 
@@ -17,6 +18,23 @@ def _spec(item: JsonDict) -> JsonDict:
     spec: JsonDict = item.setdefault("spec", {})
     template(spec.setdefault("template", {}))
     return spec
+
+
+def no_replicas(_item: JsonDict) -> JsonDict:
+    """The status of something that has made no pod yet."""
+    return {"replicas": 0}
+
+
+def no_daemons(_item: JsonDict) -> JsonDict:
+    """The status of a daemon set that nobody has looked at."""
+    fields = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled")
+    return dict.fromkeys((*fields, "numberReady"), 0)
+
+
+def first_template(item: JsonDict) -> None:
+    """A new daemon set counts its templates in a place of its own, out of habit."""
+    about = item["metadata"]
+    about["annotations"] = {**(about.get("annotations") or {}), _GENERATION: "1"}
 
 
 def _labels(item: JsonDict) -> JsonDict:
@@ -104,6 +122,8 @@ def job_selector(item: JsonDict) -> None:
         labels[key] = about["uid"]
     for key in (_NAME, _OLD_NAME):
         labels[key] = about.get("name", "")
+    if not about.get("labels"):
+        about["labels"] = dict(labels)
     own = spec.setdefault("selector", {}).setdefault("matchLabels", {})
     own[CONTROLLER] = about["uid"]
 
@@ -115,5 +135,7 @@ def cron_job(item: JsonDict) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    inner = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
+    made = spec.setdefault("jobTemplate", {})
+    made.setdefault("metadata", {})
+    inner = made.setdefault("spec", {})
     template(inner.setdefault("template", {}))
