@@ -6,10 +6,12 @@ import time
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from builders import node, pod
 from podium.daemon.observatory.cluster_picture import CORDONED, NOT_READY, ClusterPicture
 from podium.daemon.observatory.profile_text import reweighted, rules_from, written
+from podium.daemon.observatory.scene import take
 from podium.engine.profile import Profile
 from podium.errors import ConfigError
 from podium.objects.collection import Objects
@@ -206,3 +208,21 @@ def test_speed_is_remembered_though_nobody_looks() -> None:
 
     assert sum(decided for _, decided, _ in history) == 3
     assert history[-1][2] == 0
+
+
+def test_pods_that_ran_before_are_placed_again_in_the_order_of_their_start() -> None:
+    made = playground("a1", "a2")
+    old = pod("old", node="a2", requests={"cpu": "1"})
+    new = pod("new", node="a1", requests={"cpu": "1"})
+    for each, second in ((new, "20"), (old, "10")):
+        started = f"2026-01-01T00:00:{second}Z"
+        made.cache.add_pod(replace(each, status=replace(each.status, start_time=started)))
+
+    scene = take(made.cache.columns, {}, (), most=10, foreign=set())
+
+    assert [each.key for each in scene.replayed] == ["default/old", "default/new"]
+    assert scene.pods()[0].status.start_time == "2026-01-01T00:00:10Z"
+    assert scene.pods()[0].spec.node_name == ""
+    assert [each.key for each in take(made.cache.columns, {}, (), most=1, foreign=set()).fixed] == [
+        "default/old"
+    ]

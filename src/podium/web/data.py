@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from podium.web.observatory import Observatory
 
     Answer = Callable[[Request], Awaitable[Response]]
+
+logger = logging.getLogger(__name__)
 
 #: The largest manifest or configuration that is read.
 LARGEST: Final = 1 << 20
@@ -131,6 +134,10 @@ async def _lines(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[bytes]:
             yield msgspec.json.encode(each) + b"\n"
     except PodiumError as error:
         yield msgspec.json.encode({"error": str(error)}) + b"\n"
+    except Exception:
+        # The answer has begun, so its status cannot say it any more.
+        logger.exception("the comparison failed")
+        yield msgspec.json.encode({"error": "the comparison failed; the log says why"}) + b"\n"
 
 
 def _query(request: Request) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.daemon.observatory.cluster_picture import shown_resources, workload, zone
+from podium.daemon.observatory.scene import written_time
 from podium.render.quantities import shown
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _pod(view: View, resident: Resident) -> Data:
         "kind": kind,
         "workload": name,
         "priority": resident.priority,
-        "started": resident.started,
+        "started": written_time(resident.started),
         "leaving": resident.terminating,
         "requests": {names[column]: shown(names[column], amount) for column, amount in cls.taken},
     }

@@ -6,7 +6,9 @@ another thread, since nothing in it changes any more.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
 #: Pods of these owners are put on their node by it, not by a scheduler.
 _TIED_DOWN = frozenset({"DaemonSet", "Node"})
-_LATE = "9999"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class Placed:
     key: str
     uid: str
     node: str
-    started: str | None
+    #: Seconds since 1970; infinity when it has not started.
+    started: float
 
     def pod(self, node: str = "") -> Pod:
         """The pod, waiting or on a node."""
@@ -47,7 +49,10 @@ class Placed:
         )
         spec = replace(self.sample.spec, node_name=node)
         status = replace(
-            self.sample.status, nominated_node_name="", phase="", start_time=self.started
+            self.sample.status,
+            nominated_node_name="",
+            phase="",
+            start_time=written_time(self.started),
         )
         return replace(self.sample, metadata=metadata, spec=spec, status=status)
 
@@ -84,7 +89,7 @@ def take(
     but the last *most*.
     """
     fixed: list[Placed] = []
-    moving: list[tuple[tuple[int, str, str], Placed]] = []
+    moving: list[tuple[tuple[int, float, str], Placed]] = []
     for row in [*view.order.tolist(), *view.ghosts_by_name()]:
         name = view.names[row]
         for resident in view.residents[row]:
@@ -93,12 +98,19 @@ def take(
                 fixed.append(placed)
             else:
                 order = bound.get(resident.uid, -1)
-                moving.append(((order, resident.started or _LATE, resident.key), placed))
+                moving.append(((order, resident.started, resident.key), placed))
     moving.sort(key=lambda each: each[0])
     pods = [placed for _, placed in moving]
     cut = max(0, len(pods) - most)
     fixed += pods[:cut]
     return Scene(_stage(view), fixed, pods[cut:], list(waiting), cut)
+
+
+def written_time(seconds: float) -> str | None:
+    """A time as objects have it; None for one that never was."""
+    if not math.isfinite(seconds):
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def _stays(resident: Resident, foreign: set[str]) -> bool:
