@@ -214,3 +214,48 @@ def test_a_single_manager_gets_just_what_it_applies(
 ) -> None:
     live = apply(apply(None, config(first)), config(second))
     assert live.get("data", {}) == second
+
+
+def test_items_that_are_there_twice_stay() -> None:
+    twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    live = tracked("Pod", None, pod({"name": "c", "env": twice}), manager="one", now=NOW)
+    wanted = [{"name": "B", "value": "3"}]
+    made = apply(live, pod({"name": "c", "env": wanted}), "two")
+    assert made["spec"]["containers"][0]["env"] == [*twice, *wanted]
+
+
+GARBAGE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(0, 2)
+    | st.sampled_from(["", "a", "k:{", "f:spec", "."]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["name", "f:spec", "k:{}", "k:[", "v:", ".", "env", "ports"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(GARBAGE, GARBAGE, GARBAGE)
+def test_nothing_that_is_written_breaks_the_server(one: Any, other: Any, fields: Any) -> None:
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsV1": fields}
+    live = pod({"name": "c", "env": one, "ports": other}, volumes=one)
+    live["metadata"]["managedFields"] = [entry, one]
+    new = pod({"name": "c", "env": other, "ports": one}, volumes=other)
+    for write in (
+        lambda: tracked("Pod", live, new, manager="x", now=NOW),
+        lambda: apply(live, new, "x"),
+        lambda: apply(live, new, "x", force=True),
+    ):
+        try:
+            write()
+        except StatusError as error:
+            refused = error.code
+        else:
+            refused = 400
+        assert refused < 500

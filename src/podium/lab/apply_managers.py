@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -61,11 +62,22 @@ def _members(node: Any, path: Path) -> Iterator[Path]:
         if step == ".":
             if path:
                 yield path
-        elif step[:2] in ("f:", "k:", "v:", "i:"):
+        elif _is_step(step):
             if below == {}:
                 yield (*path, step)
             else:
                 yield from _members(below, (*path, step))
+
+
+def _is_step(step: str) -> bool:
+    kind, text = step[:2], step[2:]
+    if kind not in ("k:", "v:"):
+        return kind in ("f:", "i:")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return kind == "v:" or isinstance(found, dict)
 
 
 def write_managers(

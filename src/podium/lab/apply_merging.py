@@ -5,6 +5,7 @@ Upstream: sigs.k8s.io/structured-merge-diff, typed.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,7 +106,6 @@ def merge(shape: Shape, live: Any, config: Any, path: Path = ()) -> Any:
 
 def _merge_lists(shape: Shape, live: list[Any], config: list[Any], path: Path) -> list[Any]:
     """Items in the configuration's order; those of others stay where they stood between them."""
-    theirs = {shape.step(item): item for item in live}
     ours: dict[Step, Any] = {}
     for item in config:
         step = shape.step(item)
@@ -113,24 +113,22 @@ def _merge_lists(shape: Shape, live: list[Any], config: list[Any], path: Path) -
             where, key = path_text(path), path_text((step,))
             raise bad_request(f"{where}: duplicate entries for key {key}")
         ours[step] = item
-    inner = shape.item()
-    left, right, result = list(theirs), list(ours), []
-    shared = [step for step in right if step in theirs]
+    left, right = [(shape.step(item), item) for item in live], list(ours)
+    # What is there twice cannot be merged with; it is replaced if the configuration has it.
+    named = Counter(step for step, _ in left)
+    theirs = {step: item for step, item in left if named[step] == 1}
+    shared = [step for step in right if step in named]
+    inner, result = shape.item(), []
     while left or right:
-        if left and right and left[0] == right[0]:
-            pass
-        elif left and left[0] in ours and right and shared and shared[0] != left[0]:
-            left.pop(0)  # comes later, where the configuration has it
+        if left and left[0][0] not in ours:
+            result.append(left.pop(0)[1])
             continue
-        elif left and left[0] not in ours:
-            result.append(theirs[left.pop(0)])
-            continue
-        elif left and left[0] not in right:
-            left.pop(0)  # is in already
+        if left and (left[0][0] not in right or (shared and shared[0] != left[0][0])):
+            left.pop(0)  # is in already, or comes later, where the configuration has it
             continue
         step = right.pop(0)
         result.append(merge(inner, theirs.get(step), ours[step], (*path, step)))
-        if left and left[0] == step:
+        if left and left[0][0] == step:
             left.pop(0)
         if shared and shared[0] == step:
             shared.pop(0)
