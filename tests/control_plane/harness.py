@@ -226,6 +226,15 @@ class ControlPlane:
         self.stop_api_server()
         self.start_api_server()
 
+    @contextmanager
+    def api_server_away(self) -> Iterator[None]:
+        """The API server is dead for a while, and back afterwards whatever happens."""
+        self.stop_api_server()
+        try:
+            yield
+        finally:
+            self.start_api_server()
+
     def start_api_server(self) -> None:
         """Start it at its address, and wait until it is ready."""
         port = self.url.rpartition(":")[2]

@@ -158,6 +158,7 @@ class Proxy:
 
     async def _end(self) -> None:
         self._server.close()
+        await asyncio.sleep(0.01)  # whoever was let in just now has begun by then
         await self._cut("")
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
@@ -216,9 +217,11 @@ class Proxy:
     async def _carry_out(self, head: bytes, body: bytes) -> None:
         """Do what is asked on a connection of its own, and forget the answer."""
         reader, writer = await self._connected()
-        writer.write(head[:-2] + b"Connection: close\r\n\r\n" + body)
-        await reader.read()
-        writer.transport.abort()
+        try:
+            writer.write(head[:-2] + b"Connection: close\r\n\r\n" + body)
+            await reader.read()
+        finally:
+            writer.transport.abort()
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         tls: Any = ssl.create_default_context(cafile=str(self._plane.authority))

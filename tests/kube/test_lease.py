@@ -185,9 +185,8 @@ def test_a_leader_survives_a_restart_of_the_api_server(plane: ControlPlane) -> N
     async def run() -> None:
         async with replicas(plane, "one", times=patient) as (one,):
             await until(lambda: one.leading)
-            await asyncio.to_thread(plane.stop_api_server)
-            await until(lambda: one.told)
-            await asyncio.to_thread(plane.start_api_server)
+            with plane.api_server_away():
+                await until(lambda: one.told)
             count = len(one.told)
             await asyncio.sleep(1)
             assert one.leading

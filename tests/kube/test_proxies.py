@@ -27,7 +27,11 @@ class Tunnel:
         host, _, port = head.split(" ")[1].rpartition(":")
         upstream_reader, upstream = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        await asyncio.gather(pump(reader, upstream), pump(upstream_reader, writer))
+        try:
+            await asyncio.gather(pump(reader, upstream), pump(upstream_reader, writer))
+        finally:
+            for each in (writer, upstream):
+                each.transport.abort()
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -37,8 +37,13 @@ class ApiClient:
 
     async def __aenter__(self) -> Self:
         tls = self.access.tls
+        # Watches are few and long: each has a connection of its own, made with the credentials
+        # of the day. Through a proxy everything goes this way, and connections are kept.
+        connector = aiohttp.TCPConnector(
+            limit=0, ssl=True if tls is None else tls, force_close=not self._proxy
+        )
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls),
+            connector=connector,
             headers={"User-Agent": self._agent, "Accept": JSON, "Accept-Encoding": "identity"},
         )
         return self
@@ -139,7 +144,10 @@ class ApiClient:
         return refusal(answer.status, answer.headers, answer.body, asked)
 
     def _unreachable(self, error: BaseException) -> UnreachableError:
-        return UnreachableError(f"{self.access.url}: {words(error)}")
+        what = words(error)
+        if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+            what = "the connection was closed before the answer was complete"
+        return UnreachableError(f"{self.access.url}: {what}")
 
     # Objects as plain values ----------------------------------------------------------------------
 

@@ -1,0 +1,95 @@
+"""How a reflector waits, and how it reads a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from control_plane.harness import ADMIN, ControlPlane
+from control_plane.proxy import Proxy
+from kube.following import CONFIG_MAPS, Known, connected, following, until
+from kube.scripted import answer, scripted
+from podium.kube import reflector
+from podium.kube.reflector import Reflector
+from podium.objects.meta import Object
+
+
+async def refuse(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(answer(b'{"message": "not now"}', "503 Service Unavailable"))
+
+
+def pauses(seed: int, count: int) -> list[float]:
+    """How long a reflector waits for a server that never helps."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == count:
+            raise asyncio.CancelledError
+
+    async def run() -> None:
+        async with scripted(refuse) as (client, _):
+            decoder, rng = msgspec.json.Decoder(Object), random.Random(seed)  # noqa: S311
+            following = Reflector(client, "/x", decoder, Known(), rng=rng, sleep=sleep)
+            with pytest.raises(asyncio.CancelledError):
+                await following.run()
+
+    asyncio.run(run())
+    return waited
+
+
+def test_pauses_grow_and_differ_between_replicas() -> None:
+    one, other = pauses(1, 10), pauses(2, 10)
+    for number, seconds in enumerate(one):
+        steady = min(0.25 * 2**number, 10)
+        assert 0.5 * steady <= seconds <= 1.5 * steady
+    assert all(a != b for a, b in zip(one, other, strict=True))
+
+
+@given(
+    lines=st.lists(st.binary(max_size=20).map(lambda text: text.replace(b"\n", b"")), max_size=10),
+    cuts=st.lists(st.integers(0, 200), max_size=20),
+)
+def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[int]) -> None:
+    whole = b"".join(line + b"\n" for line in lines)
+    places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start, end in pairwise(places):
+            yield whole[start:end]
+
+    async def read() -> list[bytes]:
+        return [line async for line in reflector._lines(pieces())]
+
+    assert asyncio.run(read()) == [line for line in lines if line]
+
+
+def test_a_watch_that_nobody_answers_is_asked_for_again(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector, "_GRACE_SECONDS", 0.1)
+
+    async def run() -> None:
+        with Proxy(control_plane) as proxy:
+            silent = proxy.swallow("GET", "watch=", times=1)
+            options: Any = {"watch_seconds": 1}
+            async with (
+                connected(control_plane.kubeconfig(ADMIN, url=proxy.url)) as client,
+                following(client, CONFIG_MAPS, Object, **options) as (known, _),
+            ):
+                await until(lambda: silent.hits)
+                await client.create(CONFIG_MAPS, {"metadata": {"name": "meanwhile"}})
+                await until(lambda: "meanwhile" in known.objects)
+                assert known.replaced == 1
+                assert any("no answer in time" in line for line in known.told)
+                await client.request("DELETE", CONFIG_MAPS)
+
+    asyncio.run(run())
