@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install --con
 TESTS  ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench soak clean
+.PHONY: help run test check bench soak fuzz clean
 
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,8 +32,11 @@ check: $(VENV)/.tools  ## lint, formatting, types and layers
 bench: $(VENV)/.tools  ## measure, and print the figures
 	$(BIN)/python benchmarks/run.py
 
-soak: $(VENV)/.tools  ## the random tests again, with many more and longer histories
-	$(BIN)/python -m pytest -n 2 -m 'soak or hypothesis' --hypothesis-profile=soak --timeout=3600 $(TESTS)
+soak: $(VENV)/.tools  ## the tests of full size; what came of them is written to benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/soak.py
+
+fuzz: $(VENV)/.tools  ## the random tests again, with many more and longer histories (hours)
+	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=soak --timeout=36000 $(TESTS)
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

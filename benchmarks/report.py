@@ -206,3 +206,29 @@ def _table(header: tuple[str, ...], rows: list[Any]) -> Iterator[str]:
     yield f"|{'---|' * len(header)}"
     for row in rows:
         yield f"| {' | '.join(row)} |"
+
+
+FULL_SIZES = "## Full sizes"
+
+
+def parted(document: str) -> tuple[str, str]:
+    """What the benchmarks say, and what the tests of full size said."""
+    before, heading, after = document.partition(FULL_SIZES)
+    return before, heading + after
+
+
+def full_sizes(tests: list[dict[str, Any]], date: str) -> str:
+    """What came of the tests of full size."""
+    lines = [
+        FULL_SIZES,
+        "",
+        f"`make soak`, {date}: the same tests as `make test` runs, in the sizes that take long.",
+        "",
+        "| test | result | minutes | figures |",
+        "|---|---|---|---|",
+    ]
+    for each in tests:
+        figures = ", ".join(f"{name}: {value}" for name, value in each["figures"])
+        minutes = each["seconds"] / 60
+        lines.append(f"| {each['test']} | {each['outcome']} | {minutes:.1f} | {figures} |")
+    return "\n".join((*lines, ""))

@@ -75,7 +75,9 @@ def main() -> None:
     if quick:
         print(text)
         return
-    (HERE / "RESULTS.md").write_text(text, "utf-8")
+    results = HERE / "RESULTS.md"
+    _, full_sizes = report.parted(results.read_text("utf-8") if results.exists() else "")
+    results.write_text(text + full_sizes, "utf-8")
     print(f"wrote {HERE / 'RESULTS.md'}", file=sys.stderr)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +25,36 @@ settings.register_profile(
 settings.load_profile("quick")
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where the outcome of each test is written, with the figures it told."""
+    parser.addoption("--soak-report", metavar="FILE", default="", help="write outcomes as JSON")
+
+
+class Outcomes:
+    """Notes what becomes of each test."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.noted: list[dict[str, Any]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One of the three phases of a test is over."""
+        if report.when == "call" or report.outcome != "passed":
+            sentence = report.nodeid.rpartition("::")[2].removeprefix("test_").replace("_", " ")
+            found = {"test": sentence, "outcome": report.outcome, "seconds": report.duration}
+            self.noted.append(found | {"figures": report.user_properties})
+
+    def pytest_sessionfinish(self) -> None:
+        """Write it down."""
+        self.path.write_text(json.dumps(self.noted), "utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take notes if somebody wants them."""
+    if path := config.getoption("--soak-report"):
+        config.pluginmanager.register(Outcomes(path))
 
 
 def pytest_report_header() -> str:
