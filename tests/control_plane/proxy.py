@@ -164,6 +164,7 @@ class Proxy:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0.01)  # so that what was aborted is closed
 
     # Passing on -----------------------------------------------------------------------------------
 

@@ -71,3 +71,4 @@ async def following(
 async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[ApiClient]:
     async with ApiClient(load_access(kubeconfig), **options) as client:
         yield client
+    await asyncio.sleep(0.01)  # so that what was aborted is closed

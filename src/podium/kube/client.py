@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self
@@ -53,6 +54,7 @@ class ApiClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        await asyncio.sleep(0)  # connections that were aborted are closed in the loop's next turn
 
     # Any request ----------------------------------------------------------------------------------
 
