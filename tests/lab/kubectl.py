@@ -96,6 +96,7 @@ class Kubectl:
 
 
 _VARIES = (
+    ("\N{NO-BREAK SPACE}", " "),  # differences of Go structures have them at random
     (r"(?m)^( *)managedFields:\n(\1[- ].*\n)*", ""),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
