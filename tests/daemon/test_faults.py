@@ -155,6 +155,24 @@ def test_only_the_leader_decides(plane: ControlPlane, podium: Podium) -> None:
     assert_sound(plane, since)
 
 
+def test_whoever_loses_the_lease_ends(plane: ControlPlane, podium: Podium) -> None:
+    since = fill(plane, 20)
+    lease = ["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"]
+    lease += ["--leader-elect-retry-period=500ms", "--leader-elect-resource-name=lost"]
+    with Proxy(plane) as proxy, podium(*lease, url=proxy.url, lease=True) as program:
+        all_placed(plane)
+        proxy.answer("PUT", "/leases/lost", 500)
+        proxy.swallow("POST", BINDING)
+        create_many(plane, PODS, pods(10, prefix="late", cpu="120m"))
+        code = program.wait(30)
+
+    assert code == 1
+    assert "leader election lost" in program.log.read_text("utf-8")
+    with podium():
+        all_placed(plane)
+    assert_sound(plane, since)
+
+
 def holder_of(plane: ControlPlane, name: str) -> str:
     listed = plane.get(LEASES)["items"]
     named = [each for each in listed if each["metadata"]["name"] == name]
