@@ -18,7 +18,7 @@ from podium.lab.controllers.reading import annotation, condition, moment
 from podium.objects.meta import JsonObject
 
 #: With more pods than this on their way up, the step in between is not reported.
-_BUSY: Final = 100
+_BUSY: Final = 20
 _POOL: Final = 10 << 24 | 64 << 16  # 10.64.0.0/10
 _POOL_SIZE: Final = 1 << 22
 

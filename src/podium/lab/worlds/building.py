@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
 from podium.lab import shapes, strategies
+from podium.lab.controllers import node_status
 from podium.lab.controllers.garbage import WORLD
 from podium.lab.controllers.volumes import PROVISIONER
 from podium.lab.resources import BY_NAME, STORED, Resource
@@ -124,6 +125,9 @@ def _put(registry: Registry, row: Resource, item: JsonObject) -> None:
     if row.kind == "Namespace" and registry.find(row.kind, metadata.get("name", "")):
         registry.modify(row.kind, metadata["name"], change=lambda it: _labelled(it, metadata))
         return
+    if row.kind == "Node" and not node_status.complete(item):
+        metadata["labels"] = {**(metadata.get("labels") or {}), **node_status.labels(item)}
+        item["status"] = node_status.status(item, registry.now())
     status = item.get("status")
     made = registry.create(row.kind, item)
     if status and status != made.get("status"):
