@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -74,6 +75,7 @@ kind: PodDisruptionBudget
 metadata: {name: shop}
 spec: {minAvailable: 3, selector: {matchLabels: {app: shop}}}
 """
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module", params=available())
@@ -104,9 +106,9 @@ def kubectl(
 
 
 @pytest.fixture
-def space(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+def space(kubectl: Kubectl) -> Iterator[Kubectl]:
     """A namespace for one test, which is the default of kubectl then."""
-    name = f"t{abs(hash(request.node.name)) % 10**6}"
+    name = f"space-{next(NUMBERS)}"
     kubectl("create", "namespace", name)
     kubectl("config", "set-context", "--current", f"--namespace={name}")
     yield kubectl
@@ -306,9 +308,13 @@ def test_kubectl_explains_and_lists_what_there_is(kubectl: Kubectl) -> None:
 
 
 def test_a_typing_mistake_is_refused(space: Kubectl) -> None:
-    done = space.run("apply", "-f", "-", stdin=SHOP.replace("image:", "imagex:"))
-    assert done.code == 1
-    assert "unknown field" in done.err
+    mistaken = SHOP.replace("image:", "imagex:")
+    for _ in range(2):  # as something new, and as a change
+        done = space.run("apply", "-f", "-", stdin=mistaken)
+        assert done.code == 1
+        assert "unknown field" in done.err
+        assert "imagex" in done.err
+        space("apply", "-f", "-", stdin=SHOP)
 
 
 def test_a_proxy_of_kubectl_gets_at_every_path(kubectl: Kubectl) -> None:
