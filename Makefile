@@ -12,13 +12,8 @@ TESTS  ?= tests
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# Exit code 1 says that some pod was not placed, which is what the examples show.
-show = @echo '$$ podium $(1)'; { $(BIN)/podium $(1) || test $$? -eq 1; } && echo
-
-run: $(VENV)/.installed  ## schedule the example cluster, and explain one of its pods
-	$(call show,schedule examples/cluster)
-	$(call show,explain shop/checkout examples/cluster)
-	$(call show,explain api-5d4f8c7b6-w4m9t examples/dump.json)
+run: $(VENV)/.installed  ## a cluster in one process, with pages; FLAGS='--nodes 100 --zones 3' for another one
+	@$(BIN)/podium lab $(FLAGS)
 
 test: $(VENV)/.tools  ## run all tests (TESTS=path for some of them)
 	$(BIN)/python -m pytest -n 2 $(TESTS)
