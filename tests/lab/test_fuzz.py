@@ -11,6 +11,7 @@ import http.client
 import json
 import random
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given, settings
@@ -213,7 +214,7 @@ class Fuzzer:
 
     def forget(self, path: str) -> None:
         """An object, or a whole collection, in whatever version it was named."""
-        tail = path.split("/v1", 1)[-1].removeprefix("beta1")
+        tail = unquote(path).split("/v1", 1)[-1].removeprefix("beta1")
         plural = tail.rsplit("/", 1)[-1]
         everywhere = tail.count("/") == 1
         for each in list(self.alive):
@@ -224,7 +225,7 @@ class Fuzzer:
     def check(self) -> None:
         """Everything that must exist does."""
         for path, uid in self.alive.items():
-            reply = self.lab.call("GET", path)
+            reply = self.lab.call("GET", quote(path))
             assert reply.status == 200, (path, reply)
             assert reply.body["metadata"]["uid"] == uid, path
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.serving import LabServer, pod
-from podium.lab.binding import bind
-from podium.lab.eviction import evict
-from podium.lab.options import DeleteOptions, WriteOptions
+from podium.lab.options import DeleteOptions
 from podium.lab.registry import Registry
 from podium.lab.status import JsonDict, StatusError
 
@@ -25,8 +23,7 @@ def placed(registry: Registry, name: str = "web", to: str = "n1", **about: str) 
 
 
 def bound(registry: Registry, name: str, to: str, **about: str) -> None:
-    binding = {"metadata": {"name": name, **about}, "target": {"kind": "Node", "name": to}}
-    bind(registry, "default", name, binding, WriteOptions())
+    registry.bind(name, "default", to, **about)
 
 
 def running(registry: Registry, name: str) -> None:
@@ -186,9 +183,9 @@ def test_evictions_stop_when_the_budget_is_spent(registry: Registry) -> None:
         change=lambda found: found | {"status": status}, subresource="status",
     )  # fmt: skip
 
-    evict(registry, "default", "a", {"metadata": {"name": "a"}}, WriteOptions())
+    registry.evict("a", "default")
     with pytest.raises(StatusError, match="would violate the pod's disruption budget") as error:
-        evict(registry, "default", "b", {"metadata": {"name": "b"}}, WriteOptions())
+        registry.evict("b", "default")
 
     assert error.value.code == 429
     assert registry.get("pods", "a", "default")["metadata"]["deletionTimestamp"]

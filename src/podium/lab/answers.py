@@ -29,7 +29,9 @@ class Answer(NamedTuple):
 def refusal(error: StatusError) -> Answer:
     """A `Status` with its code."""
     again = error.details.get("retryAfterSeconds")
-    headers = ((b"retry-after", str(again).encode()),) if again else ()
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    if again:
+        headers = ((b"retry-after", str(again).encode()),)
     if error.code == 401:
         headers += ((b"www-authenticate", b"Bearer"),)
     return Answer(error.code, encode(error.body()), headers=headers)

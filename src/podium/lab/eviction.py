@@ -104,7 +104,7 @@ def _lenient(budget: JsonDict) -> bool:
     if spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-    return healthy >= desired > 0
+    return bool(healthy >= desired > 0)
 
 
 def _selects(selector: JsonDict | None, labels: dict[str, str]) -> bool:

@@ -20,6 +20,8 @@ from dataclasses import replace
 from typing import Any
 
 from podium.lab import admission, deletion, metadata, patches, selecting, strategies
+from podium.lab.binding import bind
+from podium.lab.eviction import evict
 from podium.lab.field_errors import FieldError
 from podium.lab.options import DeleteOptions, WriteOptions
 from podium.lab.resources import Resource, stored
@@ -196,9 +198,15 @@ class Registry:
         home = stored(row.storage)
         if content_type == patches.APPLY:
             live = None if record is None else record.object()
-            place = (namespace, name)
-            way = {"subresource": subresource, "options": options, "now": self.now()}
-            new = patches.applied(row, live, patch, place, **way)
+            new = patches.applied(
+                row,
+                live,
+                patch,
+                (namespace, name),
+                subresource=subresource,
+                options=options,
+                now=self.now(),
+            )
             owned = replace(options, manager="", program="")
             if record is None:
                 if subresource:
@@ -282,6 +290,17 @@ class Registry:
                 if error.code != 404:
                     raise
         return [each.object() for each in found]
+
+    # Pods only
+    def bind(self, name: str, namespace: str, node: str, *, uid: str = "") -> None:
+        """Put a pod on a node, if it is the one with this uid and on none yet."""
+        about = {"name": name, "uid": uid}
+        binding = {"metadata": about, "target": {"kind": "Node", "name": node}}
+        bind(self, namespace, name, binding, PLAIN)
+
+    def evict(self, name: str, namespace: str, options: WriteOptions = PLAIN) -> None:
+        """Delete a pod, unless a disruption budget is against it (429)."""
+        evict(self, namespace, name, {"metadata": {"name": name}}, options)
 
     # The only two ways into the store
     def write(self, row: Resource, item: JsonDict, old: JsonDict | None) -> Record:
