@@ -54,7 +54,7 @@ def test_escape_closes_a_node_and_goes_back_to_it(page: Page) -> None:
     expect(page.locator(".panel")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".panel")).to_have_count(0)
-    page.wait_for_function(f"{FOCUSED}.dataset.node === 'a-1'")
+    expect(page.locator("[data-node='a-1']")).to_be_focused()
 
 
 def test_shortcuts_lead_to_every_page(page: Page) -> None:
@@ -96,7 +96,7 @@ def test_rows_of_the_heat_map_are_walked_with_arrows(page: Page, site: Served) -
     tab_to(page, ".heat-map tbody tr")
     first = page.evaluate(f"{FOCUSED}.dataset.name")
     page.keyboard.press("ArrowDown")
-    page.wait_for_function(f"first => {FOCUSED}.dataset.name !== first", arg=first)
+    expect(page.locator(".heat-map tbody tr:focus")).not_to_have_attribute("data-name", first)
     expect(page.locator(".compared")).not_to_contain_text("is the one that was chosen")
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -65,7 +69,7 @@ def test_every_answer_takes_less_than_a_second(large: Served, path: str) -> None
 def test_all_nodes_are_drawn_as_squares(page: Page) -> None:
     expect(page.locator(".squares canvas")).to_have_count(3)
     expect(page.locator(".zone h2").first).to_contain_text("1,667 nodes")
-    page.wait_for_function("document.querySelector('.squares canvas').height > 300")
+    expect(page.locator(".squares canvas").first).to_have_css("height", re.compile(r"^\d{3,}"))
     drawn = page.evaluate(
         """() => {
           const canvas = document.querySelector('.squares canvas');
@@ -115,3 +119,30 @@ def test_a_placed_pod_is_explained_as_of_now_and_all_nodes_scroll(
     assert rows.count() < 100, "only the rows in view are in the document"
     page.locator(".heat-map").evaluate("box => { box.scrollTop = box.scrollHeight; }")
     expect(page.locator(".heat-map .rank", has_text="5,000")).to_be_visible()
+
+
+def test_a_comparison_tells_its_progress_and_can_be_left(large: Served) -> None:
+    """Twenty thousand pods take a while; who goes away does not keep others from comparing."""
+    wish = json.dumps({"weights": {"LeastRequestedPriority": 2}}).encode()
+    request = urllib.request.Request(f"{large.url}podium/v1/what-if", wish, method="POST")
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        first = json.loads(answer.readline())
+        later = json.loads(answer.readline())
+    assert first == {"done": 0, "total": 40_000}
+    assert later.keys() == {"done", "total"}
+
+    deadline = time.monotonic() + 60
+    while (said := first_line(request)) != first:
+        assert "another comparison is running" in said["error"]
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def first_line(request: urllib.request.Request) -> dict[str, Any]:
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            found: dict[str, Any] = json.loads(answer.readline())
+    except urllib.error.HTTPError as refused:
+        with refused:
+            found = json.loads(refused.read())
+    return found

@@ -20,7 +20,7 @@ function square(context, node, x, y, view, colour, colours) {
   if (view === "pods") dots(context, node, x, y, colour);
   else {
     const load = node.load[Number(view)] || 0;
-    const height = Math.round((SIZE * Math.min(load, 1000)) / 1000);
+    const height = load > 0 ? Math.max(2, Math.round((SIZE * Math.min(load, 1000)) / 1000)) : 0;
     context.fillStyle = load > 1000 ? colours.over : load > 900 ? colours.full : colours.fill;
     context.fillRect(x, y + SIZE - height, SIZE, height);
   }

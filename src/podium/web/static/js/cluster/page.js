@@ -79,7 +79,7 @@ export function ClusterPage({ node = null }) {
     ${error && html`<${Failure} error=${error} />`}
     ${version === 0 && !error && html`<${Loading} what="Asking for the cluster…" />`}
     ${version > 0 && html`<${Legend} colour=${colour} version=${version} onChoose=${setQuery} />
-      <p class="hint quiet">${dense ? "Each square is a node, filled by its load; a black corner is a taint, a stroke means that it takes no pods." : "Each bar is what pods request of what a node has, each small square one pod."} Choose a node to see its pods, and a pod to see why it is there.</p>`}
+      <p class="hint quiet">${dense ? "Each square is a node, filled by its load; a marked corner is a taint, a stroke means that it takes no new pods." : "Each bar is what pods request of what a node has, each small square one pod."} Choose a node to see its pods, and a pod to see why it is there.</p>`}
     ${version > 0 && !picture.byRow.size && html`<${Empty} title="There are no nodes yet.">Nodes appear here as soon as they are created, for example with kubectl apply.<//>`}
     ${matches && !groups.length && html`<${Empty} title=${`No node matches “${query}”.`}>Names, zones, taints and workloads were searched.<//>`}
     ${query.trim().length > 1 && html`<${PodMatches} query=${query.trim()} />`}
