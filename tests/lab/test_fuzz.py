@@ -201,11 +201,9 @@ class Fuzzer:
                 self.forget(path.rpartition("/")[0])
                 return
             made = json.loads(text)
-            about = (
-                made["rows"][0]["object"]["metadata"]
-                if made["kind"] == "Table"
-                else made["metadata"]
-            )
+            if made["kind"] == "Table":
+                made = made["rows"][0]["object"] or {}
+            about = made.get("metadata")
             if about and "uid" in about:
                 stored = row.path(about.get("namespace", ""), about["name"])
                 self.alive[stored] = about["uid"]
