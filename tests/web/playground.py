@@ -126,12 +126,12 @@ class Served:
             timeout_graceful_shutdown=0,
         )
         self._server = uvicorn.Server(config)
-        self._loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._server.serve([self._socket]))
+        with self._runner as runner:
+            runner.run(self._server.serve([self._socket]))
 
     def do(self, change: Callable[[Playground], Any]) -> Any:
         """Change the playground, between two requests."""
@@ -139,7 +139,7 @@ class Served:
         async def changed() -> Any:
             return change(self.playground)
 
-        return asyncio.run_coroutine_threadsafe(changed(), self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(changed(), self._runner.get_loop()).result(30)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Served]:
@@ -151,5 +151,4 @@ class Served:
         finally:
             self._server.should_exit = True
             self._thread.join(10)
-            self._loop.close()
             self._socket.close()
