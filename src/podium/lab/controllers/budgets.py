@@ -42,7 +42,7 @@ class Budgets(SelectsPods):
     def sync(self, key: Any) -> None:
         """Count again."""
         budget = self.cluster.get("PodDisruptionBudget", *key)
-        if budget is None:
+        if budget is None or _says_nothing(budget["spec"]):
             return
         pods = [pod for pod in self.selected(budget) if not pod.finished]
         evicted = self._evicted(budget, pods)
@@ -126,6 +126,11 @@ class Budgets(SelectsPods):
             "reason": reason,
             "message": "",
         }
+
+
+def _says_nothing(spec: JsonObject) -> bool:
+    """Whether a budget does not tell how many: one from a snapshot, which keeps what it allowed."""
+    return spec.get("minAvailable") is None and spec.get("maxUnavailable") is None
 
 
 def _share(amount: Any, total: int) -> int:

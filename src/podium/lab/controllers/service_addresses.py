@@ -94,7 +94,7 @@ def _note(
 
 def _wants(service: JsonObject) -> bool:
     spec = service["spec"]
-    if spec.get("type") == "ExternalName":
+    if spec.get("type") == "ExternalName" or not spec.get("ports"):
         return False
     if not spec.get("clusterIP") or not spec.get("clusterIPs"):
         return True

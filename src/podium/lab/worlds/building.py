@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
-from podium.lab import shapes, strategies
+from podium.lab import shapes
 from podium.lab.controllers import node_status
 from podium.lab.controllers.garbage import WORLD
 from podium.lab.controllers.volumes import PROVISIONER
 from podium.lab.resources import BY_NAME, STORED, Resource
-from podium.lab.status import StatusError, invalid
-from podium.lab.store import Key
+from podium.lab.status import StatusError
 from podium.lab.worlds.documents import Document
+from podium.lab.worlds.restoring import Restorer
 from podium.objects.collection import label
 from podium.objects.meta import JsonObject
 
@@ -51,6 +51,8 @@ _LAST: Final = (
 )
 #: Kinds that say nothing about a cluster at rest.
 _PASSING: Final = frozenset({"Event", "Lease", "Binding"})
+#: The head of a snapshot.
+_OWN: Final = "podium/v1"
 _CLASSES: Final = (
     ("lab-standard", "WaitForFirstConsumer", True),
     ("lab-immediate", "Immediate", False),
@@ -75,6 +77,8 @@ def build(registry: Registry, documents: Iterable[Document], tracking: Tracking 
     known: list[tuple[Resource, Document]] = []
     for document in documents:
         row = _row(document.item)
+        if document.item["apiVersion"] == _OWN:
+            continue
         if row is None:
             kind = str(document.item["kind"])
             built.skipped[kind] = built.skipped.get(kind, 0) + 1
@@ -85,9 +89,10 @@ def build(registry: Registry, documents: Iterable[Document], tracking: Tracking 
     _make_namespaces(registry, known)
     known.sort(key=lambda each: _place(each[0].kind))
     _make_classes(registry, known)
+    restorer = Restorer(registry, (document.item for _, document in known))
     for row, document in tracking(known):
         try:
-            _put(registry, row, document.item)
+            _put(registry, restorer, row, document.item)
         except StatusError as error:
             raise _refused(document, row, error) from None
         except InputError as error:
@@ -113,14 +118,14 @@ def _place(kind: str) -> int:
     return 100 + (_LAST.index(kind) + 1 if kind in _LAST else 0)
 
 
-def _put(registry: Registry, row: Resource, item: JsonObject) -> None:
+def _put(registry: Registry, restorer: Restorer, row: Resource, item: JsonObject) -> None:
     metadata = item.get("metadata")
     if not isinstance(metadata, dict):
         raise InputError("is missing", path="metadata")
     for field in ("resourceVersion", "selfLink"):
         metadata.pop(field, None)
     if metadata.get("uid"):
-        _restore(registry, row, item)
+        restorer.put(row, item)
         return
     if row.kind == "Namespace" and registry.find(row.kind, metadata.get("name", "")):
         registry.modify(row.kind, metadata["name"], change=lambda it: _labelled(it, metadata))
@@ -146,26 +151,6 @@ def _labelled(item: JsonObject, metadata: JsonObject) -> JsonObject:
         if metadata.get(part):
             item["metadata"][part] = {**(item["metadata"].get(part) or {}), **metadata[part]}
     return item
-
-
-def _restore(registry: Registry, row: Resource, item: JsonObject) -> None:
-    """Store an object as it was in its cluster."""
-    metadata = item["metadata"]
-    item["apiVersion"], item["kind"] = row.group_version, row.kind
-    if row.namespaced:
-        metadata.setdefault("namespace", "default")
-    metadata.setdefault("creationTimestamp", registry.now())
-    strategy = strategies.of(row)
-    strategy.prepare(item)
-    problems = strategy.problems(item)
-    if problems:
-        raise invalid(row.kind, row.group, str(metadata.get("name", "")), problems)
-    key = Key(metadata.get("namespace", "") if row.namespaced else "", metadata["name"])
-    present = registry.store.get(row.storage, key)
-    old = None if present is None else present.object()
-    if old is not None and old["metadata"]["uid"] == metadata["uid"]:
-        raise InputError("is there twice")
-    registry.write(row, item, old)
 
 
 def _make_namespaces(registry: Registry, known: Sequence[tuple[Resource, Document]]) -> None:
