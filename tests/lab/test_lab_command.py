@@ -161,6 +161,26 @@ def test_kubectl_makes_a_pod_that_soon_runs(start: Callable[..., Lab]) -> None:
     assert lab.end(signal.SIGINT) == (0, "")
 
 
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
+def test_the_page_about_the_lab_can_be_followed(start: Callable[..., Lab]) -> None:
+    lab = start()
+    page = (ROOT / "docs" / "lab.md").read_text("utf-8")
+    followed = page[page.index("## Look around") : page.index("## Other worlds")]
+    commands = "\n".join(re.findall(r"```sh\n(.*?)```", followed, re.DOTALL))
+    assert commands.count("kubectl") > 15
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        env={**os.environ, "KUBECONFIG": str(lab.kubeconfig)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Insufficient nvidia.com/gpu" in done.stdout
+
+
 def test_a_lab_from_files_by_another_profile(start: Callable[..., Lab], tmp_path: Path) -> None:
     file = tmp_path / "world.yaml"
     file.write_text(NODES)

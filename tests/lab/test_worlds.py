@@ -228,6 +228,41 @@ def test_pods_whose_owners_are_not_in_the_snapshot_stay() -> None:
     assert after.names() == before.names()
 
 
+def test_a_snapshot_tells_little_and_its_workloads_still_work() -> None:
+    before = busy()
+    found = dump(before)
+    for document in found:
+        document.item["spec"].pop("template", None)
+    head = {"apiVersion": "podium/v1", "kind": "Snapshot", "writtenBy": "podium"}
+    after = AtWork(nodes=0)
+    build(after.registry, [Document("", head), *found])
+    after.restart()
+    after.settle(30)
+    assert after.names() == before.names()
+
+    [made] = after.registry.list("ReplicaSet")
+    after.delete("Deployment", "web", "Orphan")
+    after.settle()
+    after.edit("ReplicaSet", made["metadata"]["name"], replicas=5)
+    after.edit("StatefulSet", "db", replicas=3)
+    after.settle(30)
+    assert len(after.names(app="web")) == 5
+    assert after.names(app="db") == ["db-0", "db-1", "db-2"]
+    assert {pod["status"]["phase"] for pod in after.pods()} == {"Running"}
+
+
+def test_a_budget_of_a_snapshot_keeps_what_it_allowed() -> None:
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+              "metadata": {"name": "b", "uid": "u"}, "status": {"disruptionsAllowed": 3},
+              "spec": {"selector": {"matchLabels": {"app": "web"}}}}  # fmt: skip
+    lab = AtWork()
+    build(lab.registry, listed(budget))
+    lab.restart()
+    lab.settle()
+
+    assert lab.status("PodDisruptionBudget", "b")["disruptionsAllowed"] == 3
+
+
 def test_storage_of_the_lab_is_there_unless_the_world_has_its_own() -> None:
     registry = Registry()
     build(registry, listed())

@@ -49,10 +49,16 @@ class Restorer:
         """Into *registry*; *items* are all that there are."""
         self._registry = registry
         self._pods: dict[str, JsonObject] = {}
+        sets: list[tuple[str, str]] = []
         for item in items:
-            owner = controller_of(item) if item.get("kind") == "Pod" else None
-            if owner is not None:
+            owner = controller_of(item) if item.get("kind") in {"Pod", "ReplicaSet"} else None
+            if owner is not None and item["kind"] == "Pod":
                 self._pods.setdefault(str(owner.get("uid")), item)
+            elif owner is not None and (item.get("spec") or {}).get("replicas"):
+                sets.append((str(owner.get("uid")), uid_of(item)))
+        for deployment, made in sets:
+            if made in self._pods:
+                self._pods.setdefault(deployment, self._pods[made])
 
     def put(self, row: Resource, item: JsonObject) -> None:
         """Store one object."""
@@ -85,14 +91,14 @@ class Restorer:
             return
         pod = self._pods.get(uid_of(item))
         if pod is not None:
-            spec["template"] = _template(pod)
+            spec["template"] = _template(pod, item["kind"])
             return
         selector = spec.get("selector") or {}
         labels = selector.get("matchLabels", {} if "matchExpressions" in selector else selector)
         spec["template"] = {"metadata": {"labels": labels}, "spec": {"containers": [_UNKNOWN]}}
 
 
-def _template(pod: JsonObject) -> JsonObject:
+def _template(pod: JsonObject, kind: str) -> JsonObject:
     """What a pod may have been made from."""
     name = pod["metadata"]["name"]
     labels = pod["metadata"].get("labels") or {}
@@ -102,8 +108,18 @@ def _template(pod: JsonObject) -> JsonObject:
         for each in spec.get("volumes") or ()
         if not (each.get("persistentVolumeClaim") or {}).get("claimName", "").endswith(name)
     ]
-    kept = {key: text for key, text in labels.items() if key not in _OWN_LABELS}
+    if kind == "DaemonSet":
+        _unbind(spec)
+    own = _OWN_LABELS | {"pod-template-hash"} if kind == "Deployment" else _OWN_LABELS
+    kept = {key: text for key, text in labels.items() if key not in own}
     return {"metadata": {"labels": kept}, "spec": spec}
+
+
+def _unbind(spec: JsonObject) -> None:
+    """Take away what binds a daemon to its node."""
+    affinity = dict(spec.get("affinity") or {})
+    affinity.pop("nodeAffinity", None)
+    spec["affinity"] = affinity
 
 
 def _complete_pod(pod: JsonObject) -> None:
