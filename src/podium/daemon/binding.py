@@ -128,6 +128,8 @@ class Binder:
         """Bind the pod, or raise."""
         if self._beliefs.node(node) is None:
             raise NotBoundError(f'node "{node}" not found')
+        if not self._beliefs.cache.is_assumed(pod.uid):
+            raise NotBoundError("the pod was deleted or placed meanwhile")
         refused = None
         if profile.extenders and self._by_extender is not None:
             refused = await self._by_extender(profile, pod, node)
