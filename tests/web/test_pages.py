@@ -278,3 +278,19 @@ def test_a_lost_server_is_said_to_be_lost(page: Page, site: Served) -> None:
     page.click("nav >> text=Pending")
 
     expect(page.get_by_text("The server does not answer.")).to_be_visible()
+
+
+def test_earlier_attempts_at_a_pod_can_be_seen(page: Page, site: Served) -> None:
+    def help_it(playground: Playground) -> None:
+        playground.cache.put_node(node("huge", cpu="64"))
+        playground.queue.move_all()
+        playground.work()
+
+    site.do(help_it)
+    page.goto(f"{site.url}#/pods/batch/giant")
+    expect(page.locator("h1.headline")).to_contain_text("goes to huge")
+
+    page.click(".chips >> text=attempt 1")
+
+    expect(page.locator("h1.headline")).to_contain_text("fits nowhere")
+    expect(page.locator(".chip.here")).to_contain_text("attempt 1")

@@ -94,7 +94,9 @@ class _Asked:
 
     async def decision(self, request: Request) -> Response:
         namespace, name = request.path_params["namespace"], request.path_params["name"]
-        found = await self._observatory.decision(namespace, name)
+        asked = request.query_params.get("attempt", "")
+        attempt = int(asked) if asked.isdecimal() and len(asked) < 16 else 0
+        found = await self._observatory.decision(namespace, name, attempt)
         if found is None:
             raise _RefusedError(404, f"nothing is known of a pod {namespace}/{name}")
         return _tagged(request, found)

@@ -25,8 +25,8 @@ class Observatory(Protocol):
     def pending(self, query: str = "") -> Data:
         """The pods that wait, with the reason of each."""
 
-    async def decision(self, namespace: str, name: str) -> Data | None:
-        """How a pod was decided; None when nobody knows the pod."""
+    async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
+        """How a pod was decided, at an attempt by its `id` or the last; None: unknown pod."""
 
     def explain(self, manifest: bytes) -> Data:
         """What would be decided about the pod of a manifest; nothing is created."""

@@ -189,8 +189,11 @@ class Observatory:
 
     # Decisions ----------------------------------------------------------------------------------
 
-    async def decision(self, namespace: str, name: str) -> Data | None:
-        """How a pod was decided: as it was, or made again; None when nobody knows the pod."""
+    async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
+        """How a pod was decided: as it was, or made again; None when nobody knows the pod.
+
+        *attempt* is the `id` of one of the attempts that are kept; 0 is the last.
+        """
         key = f"{namespace}/{name}"
         waiting = self._pulse.waiting.get(key)
         resident = self._resident(key)
@@ -200,24 +203,31 @@ class Observatory:
         actual = self._scheduler.cache.columns.names[resident.row] if resident else None
         told = {
             "attempts": [
-                {"number": each.number, "at": each.began, "outcome": each.outcome}
+                {
+                    "id": each.sequence,
+                    "number": each.number,
+                    "at": each.began,
+                    "outcome": each.outcome,
+                }
                 for each in attempts[:LISTED]
             ]
         }
         if attempts:
-            decision = attempts[0].decision()
-            gone = waiting is None and resident is None
-            if len(decision.examined) or decision.error or decision.held or gone:
+            kept = next((each for each in attempts if each.sequence == attempt), attempts[0])
+            decision = kept.decision()
+            settled = attempt == kept.sequence or (waiting is None and resident is None)
+            if len(decision.examined) or decision.error or decision.held or settled:
                 never = waiting is not None and _never(waiting.pod)
                 found = decision_data(
                     decision,
                     source=RECORDED,
-                    ties=attempts[0].ties,
+                    ties=kept.ties,
                     max_score=self._max_score(decision.profile),
                     never=never,
                     actual=actual,
                 )
-                return found | told | {"attempt": attempts[0].number, "at": attempts[0].began}
+                at = {"attempt": kept.number, "at": kept.began, "id": kept.sequence}
+                return found | told | at
         if waiting is not None:
             return self._explained(waiting.pod, NOW) | told
         again = await self._again(key)

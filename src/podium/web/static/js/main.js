@@ -48,13 +48,13 @@ function Header({ first }) {
 }
 
 function Shown({ route }) {
-  const [first = "", second, third] = route;
+  const [first = "", second, third, fourth] = route;
   if (first === "") return html`<${ClusterPage} />`;
   if (first === "nodes" && second) return html`<${ClusterPage} node=${second} />`;
   if (first === "pending") return html`<${PendingPage} />`;
   if (first === "policy") return html`<${PolicyPage} />`;
   if (first === "try") return html`<${TryPage} />`;
-  if (first === "pods" && third) return html`<${DecisionPage} key=${`${second}/${third}`} namespace=${second} name=${third} />`;
+  if (first === "pods" && third) return html`<${DecisionPage} key=${`${second}/${third}/${fourth}`} namespace=${second} name=${third} attempt=${fourth} />`;
   return html`<${Empty} title="There is no such page."><a href="#/">Back to the cluster</a><//>`;
 }
 

@@ -1,12 +1,13 @@
 // A decision on one page: the sentence, the rejections, the heat map, the tie, the preemption.
 import { html } from "../dom.js";
 import { clock, number } from "../format.js";
-import { nodeLink } from "../router.js";
+import { nodeLink, podLink } from "../router.js";
 import { HeatMap } from "./heatmap.js";
 import { Preemption } from "./preemption.js";
 import { Rejections } from "./rejections.js";
 
 const EQUALS = 40;
+const ATTEMPTS = 8;
 
 const SOURCES = {
   now: "Worked out again for the cluster as it is now; the decision itself was made without keeping the scores.",
@@ -32,11 +33,21 @@ function Funnel({ decision }) {
   </ol>`;
 }
 
+// The other attempts at the pod, each a page of its own; the newest first.
+function Attempts({ decision }) {
+  const { attempts = [] } = decision;
+  if (attempts.length < 2) return null;
+  const shown = attempts.slice(0, ATTEMPTS);
+  return html`<p class="chips" aria-label="Attempts">
+    ${shown.map((each, i) => html`<a class=${`chip ${each.id === decision.id ? "here" : ""}`} aria-current=${each.id === decision.id ? "true" : undefined} href=${i ? `${podLink(decision.pod)}/${each.id}` : podLink(decision.pod)}>attempt ${number(each.number)}, ${clock(each.at)}: ${WORDS[each.outcome]}</a>`)}
+    ${attempts.length > ATTEMPTS && html`<span class="quiet">and ${number(attempts.length - ATTEMPTS)} earlier ones</span>`}
+  </p>`;
+}
+
 function Source({ decision }) {
   if (decision.source !== "recorded") return html`<p class="quiet">${SOURCES[decision.source]}</p>`;
-  const several = decision.attempts && decision.attempts.length > 1;
-  return html`<p class="quiet">Attempt ${number(decision.attempt)}, decided at ${clock(decision.at)} with ${decision.profile}.
-    ${several && html` Earlier attempts: ${decision.attempts.slice(1, 6).map((each) => `${clock(each.at)} ${WORDS[each.outcome]}`).join(", ")}${decision.attempts.length > 6 ? "…" : ""}.`}</p>`;
+  return html`<p class="quiet">Attempt ${number(decision.attempt)}, decided at ${clock(decision.at)} with ${decision.profile}.</p>
+    <${Attempts} decision=${decision} />`;
 }
 
 // The equals in node order, with their places; of many the first ones and the one taken.

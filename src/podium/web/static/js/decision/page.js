@@ -5,12 +5,13 @@ import { useStamp } from "../live.js";
 import { Empty, Failure, Loading } from "../notices.js";
 import { Decision } from "./decision.js";
 
-export function DecisionPage({ namespace, name }) {
+export function DecisionPage({ namespace, name, attempt }) {
   const settled = useRef(null);
   const changed = useStamp((pulse) => `${pulse.decided} ${pulse.placed}`, 1500);
   // A placed pod that is worked out again keeps the server busy: once is enough.
   const stamp = settled.current === null ? changed : settled.current;
-  const path = `/decisions/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+  const query = attempt ? `?attempt=${encodeURIComponent(attempt)}` : "";
+  const path = `/decisions/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}${query}`;
   const { data, error, loading } = useAnswer(path, stamp);
   if (data && data.source === "now" && data.actual) settled.current = stamp;
   if (error && error.status === 404) {

@@ -34,8 +34,7 @@ function Running({ progress, stop }) {
   return html`<p role="status" class="running"><progress max=${Math.max(1, total)} value=${done}></progress> Placing the pods again: ${number(done)} of ${number(total)} <button type="button" onClick=${stop}>Stop</button></p>`;
 }
 
-function RulesForm({ found, onApplied }) {
-  const profile = found.profiles[0];
+function RulesForm({ found, profile, onApplied }) {
   const [tab, setTab] = useState("weights");
   const [weights, setWeights] = useState(weightsOf(profile));
   const [text, setText] = useState(found.text);
@@ -115,7 +114,9 @@ export function PolicyPage() {
   const { data, error, loading } = useAnswer("/profile");
   const [applied, setApplied] = useState(null);
   const [note, setNote] = useState("");
+  const [chosen, setChosen] = useState(0);
   const found = applied || data;
+  const profile = found && (found.profiles[chosen] || found.profiles[0]);
   const take = (next) => {
     setApplied(next);
     setNote(`Applied. The next pods are decided by ${next.profiles[0].name}.`);
@@ -125,5 +126,6 @@ export function PolicyPage() {
     ${error && html`<${Failure} error=${error} />`}
     ${loading && !found && html`<${Loading} what="Asking for the rules…" />`}
     <p class="applied" role="status">${note}</p>
-    ${found && html`<${RulesForm} key=${found.text} found=${found} onApplied=${take} />`}`;
+    ${found && found.profiles.length > 1 && html`<p><label>Profile <select value=${chosen} onChange=${(event) => setChosen(Number(event.target.value))}>${found.profiles.map((each, i) => html`<option value=${i}>${each.scheduler}</option>`)}</select></label></p>`}
+    ${found && html`<${RulesForm} key=${`${profile.scheduler} ${found.text}`} found=${found} profile=${profile} onApplied=${take} />`}`;
 }
