@@ -31,6 +31,13 @@ def numbered(items: Iterable[T]) -> tuple[list[T], np.ndarray]:
     return list(distinct), found
 
 
+def _narrowed(kinds: tuple[list[T], np.ndarray], chosen: np.ndarray) -> tuple[list[T], np.ndarray]:
+    """The same for some of the items."""
+    distinct, number = kinds
+    used, found = np.unique(number[chosen], return_inverse=True)
+    return list(map(distinct.__getitem__, used.tolist())), found
+
+
 class Crowd:
     """Some pods, each at a place among some rows."""
 
@@ -67,8 +74,18 @@ class Crowd:
 
     def only(self, chosen: np.ndarray) -> Crowd:
         """Some of the pods, in the given order."""
-        pods = list(map(self.pods.__getitem__, chosen.tolist()))
-        return Crowd(pods, self.place[chosen], self.size)
+        made = Crowd(
+            list(map(self.pods.__getitem__, chosen.tolist())), self.place[chosen], self.size
+        )
+        # What is known of the pods already holds for some of them.
+        known = self.__dict__
+        if "_classes" in known:
+            made._classes = _narrowed(known["_classes"], chosen)
+        if "_labels" in known:
+            made._labels = _narrowed(known["_labels"], chosen)
+        if "priority" in known:
+            made.priority = known["priority"][chosen]
+        return made
 
     # Facts, one for each pod
     @cached_property

@@ -70,8 +70,8 @@ class VolumeRestrictions(FilterPlugin):
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Which of the two stands in the way."""
         in_use = at.full(self._in_use(pod.cls, at.view))
-        if at.on_trial:
-            exclusive = frozenset(self._exclusive(pod.cls, at.view))
+        exclusive = frozenset(self._exclusive(pod.cls, at.view))
+        if at.on_trial and exclusive:
             in_use = in_use + at.gained_classes(
                 ("exclusive", exclusive), partial(_claims_of, exclusive)
             )
