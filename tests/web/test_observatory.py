@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -226,3 +227,22 @@ def test_pods_that_ran_before_are_placed_again_in_the_order_of_their_start() -> 
     assert [each.key for each in take(made.cache.columns, {}, (), most=1, foreign=set()).fixed] == [
         "default/old"
     ]
+
+
+async def _told(made: Playground, name: str) -> Any:
+    return await made.observatory.decision("default", name)
+
+
+def test_candidates_are_told_in_the_order_of_their_cost() -> None:
+    """One pod of priority -100 costs less than two, though the plain sum of those is lower."""
+    made = playground("a1", "a2")
+    for name, where, cpu in (("one", "a1", "4"), ("two", "a2", "2"), ("three", "a2", "2")):
+        made.cache.add_pod(pod(name, node=where, priority=-100, requests={"cpu": cpu}))
+    made.create(pod("urgent", priority=10, requests={"cpu": "4"}))
+    made.work()
+
+    told = asyncio.run(_told(made, "urgent"))["preemption"]
+
+    assert [each["node"] for each in told["candidates"]] == ["a1", "a2"]
+    assert told["node"] == "a1"
+    assert told["criterionWords"] == "the priorities of its victims add up to the least"

@@ -24,7 +24,7 @@ export function Preemption({ decision }) {
   if (!preemption || !preemption.candidates.length) return null;
   return html`<section aria-labelledby="preemption"><h2 id="preemption">Preemption</h2>
     ${preemption.node && html`<p>Pods are evicted from <a href=${nodeLink(preemption.node)}>${preemption.node}</a>: ${preemption.criterionWords}.</p>`}
-    <p class="quiet">${counted(preemption.candidateCount, "node")} where evicting pods helps${preemption.candidateCount > SHOWN ? `; the ${SHOWN} cheapest` : ""}. Compared from left to right, the lowest number wins.</p>
+    <p class="quiet">${counted(preemption.candidateCount, "node")} where evicting pods helps${preemption.candidateCount > SHOWN ? `; the ${SHOWN} cheapest` : ""}. Compared from left to right, the lowest number wins; in the sum every pod counts as something, even with a negative priority.</p>
     <div class="scroll" tabindex="0" role="region" aria-label="Candidates"><table class="list wide">
       <thead><tr><th scope="col">Node</th><th scope="col">Who would go</th><th scope="col" class="number">Budgets broken</th><th scope="col" class="number">Highest priority</th><th scope="col" class="number">Sum</th><th scope="col" class="number">Pods</th></tr></thead>
       <tbody>${preemption.candidates.slice(0, SHOWN).map((each) => html`<${Candidate} key=${each.node} each=${each} chosen=${each.node === preemption.node} />`)}</tbody>
