@@ -17,7 +17,7 @@ import numpy as np
 
 from podium.engine.crowd import Crowd
 from podium.engine.decision import Victims
-from podium.engine.fit import ERROR, Fit, judge_with_nominated
+from podium.engine.fit import ERROR, Fit, idle, judge_with_nominated
 from podium.engine.lockstep import Jury
 from podium.engine.trial import TrialRow
 from podium.engine.trial_rows import Trials
@@ -173,7 +173,11 @@ class MassTrial:
     def run(self) -> tuple[MassVictims, Fit]:
         """The candidates, and what was said of each row without the pods of lower priority."""
         trials = Trials(self.pod, self.view, self.rows, self.crowd, fully=self.by_importance)
-        jury = Jury(self.pod, self._predicates)
+        # Who turns nobody down now does not when pods leave; only promised pods could change that.
+        view, predicates = self.view, self._predicates
+        if not view.nominated:
+            predicates = [each for each in predicates if not idle(each, self.pod, view)]
+        jury = Jury(self.pod, predicates)
         places = np.flatnonzero(self._together)
         fit = Fit(np.full(len(self.rows), ERROR, np.int32), {})
         told = jury.judge(trials, places)
