@@ -83,6 +83,17 @@ class AtWork:
                 done += 1
         return done
 
+    def leaving(self, *kinds: str) -> list[Json]:
+        """The objects of these kinds that go from now on, in their order."""
+        gone: list[Json] = []
+
+        def heard(_: str, old: Json | None, new: Json | None) -> None:
+            if new is None and old is not None:
+                gone.append(old)
+
+        self.registry.subscribe(kinds, heard)
+        return gone
+
     def create(self, kind: str, item: Json) -> Json:
         return self.registry.create(kind, item)
 

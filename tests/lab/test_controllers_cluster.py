@@ -247,17 +247,13 @@ def test_what_a_deployment_made_goes_with_it(lab: AtWork, propagation: str) -> N
 
 
 def test_in_the_foreground_the_owner_goes_last(lab: AtWork) -> None:
-    gone: list[str] = []
     lab.create("Deployment", workload("web", 2))
     lab.settle()
-    for kind in ("Deployment", "ReplicaSet", "Pod"):
-        lab.registry.subscribe(
-            [kind], lambda _, old, new: gone.append(old["kind"]) if new is None else None
-        )
+    gone = lab.leaving("Deployment", "ReplicaSet", "Pod")
     lab.delete("Deployment", "web", "Foreground")
     lab.settle()
 
-    assert gone == ["Pod", "Pod", "ReplicaSet", "Deployment"]
+    assert [each["kind"] for each in gone] == ["Pod", "Pod", "ReplicaSet", "Deployment"]
 
 
 def test_orphans_stay(lab: AtWork) -> None:

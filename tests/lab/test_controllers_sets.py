@@ -71,30 +71,24 @@ def test_claims_are_made_once_and_outlive_the_pods(lab: AtWork) -> None:
 
 
 def test_the_highest_number_goes_first(lab: AtWork) -> None:
-    gone: list[str] = []
     lab.create("StatefulSet", stateful("db", 3))
     lab.settle()
-    lab.registry.subscribe(
-        ["Pod"], lambda _, old, new: gone.append(old["metadata"]["name"]) if not new else None
-    )
+    gone = lab.leaving("Pod")
     lab.edit("StatefulSet", "db", replicas=0)
     lab.settle()
 
-    assert gone == ["db-2", "db-1", "db-0"]
+    assert [each["metadata"]["name"] for each in gone] == ["db-2", "db-1", "db-0"]
 
 
 def test_a_new_template_replaces_from_the_highest_number_down(lab: AtWork) -> None:
     lab.create("StatefulSet", stateful("db", 3))
     lab.settle()
     before = lab.status("StatefulSet", "db")["updateRevision"]
-    gone: list[str] = []
-    lab.registry.subscribe(
-        ["Pod"], lambda _, old, new: gone.append(old["metadata"]["name"]) if not new else None
-    )
+    gone = lab.leaving("Pod")
     lab.edit("StatefulSet", "db", template=template("db", "app:2"))
     lab.settle(30)
 
-    assert gone == ["db-2", "db-1", "db-0"]
+    assert [each["metadata"]["name"] for each in gone] == ["db-2", "db-1", "db-0"]
     status = lab.status("StatefulSet", "db")
     assert status["currentRevision"] == status["updateRevision"] != before
     assert status["updatedReplicas"] == 3
