@@ -87,6 +87,37 @@ SPECS: dict[str, Any] = {
     "Job": {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}},
 }  # fmt: skip
 SPECS |= dict.fromkeys(("ReplicaSet", "StatefulSet", "DaemonSet"), SPECS["Deployment"])
+#: What is sent to the paths below an object, and with a deletion.
+BELOW: dict[str, Any] = {
+    "binding": {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "a", "labels": {"a": "b"}, "annotations": {"a": "b"}},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
+    },
+    "eviction": {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "a"},
+        "deleteOptions": {"gracePeriodSeconds": 1, "preconditions": {"uid": "u"}, "dryRun": []},
+    },
+    "scale": {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "a"},
+        "spec": {"replicas": 2},
+        "status": {"replicas": 1, "selector": "a=b"},
+    },
+    "options": {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 1,
+        "preconditions": {"uid": "u", "resourceVersion": "1"},
+        "propagationPolicy": "Background",
+        "orphanDependents": False,
+        "dryRun": ["All"],
+    },
+}
 
 
 class Fuzzer:
@@ -126,14 +157,24 @@ class Fuzzer:
     def nonsense(self) -> Any:
         return copy.deepcopy(self.chance.choice(NONSENSE))
 
-    def body(self, row: Resource, method: str) -> bytes:
+    def below(self, kind: str) -> Any:
+        """What a path below an object wants, spoiled more often than not."""
+        made = copy.deepcopy(BELOW[kind])
+        for _ in range(self.chance.choice((0, 1, 1, 2, 3))):
+            made = self.spoiled(made)
+        return made
+
+    def body(self, row: Resource, method: str, path: str) -> bytes:
         kind = self.chance.random()
         if kind < 0.03:
             return bytes(self.chance.randrange(256) for _ in range(self.chance.randrange(60)))
         if kind < 0.04:
             return b'{"a":' * 3000
-        if method == "DELETE" and kind < 0.8:
-            return b""
+        if method == "DELETE":
+            return b"" if kind < 0.5 else json.dumps(self.below("options")).encode()
+        ending = path.rpartition("/")[2]
+        if ending in BELOW and kind < 0.9:
+            return json.dumps(self.below(ending)).encode()
         if method == "PATCH" and kind < 0.3:
             steps = [{"op": self.chance.choice(("add", "remove", "replace", "test", "x")),
                       "path": self.chance.choice(("/spec", "/metadata/labels/a", "", "x", "/a/0")),
@@ -155,9 +196,10 @@ class Fuzzer:
         if named or chance.random() < 0.05:
             path += f"/{chance.choice(NAMES)}"
             if chance.random() < 0.3:
-                path += f"/{chance.choice(('status', 'scale', 'binding', 'eviction', 'log', 'x'))}"
-        elif method == "POST" and row.plural == "pods" and chance.random() < 0.3:
-            path += f"/a/{chance.choice(('binding', 'eviction'))}"
+                below = ("status", "scale", "scale", "binding", "eviction", "finalize", "log", "x")
+                path += f"/{chance.choice(below)}"
+        elif method == "POST" and row.plural == "pods" and chance.random() < 0.5:
+            path += f"/{chance.choice(NAMES[:3])}/{chance.choice(('binding', 'eviction'))}"
         return path
 
     def step(self) -> None:
@@ -181,7 +223,7 @@ class Fuzzer:
             "Content-Type": form,
             "Accept": ACCEPTED[0] if chance.random() < 0.7 else chance.choice(ACCEPTED),
         }
-        body = self.body(row, method) if method not in {"GET", "FOO"} else None
+        body = self.body(row, method, path) if method not in {"GET", "FOO"} else None
         self.connection.request(method, address, body, headers)
         response = self.connection.getresponse()
         text = response.read()

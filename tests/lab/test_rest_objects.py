@@ -269,3 +269,66 @@ def test_subscribers_hear_of_every_write_in_order(registry: Registry) -> None:
 @pytest.mark.parametrize("name", STORED)
 def test_every_resource_can_be_listed_and_says_what_it_is(registry: Registry, name: str) -> None:
     assert all(each["kind"] == STORED[name].kind for each in registry.list(name))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", f"{PODS}/web/eviction", {"metadata": -1}),
+        ("POST", f"{PODS}/web/eviction", {"deleteOptions": {"preconditions": "u"}}),
+        ("POST", f"{PODS}/web/eviction", {"kind": "Pod", "apiVersion": "v1"}),
+        ("POST", f"{PODS}/web/eviction", []),
+        ("POST", f"{PODS}/web/binding", {"target": ["n"]}),
+        ("POST", f"{PODS}/web/binding", {"metadata": {"labels": {"a": 1}}}),
+        ("PUT", f"{PODS}/web/status", {"metadata": {"name": "web"}, "status": "Running"}),
+        ("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", {"spec": 3}),
+        ("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", {"metadata": "web"}),
+        ("DELETE", f"{PODS}/web", {"preconditions": "u"}),
+        ("DELETE", f"{PODS}/web", {"dryRun": "All"}),
+        ("DELETE", f"{PODS}/web", {"gracePeriodSeconds": "1"}),
+        ("DELETE", f"{PODS}/web", {"kind": "Pod", "apiVersion": "v1"}),
+        ("DELETE", f"{PODS}/web", 5),
+        ("DELETE", PODS, {"propagationPolicy": {}}),
+    ],
+)
+def test_a_body_with_a_part_of_the_wrong_type_is_a_bad_request(
+    lab_server: LabServer, method: str, path: str, body: object
+) -> None:
+    lab_server.post(PODS, pod("web"))
+    lab_server.post("/apis/apps/v1/namespaces/default/deployments", deployment())
+
+    reply = lab_server.call(method, path, body)
+
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest"), reply
+    assert lab_server.get(f"{PODS}/web")["metadata"].get("deletionTimestamp") is None
+
+
+@pytest.mark.parametrize(
+    ("form", "patch"),
+    [
+        ("application/merge-patch+json", {"metadata": 1}),
+        ("application/merge-patch+json", {"spec": {"replicas": "2"}}),
+        ("application/json-patch+json", [{"op": "replace", "path": "/metadata", "value": []}]),
+        ("application/json-patch+json", [{"op": "replace", "path": "/spec", "value": 2}]),
+        ("application/strategic-merge-patch+json", {"spec": 1}),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "/scale", "/status"])
+def test_a_patch_that_leaves_a_part_of_the_wrong_type_is_a_bad_request(
+    lab_server: LabServer, form: str, patch: object, below: str
+) -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    lab_server.post(path, deployment())
+
+    reply = lab_server.call("PATCH", f"{path}/web{below}", patch, content_type=form)
+
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest"), reply
+
+
+@pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1"])
+def test_evictions_of_both_versions_are_understood(lab_server: LabServer, version: str) -> None:
+    lab_server.post(PODS, pod("web"))
+    eviction = {"apiVersion": version, "kind": "Eviction", "metadata": {"name": "web"}}
+
+    assert lab_server.call("POST", f"{PODS}/web/eviction", eviction).status == 201
+    assert lab_server.call("GET", f"{PODS}/web").status == 404

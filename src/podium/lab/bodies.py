@@ -25,12 +25,17 @@ def object_of(row: Resource, data: bytes, content_type: str, *, strict: bool = F
     return kept(row, item)
 
 
-def of_kind(kind: str, group_version: str, data: bytes, content_type: str) -> JsonDict:
-    """The object in a body, which must be of this kind if it says what it is."""
+def of_kind(
+    kind: str, group_version: str, data: bytes, content_type: str, *, also: tuple[str, ...] = ()
+) -> JsonDict:
+    """The object in a body, which must be of this kind if it says what it is.
+
+    *also* are older versions of the kind that have the same fields.
+    """
     data = as_json(data, content_type)
     item = shapes.read(kind, group_version, data)
     own_kind, own_version = item.get("kind") or kind, item.get("apiVersion") or group_version
-    if (own_kind, own_version) != (kind, group_version):
+    if own_kind != kind or own_version not in {group_version, *also}:
         raise _other(kind, group_version, str(own_kind), str(own_version))
     return item
 
@@ -70,9 +75,18 @@ def plain(data: bytes) -> Any:
         raise bad_request(f"json parse error: {error}") from None
 
 
-def mapping(data: bytes, content_type: str = "") -> JsonDict:
-    """An object of any kind, or nothing for an empty body."""
-    found = plain(as_json(data, content_type)) if data.strip() else {}
-    if not isinstance(found, dict):
-        raise bad_request("the body must be a JSON object")
-    return found
+def eviction(data: bytes, content_type: str) -> JsonDict:
+    """An `Eviction`, in either of its versions."""
+    return of_kind("Eviction", "policy/v1", data, content_type, also=("policy/v1beta1",))
+
+
+def delete_options(data: bytes, content_type: str) -> JsonDict:
+    """`DeleteOptions`, which every group has in every version; nothing for an empty body."""
+    if not data.strip():
+        return {}
+    item = shapes.read("DeleteOptions", "meta.k8s.io/v1", as_json(data, content_type))
+    own_kind = str(item.get("kind") or "DeleteOptions")
+    if own_kind != "DeleteOptions":
+        own_version = str(item.get("apiVersion") or "")
+        raise _other("DeleteOptions", "meta.k8s.io/v1", own_kind, own_version)
+    return item

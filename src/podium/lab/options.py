@@ -48,8 +48,7 @@ class DeleteOptions:
             seconds = None if grace in {None, ""} else int(grace)
         except (TypeError, ValueError):
             raise bad_request(f"gracePeriodSeconds: {grace!r} is not a whole number") from None
-        conditions = said.get("preconditions")
-        conditions = conditions if isinstance(conditions, dict) else {}
+        conditions: dict[str, Any] = body.get("preconditions") or {}
         made = DeleteOptions(
             grace=seconds,
             uid=str(conditions.get("uid") or ""),

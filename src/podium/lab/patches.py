@@ -17,7 +17,7 @@ from podium.lab.options import WriteOptions
 from podium.lab.patching import ACCEPTED, APPLY_PATCH
 from podium.lab.patching import patched as _patched
 from podium.lab.resources import Resource
-from podium.lab.shapes import checked, refuse_unknown
+from podium.lab.shapes import checked, json_of, read, refuse_unknown
 from podium.lab.status import JsonDict, bad_request, invalid, unsupported_media_type
 
 APPLY = APPLY_PATCH
@@ -42,7 +42,8 @@ def patched_scale(content_type: str, current: JsonDict, patch: Any) -> JsonDict:
     """A `Scale` after a patch."""
     if content_type == APPLY:
         raise unsupported_media_type(FORMS[:3])
-    return _patched("Scale", content_type, current, patch)
+    new = _patched("Scale", content_type, current, patch)
+    return read("Scale", "autoscaling/v1", json_of(new))
 
 
 def applied(

@@ -112,11 +112,15 @@ def read(kind: str, group_version: str, data: bytes) -> JsonDict:
 
 def checked(row: Resource, item: JsonDict) -> JsonDict:
     """*item* with every field of the right type; for what a patch has made."""
+    return read(row.kind, row.group_version, json_of(item))
+
+
+def json_of(item: JsonDict) -> bytes:
+    """*item* as it would have come in."""
     try:
-        data = encode(item)
+        return encode(item)
     except (msgspec.EncodeError, RecursionError, UnicodeEncodeError) as error:
         raise bad_request(f"the object cannot be written as JSON: {error}") from None
-    return read(row.kind, row.group_version, data)
 
 
 def _unreadable(kind: str, data: bytes, error: Exception) -> StatusError:

@@ -121,7 +121,7 @@ class Verbs:
     def _delete(self, request: Request, where: Route, body: bytes) -> Answer:
         row, ask = where.row, request.parameters
         content_type = request.header(b"content-type") if body else ""
-        options = DeleteOptions.read(bodies.mapping(body, content_type), ask)
+        options = DeleteOptions.read(bodies.delete_options(body, content_type), ask)
         if not where.name:
             selectors = {
                 "labels": ask.get("labelSelector", ""),
@@ -155,7 +155,7 @@ class Verbs:
             binding = bodies.of_kind("Binding", "v1", body, content_type)
             return document(bind(self.registry, namespace, name, binding, options), 201)
         if where.subresource == "eviction":
-            eviction = bodies.mapping(body, content_type)
+            eviction = bodies.eviction(body, content_type)
             return document(evict(self.registry, namespace, name, eviction, options), 201)
         if where.subresource == "finalize":
             item = bodies.object_of(row, body, content_type)
