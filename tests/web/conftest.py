@@ -25,8 +25,9 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A browser, for one module only: while it is open, an event loop runs in this thread."""
     with sync_playwright() as playwright:
         program = next(filter(None, map(shutil.which, CHROMIUM)), None)
         if program is None:
