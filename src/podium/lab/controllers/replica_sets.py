@@ -154,7 +154,7 @@ class ReplicaSets(Controller):
         if failure is None:
             return []
         before = condition(owner, "ReplicaFailure")
-        if before.get("message") == failure.message:
+        if before.get("reason") == "FailedCreate":  # the message names another pod every time
             return [before]
         return [
             {
