@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -237,19 +237,26 @@ def main() -> None:
     told = f"the command to run, or one of {', '.join(known)}"
     parser.add_argument("--scheduler", default="podium", metavar="CMD", help=told)
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
+    parser.add_argument("--beside", metavar="CMD", help="another one, for comparison")
     given = parser.parse_args()
+    chosen = [sized(each, given) for each in WORKLOADS if each.name in (given.workload or names)]
     found = {}
-    for workload in WORKLOADS:
-        if given.workload and workload.name not in given.workload:
-            continue
-        small = (50, 200) if given.quick else (workload.nodes, workload.pods)
-        sized = Workload(
-            workload.name, given.nodes or small[0], given.pods or small[1], workload.targets
-        )
-        figures = run(sized, known.get(given.scheduler, given.scheduler))
-        found[workload.name] = {"nodes": sized.nodes, "pods": sized.pods, **figures}
-        print(workload.name, found[workload.name], file=sys.stderr)
+    for command in filter(None, (given.scheduler, given.beside)):
+        found[command] = {each.name: figures(each, known.get(command, command)) for each in chosen}
     print(json.dumps(found, indent=2))
+
+
+def sized(workload: Workload, given: argparse.Namespace) -> Workload:
+    """The workload in the size asked for."""
+    nodes, pods = (50, 200) if given.quick else (workload.nodes, workload.pods)
+    return replace(workload, nodes=given.nodes or nodes, pods=given.pods or pods)
+
+
+def figures(workload: Workload, command: str) -> dict[str, Any]:
+    """What a scheduler makes of a workload."""
+    found = {"nodes": workload.nodes, "pods": workload.pods, **run(workload, command)}
+    print(workload.name, found, file=sys.stderr)
+    return found
 
 
 if __name__ == "__main__":

@@ -20,12 +20,23 @@ from typing import Any
 import report
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("targets", "growth", "memory", "preemption", "startup", "rules", "workloads")
+SCRIPTS = (
+    "targets",
+    "growth",
+    "memory",
+    "preemption",
+    "startup",
+    "rules",
+    "workloads",
+    "cluster",
+)
+FLAGS = {"cluster": ["--beside", "kube-scheduler"]}
 
 
 def measured(name: str, *, quick: bool) -> Any:
     """The figures of one script."""
-    command = [sys.executable, str(HERE / f"bench_{name}.py"), *(["--quick"] if quick else [])]
+    command = [sys.executable, str(HERE / f"bench_{name}.py"), *FLAGS.get(name, [])]
+    command += ["--quick"] if quick else []
     begun = time.monotonic()
     print(f"{name} …", file=sys.stderr, end=" ", flush=True)
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "src")}
