@@ -9,11 +9,14 @@ from lab.serving import TOKEN, LabServer, pod
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def test_without_the_token_nothing_is_answered_but_health(lab_server: LabServer) -> None:
+def test_without_the_token_nothing_is_answered_but_health_and_version(
+    lab_server: LabServer,
+) -> None:
     for wrong in ("", "Bearer nonsense", "Basic abc", f"Bearer {TOKEN}x"):
         reply = lab_server.call("GET", PODS, headers={"Authorization": wrong})
         assert (reply.status, reply.body["reason"]) == (401, "Unauthorized")
     assert lab_server.call("GET", "/healthz", headers={"Authorization": ""}).body == "ok"
+    assert lab_server.call("GET", "/version", headers={"Authorization": ""}).body["major"] == "1"
 
 
 @pytest.mark.parametrize(

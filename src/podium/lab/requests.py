@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl
 
+from podium.lab.missing import unserved
 from podium.lab.resources import BY_PATH, Resource
 from podium.lab.status import bad_request, too_large, unknown_path
 
@@ -127,11 +128,11 @@ def _within(group: str, version: str, rest: list[str], *, watch: bool) -> Route:
         namespace, rest = rest[1], rest[2:]
     row = BY_PATH.get((group, version, rest[0])) if rest else None
     if row is None or len(rest) > 3 or not all(rest) or (namespace and not row.namespaced):
-        raise unknown_path()
+        raise unserved(group, namespace, rest)
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
     if subresource and subresource not in row.subresources:
-        raise unknown_path()
+        raise unserved(group, namespace, rest)
     return Route(row, namespace, name, subresource, watch=watch)
 
 

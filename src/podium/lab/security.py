@@ -23,7 +23,7 @@ COOKIE = "podium-token"
 TOKEN_PATH = "/token/"  # noqa: S105
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPEN = frozenset({"/healthz", "/livez", "/readyz"})
+_OPEN = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _MOST_HEADERS, _HEADER_BYTES, _LONGEST_PATH = 100, 32 * 1024, 8 * 1024
 
 

@@ -33,6 +33,7 @@ class Events:
         self._tokens = _BURST
         self._filled = cluster.now()
         self._told: OrderedDict[_What, tuple[str, str]] = OrderedDict()
+        self._last = 0
 
     def normal(self, about: JsonObject, reason: str, message: str, component: str) -> None:
         """Something happened as it should."""
@@ -64,6 +65,11 @@ class Events:
                 if len(self._told) > _REMEMBERED:
                     self._told.popitem(last=False)
 
+    def _next(self) -> int:
+        """The time in nanoseconds, never twice: events of an object are named in their order."""
+        self._last = max(self._last + 1, int(self.cluster.now() * 1e9))
+        return self._last
+
     def _repeated(self, before: tuple[str, str]) -> bool:
         """Count one that was told before; whether it is still there."""
 
@@ -83,7 +89,7 @@ class Events:
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{metadata['name']}.{self.cluster.registry.chance.getrandbits(64):016x}",
+                "name": f"{metadata['name']}.{self._next():016x}",
                 "namespace": namespace,
             },
             "involvedObject": {
