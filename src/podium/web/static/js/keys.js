@@ -9,14 +9,14 @@ const helpOpen = createStore(false);
 
 export const openHelp = () => helpOpen.set(true);
 
-const typing = (element) =>
+export const isTyping = (element) =>
   element && (element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName));
 
 let wentAt = 0;
 
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (typing(event.target)) {
+  if (isTyping(event.target)) {
     if (event.key === "Escape") event.target.blur();
     return;
   }

@@ -1,7 +1,8 @@
 // One node, opened beside the cluster: room, pods, taints, labels.
 import { useAnswer } from "../api.js";
-import { html, useEffect, useRef } from "../dom.js";
+import { html, useLayoutEffect, useRef } from "../dom.js";
 import { counted, percent, taintText } from "../format.js";
+import { isTyping } from "../keys.js";
 import { useStamp } from "../live.js";
 import { Failure, Loading } from "../notices.js";
 import { go, podLink } from "../router.js";
@@ -59,7 +60,7 @@ export function NodePanel({ name }) {
   const stamp = useStamp((pulse) => pulse.version, 500);
   const { data, error, loading } = useAnswer(`/nodes/${encodeURIComponent(name)}`, stamp);
   const panel = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     panel.current.focus();
     // Back where one came from when it closes.
     return () => {
@@ -67,12 +68,16 @@ export function NodePanel({ name }) {
       if (tile) setTimeout(() => tile.isConnected && tile.focus());
     };
   }, [name]);
-  const pressed = (event) => {
-    if (event.key !== "Escape") return;
-    event.preventDefault();
-    go("#/");
-  };
-  return html`<aside class="panel" tabindex="-1" ref=${panel} aria-labelledby="panel-title" onKeyDown=${pressed}>
+  // Wherever the focus is, unless something else is there to be closed or left first.
+  useLayoutEffect(() => {
+    const pressed = (event) => {
+      const busy = isTyping(event.target) || document.querySelector("dialog[open]");
+      if (event.key === "Escape" && !busy) go("#/");
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  }, []);
+  return html`<aside class="panel" tabindex="-1" ref=${panel} aria-labelledby="panel-title">
     <div class="panel-head">
       <h2 id="panel-title">${name} ${data && data.zone && html`<span class="quiet">${data.zone}</span>`}</h2>
       <a class="icon" href="#/" aria-label="Close (Esc)" title="Close (Esc)"><span aria-hidden="true">✕</span></a>
