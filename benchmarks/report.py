@@ -214,9 +214,9 @@ CLUSTER = """\
 
 `podium run`, and kube-scheduler 1.20.2 with its client limits raised (QPS 5000), against the same
 kind of control plane: a real etcd and kube-apiserver 1.20.2 on the same two cores, pods created
-beforehand, all nodes scored by Podium. Pods/s is counted by the API server's own metrics; CPU-ms per
-pod is that of the scheduler, start and events included. kube-scheduler v1.36.4 is quoted: measured on
-two cores shared with API server and etcd.
+beforehand, all nodes scored by Podium. Pods/s is counted by the API server's own metrics; CPU-ms
+per pod is that of the scheduler, start and events included. kube-scheduler v1.36.4 is quoted:
+measured on two cores shared with API server and etcd.
 """
 #: kube-scheduler v1.36.4: pods/s, CPU-ms per pod, MiB. Quoted, not measured here.
 QUOTED_CLUSTER = {
