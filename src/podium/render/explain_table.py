@@ -234,7 +234,7 @@ class _Picture:
         """The criteria from left to right, as they are applied."""
         columns = ("BUDGETS BROKEN", "TOP PRIORITY", "SUM", "VICTIMS")
         table = _table("NODE", *columns, "WHO HAS TO GO", right=columns)
-        names = sorted(candidates, key=lambda name: (name != chosen, *words.cost(candidates[name])))
+        names = words.by_cost(candidates, chosen)
         for name in names[:TOP]:
             victims = candidates[name]
             each = zip(victims.pods, victims.priorities, strict=True)

@@ -189,14 +189,13 @@ def _preemption(found: Explanation) -> str:
 
 
 def _candidates(preemption: Preemption) -> str:
-    costs = {name: words.cost(victims) for name, victims in preemption.candidates.items()}
-    names = sorted(costs, key=lambda name: (name != preemption.node, *costs[name]))
+    names = words.by_cost(preemption.candidates, preemption.node)
     rows = []
     for name in names[:_CANDIDATES]:
         victims = preemption.candidates[name]
         each = zip(victims.pods, victims.priorities, strict=True)
         who = words.listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
-        rows.append((name, *costs[name], who or "nobody"))
+        rows.append((name, *words.cost(victims), who or "nobody"))
     columns = ("Node", "Budgets broken", "Top priority", "Sum", "Victims", "Who has to go")
     return _table(columns, rows, numbers=(1, 2, 3, 4), chosen=preemption.node)
 

@@ -9,7 +9,7 @@ from podium.render.plain import counted
 from podium.render.reasoning import gaps, ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from podium.engine.decision import Decision, Preemption, Victims
     from podium.render.explanation import Asked
@@ -158,11 +158,25 @@ def criterion(preemption: Preemption) -> str:
     return _CRITERIA.get(preemption.criterion, preemption.criterion)
 
 
+#: What kube-scheduler adds to each priority before it sums them, so that none is negative.
+_LIFT: Final = 1 << 31
+
+
 def cost(victims: Victims) -> tuple[int, int, int, int]:
-    """Budgets broken, top priority, sum, number: what a node costs, as it is compared."""
+    """Budgets broken, top priority, sum, number: what a node costs."""
     priorities = victims.priorities
     top = priorities[0] if priorities else 0
     return (victims.violations, top, sum(priorities), len(priorities))
+
+
+def by_cost(candidates: Mapping[str, Victims], chosen: str | None) -> list[str]:
+    """The nodes, the chosen one first, then as they are compared: each pod adds to the sum."""
+
+    def compared(name: str) -> tuple[bool, int, int, int, int]:
+        violations, top, total, number = cost(candidates[name])
+        return name != chosen, violations, top, total + number * _LIFT, number
+
+    return sorted(candidates, key=compared)
 
 
 def hopeless(decision: Decision, *, never: bool = False) -> str:

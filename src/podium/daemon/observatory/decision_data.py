@@ -10,15 +10,13 @@ from podium.render.plain import counted
 from podium.render.reasoning import gaps, ranking
 
 if TYPE_CHECKING:
-    from podium.engine.decision import Decision, Victims
+    from podium.engine.decision import Decision
 
 Data = dict[str, Any]
 
 #: Where a decision comes from: kept from when it was made, made again now, made for a manifest.
 RECORDED, NOW, DRY_RUN = "recorded", "now", "dry-run"
 _CANDIDATES: Final = 200
-#: What lifts every priority above zero.
-_LIFTED: Final = 1 << 31
 
 
 def decision_data(
@@ -96,20 +94,11 @@ def _hopeless(decision: Decision, *, never: bool) -> str:
     return words.hopeless(decision, never=never)
 
 
-def _compared(victims: Victims) -> tuple[int, int, int, int]:
-    """The cost of a node as nodes are compared: in the sum, every pod counts for something."""
-    violations, top, _, count = words.cost(victims)
-    return violations, top, sum(each + _LIFTED for each in victims.priorities), count
-
-
 def _preemption(decision: Decision) -> Data:
     """The candidates with what each costs, the chosen one first, and why it was chosen."""
     preemption = decision.preemption
     assert preemption is not None
-    names = sorted(
-        preemption.candidates,
-        key=lambda name: (name != preemption.node, _compared(preemption.candidates[name])),
-    )
+    names = words.by_cost(preemption.candidates, preemption.node)
     return {
         "criterionWords": words.criterion(preemption) if preemption.node else "",
         "candidateCount": len(names),
