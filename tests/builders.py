@@ -386,6 +386,8 @@ def volume(
             gce_persistent_disk=kind.gce_persistent_disk,
             aws_elastic_block_store=kind.aws_elastic_block_store,
             azure_disk=kind.azure_disk,
+            cinder=kind.cinder,
+            portworx_volume=kind.portworx_volume,
             csi=CsiVolumeSource(*csi) if csi else None,
         ),
         status=VolumeStatus(phase),

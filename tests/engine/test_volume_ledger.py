@@ -60,12 +60,14 @@ LIMITS: dict[str, Any] = {
     "attachable-volumes-csi-d.example.com": 1,
     "attachable-volumes-gce-pd": 2,
 }
+DRIVERS = ("d", "ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com")
 VOLUMES = (
     *(claim_volume(name) for name in CLAIMS),
     gce("x"),
     gce("x", read_only=True),
     ebs("y"),
     ebs("z"),
+    ebs("aws://zone/nameless"),
     azure("w"),
     iscsi("i", read_only=True),
     rbd("m1", "m2", image="r"),
@@ -82,6 +84,8 @@ SOURCES: tuple[dict[str, Any], ...] = (
     {"source": azure("w")},
 )
 
+PROVISIONERS = ("d.example.com", "e.example.com", "kubernetes.io/aws-ebs")
+
 some_volumes = st.lists(st.sampled_from(VOLUMES), max_size=3)
 steps = st.one_of(
     st.tuples(st.just("pod"), st.integers(0, 5), st.sampled_from((*NODES, "ghost")), some_volumes),
@@ -96,7 +100,7 @@ steps = st.one_of(
     st.tuples(st.just("claim gone"), st.sampled_from(("a", "b", "p0-e"))),
     st.tuples(st.just("volume"), st.sampled_from(("v1", "v2")), st.sampled_from(SOURCES)),
     st.tuples(st.just("volume gone"), st.sampled_from(("v1", "v2"))),
-    st.tuples(st.just("class"), st.sampled_from(("d.example.com", "e.example.com"))),
+    st.tuples(st.just("class"), st.sampled_from(PROVISIONERS)),
     st.tuples(st.just("limits"), st.sampled_from(NODES), st.integers(0, 2)),
     st.tuples(st.just("limits gone"), st.sampled_from(NODES)),
     st.tuples(st.just("attached"), st.sampled_from(("t1", "t2")), st.sampled_from(NODES)),
@@ -131,7 +135,7 @@ def take(columns: Columns, step: tuple[Any, ...]) -> None:  # noqa: C901, PLR091
         case ("class", provisioner):
             catalog.storage_classes.put(storage_class("s", provisioner=provisioner))
         case ("limits", name, count):
-            catalog.csi_nodes.put(csi_node(name, d=count))
+            catalog.csi_nodes.put(csi_node(name, **dict.fromkeys(DRIVERS, count)))
         case ("limits gone", name):
             catalog.csi_nodes.drop(csi_node(name))
         case ("attached", name, where):

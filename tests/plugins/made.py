@@ -161,9 +161,11 @@ def ephemeral(name: str) -> Volume:
 
 
 def csi_node(name: str, **limits: int) -> CsiNode:
-    """How many volumes of each driver a node takes; the driver is named without its domain."""
+    """How many volumes of each driver a node takes; drivers may be named without a domain."""
     drivers = [
-        CsiNodeDriver(f"{driver}.example.com", CsiNodeAllocatable(count))
+        CsiNodeDriver(
+            driver if "." in driver else f"{driver}.example.com", CsiNodeAllocatable(count)
+        )
         for driver, count in limits.items()
     ]
     return CsiNode(kind="CSINode", metadata=ObjectMeta(name=name), spec=CsiNodeSpec(drivers))

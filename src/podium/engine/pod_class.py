@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from podium.engine.in_tree_volumes import nameless
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -69,8 +71,9 @@ def _resized(pod: Pod) -> object:
 
 
 def _anonymous(volume: Volume) -> Volume | tuple[str, Volume]:
-    """The volume without its name, except where the name says which claim is meant."""
-    return volume if volume.ephemeral is None else (volume.name, volume)
+    """The volume without its name, except where a claim or an error is called by it."""
+    named = volume.ephemeral is not None or nameless(volume)
+    return (volume.name, volume) if named else volume
 
 
 def volume_matters(volume: Volume) -> bool:
@@ -81,6 +84,8 @@ def volume_matters(volume: Volume) -> bool:
             volume.gce_persistent_disk,
             volume.aws_elastic_block_store,
             volume.azure_disk,
+            volume.cinder,
+            volume.portworx_volume,
             volume.iscsi,
             volume.rbd,
             volume.csi,

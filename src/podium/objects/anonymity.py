@@ -223,7 +223,9 @@ class _Renaming:
         for source, fields in (
             ("gcePersistentDisk", ("pdName",)),
             ("awsElasticBlockStore", ("volumeID",)),
-            ("azureDisk", ("diskName",)),
+            ("azureDisk", ("diskName", "diskURI")),
+            ("cinder", ("volumeID",)),
+            ("portworxVolume", ("volumeID",)),
             ("iscsi", ("iqn",)),
             ("rbd", ("image", "pool")),
         ):

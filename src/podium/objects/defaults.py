@@ -25,6 +25,7 @@ from podium.objects.meta import (
 from podium.objects.node import Node
 from podium.objects.pod import (
     Affinity,
+    AzureDisk,
     Container,
     Pod,
     PodAffinity,
@@ -86,9 +87,10 @@ def with_defaults(objects: Objects) -> Objects:
 
 def _persistent_volume(volume: PersistentVolume) -> PersistentVolume:
     """A volume that no cluster has seen yet becomes available as soon as one does."""
+    spec = replace(volume.spec, azure_disk=_azure_disk(volume.spec.azure_disk))
     if volume.metadata.uid or volume.status.phase:
-        return volume
-    return replace(volume, status=replace(volume.status, phase="Available"))
+        return replace(volume, spec=spec)
+    return replace(volume, spec=spec, status=replace(volume.status, phase="Available"))
 
 
 def default_pod(pod: Pod, priorities: Mapping[str, PriorityClass]) -> Pod:
@@ -167,9 +169,13 @@ def _to_milli(quantity: RawQuantity) -> RawQuantity:
 
 
 def _volume(volume: Volume) -> Volume:
-    if volume.rbd is None or volume.rbd.pool:
-        return volume
-    return replace(volume, rbd=replace(volume.rbd, pool="rbd"))
+    if volume.rbd is not None and not volume.rbd.pool:
+        volume = replace(volume, rbd=replace(volume.rbd, pool="rbd"))
+    return replace(volume, azure_disk=_azure_disk(volume.azure_disk))
+
+
+def _azure_disk(disk: AzureDisk | None) -> AzureDisk | None:
+    return disk if disk is None or disk.kind is not None else replace(disk, kind="Shared")
 
 
 def _folded(affinity: Affinity, labels: Mapping[str, str]) -> Affinity:

@@ -159,9 +159,23 @@ class AwsElasticBlockStore(Value, frozen=True):
 
 
 class AzureDisk(Value, frozen=True):
-    """An inline Azure disk."""
+    """An inline Azure disk; drivers serve only those of the kind `Managed`."""
 
     disk_name: str = ""
+    disk_uri: str = msgspec.field(name="diskURI", default="")
+    kind: str | None = None
+
+
+class CinderVolume(Value, frozen=True):
+    """An inline OpenStack volume."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
+
+
+class PortworxVolume(Value, frozen=True):
+    """An inline Portworx volume."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
 
 
 class IscsiVolume(Value, frozen=True):
@@ -208,6 +222,8 @@ class Volume(Value, frozen=True):
     gce_persistent_disk: GcePersistentDisk | None = None
     aws_elastic_block_store: AwsElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
     iscsi: IscsiVolume | None = None
     rbd: RbdVolume | None = None
     csi: CsiInlineVolume | None = None

@@ -14,8 +14,10 @@ from podium.objects.meta import (
 from podium.objects.pod import (
     AwsElasticBlockStore,
     AzureDisk,
+    CinderVolume,
     GcePersistentDisk,
     NodeSelector,
+    PortworxVolume,
     ResourceRequirements,
 )
 
@@ -54,6 +56,8 @@ class PersistentVolumeSpec(Value, frozen=True):
     gce_persistent_disk: GcePersistentDisk | None = None
     aws_elastic_block_store: AwsElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
     csi: CsiVolumeSource | None = None
 
 

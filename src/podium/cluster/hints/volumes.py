@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.cluster.hints.nodes import holds_place
+from podium.engine.in_tree_volumes import SUCCESSORS, older_kind
 from podium.objects.pod import GcePersistentDisk, IscsiVolume, Pod, RbdVolume, Volume
 from podium.objects.quantity import value
 from podium.objects.storage import (
@@ -91,11 +92,8 @@ def _same_image(one: RbdVolume, other: RbdVolume) -> bool:
 
 def _driver(volume: Volume) -> str:
     """The CSI driver that serves an inline disk of an older kind; empty for other volumes."""
-    if volume.gce_persistent_disk:
-        return "pd.csi.storage.gke.io"
-    if volume.aws_elastic_block_store:
-        return "ebs.csi.aws.com"
-    return "disk.csi.azure.com" if volume.azure_disk else ""
+    kind = older_kind(volume)
+    return SUCCESSORS[kind].driver if kind else ""
 
 
 def frees_attachments(_waiting: Pod, old: Pod, _new: None) -> bool:

@@ -6,9 +6,19 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import Scope
+from podium.engine.in_tree_volumes import (
+    SUCCESSORS,
+    UntranslatableError,
+    handle,
+    handle_of,
+    made_by,
+    nameless,
+    older_kind,
+    told_by_drivers,
+)
 from podium.engine.plugins.base import FilterPlugin
 from podium.engine.predicates import reasons as why
-from podium.engine.predicates.volumes import class_name
+from podium.engine.predicates.volumes import VolumeError, class_name
 from podium.engine.volume_ledger import Held, Lookups, ledger
 
 if TYPE_CHECKING:
@@ -20,8 +30,11 @@ if TYPE_CHECKING:
     from podium.engine.tallies import Flags, Ints
     from podium.engine.verdicts import Reason
     from podium.engine.view import View
+    from podium.objects.pod import Volume
+    from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 CsiVolume = tuple[str, str]  #: driver, handle
+NONE: CsiVolume = ("", "")
 
 
 class NodeVolumeLimits(FilterPlugin):
@@ -32,8 +45,8 @@ class NodeVolumeLimits(FilterPlugin):
     settled = True
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with claims."""
-        return Scope.CLUSTER if any(map(_claims, cls.volumes)) else Scope.NONE
+        """Only pods with claims, or with disks that are a CSI driver's today."""
+        return Scope.CLUSTER if any(map(_counts, cls.volumes)) else Scope.NONE
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
@@ -41,7 +54,10 @@ class NodeVolumeLimits(FilterPlugin):
 
     def lockstep(self, pod: Incoming, at: Rows) -> Flags:
         """Where there is room for all volumes even with everybody there."""
-        wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), at.view.catalog))
+        try:
+            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), at.view.catalog))
+        except VolumeError:
+            return at.full(False)  # noqa: FBT003 - a column of False
         known = ledger(at.view, self.name, _held, all_rows=True)
         room = known.failing()[at.index] ^ True
         for driver, number in Counter(driver for driver, _ in wanted).items():
@@ -52,8 +68,15 @@ class NodeVolumeLimits(FilterPlugin):
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Too many for some driver; without a limit any number goes."""
         catalog = at.view.catalog
-        wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), catalog))
-        if not wanted or not len(catalog.csi_nodes):
+        if not len(catalog.csi_nodes):
+            return at.full(0)
+        try:
+            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), catalog))
+        except VolumeError as error:
+            text = f'running "{self.name}" filter plugin: {error}'
+            at.fail_where(told_by_drivers(at, lambda _: True), text)
+            return at.full(0)
+        if not wanted:
             return at.full(0)
         return at.either(lambda: _over(wanted, at), lambda row: _over_on(wanted, row))
 
@@ -91,29 +114,18 @@ def _held(row: OneRow, lookups: Lookups) -> Held:
     for resident in row.residents():
         if resident.cls.volumes:
             name = resident.key.partition("/")[2]
-            if stranger := _not_owned(resident, name, lookups, catalog):
-                error = f'running "{NodeVolumeLimits.name}" filter plugin: {stranger}'
-                return Held(error=error)
-            volumes.update(_volumes(resident.cls, name, lookups, catalog))
+            try:
+                volumes.update(_volumes(resident.cls, name, lookups, catalog, resident))
+            except VolumeError as error:
+                text = f'running "{NodeVolumeLimits.name}" filter plugin: {error}'
+                return Held(error=text)
     everything = volumes.union(_attached(row.name, lookups, catalog))
     return Held(volumes, Counter(driver for driver, _ in everything), limits)
 
 
-def _not_owned(resident: Resident, name: str, lookups: Lookups, catalog: Catalog) -> str:
-    """What is said of an ephemeral claim that was not made for the pod; empty when all were."""
-    for volume in resident.cls.volumes:
-        if volume.ephemeral is None:
-            continue
-        claim = lookups.get(catalog.claims, f"{name}-{volume.name}", resident.cls.namespace)
-        owner = claim.metadata.controller() if claim is not None else None
-        if claim is not None and (owner is None or owner.uid != resident.uid):
-            return f"PVC {claim.key} was not created for pod {resident.key} (pod is not owner)"
-    return ""
-
-
-def _claims(volume: object) -> bool:
-    claim = getattr(volume, "persistent_volume_claim", None)
-    return claim is not None or getattr(volume, "ephemeral", None) is not None
+def _counts(volume: Volume) -> bool:
+    claims = volume.persistent_volume_claim is not None or volume.ephemeral is not None
+    return claims or bool(older_kind(volume))
 
 
 def _limits(node: str, lookups: Lookups, catalog: Catalog) -> dict[str, int]:
@@ -127,29 +139,66 @@ def _limits(node: str, lookups: Lookups, catalog: Catalog) -> dict[str, int]:
 
 
 def _volumes(
-    cls: PodClass, pod_name: str, lookups: Lookups, catalog: Catalog
+    cls: PodClass,
+    pod_name: str,
+    lookups: Lookups,
+    catalog: Catalog,
+    resident: Resident | None = None,
 ) -> Iterator[CsiVolume]:
-    """Driver and handle behind each claim; one not yet bound counts for its class's driver."""
+    """Driver and handle of each volume; claims of residents must have been made for them."""
     for volume in cls.volumes:
         if volume.persistent_volume_claim is not None:
             name = volume.persistent_volume_claim.claim_name
         elif volume.ephemeral is not None:
             name = f"{pod_name}-{volume.name}"
         else:
+            yield from _inline(volume)
             continue
         claim = lookups.get(catalog.claims, name, cls.namespace)
         if claim is None:
             continue
-        bound_to = claim.spec.volume_name
-        bound = lookups.get(catalog.volumes, bound_to) if bound_to else None
-        if bound is not None:
-            if bound.spec.csi is not None:
-                yield bound.spec.csi.driver, bound.spec.csi.volume_handle
-            continue
-        named = class_name(claim)
-        found = lookups.get(catalog.storage_classes, named) if named else None
-        if found is not None:
-            yield found.provisioner, f"unbound {claim.key}"
+        if volume.ephemeral is not None and resident is not None:
+            _check_owner(claim, resident)
+        driver, handle = _behind(claim, lookups, catalog)
+        if driver and handle:
+            yield driver, handle
+
+
+def _inline(volume: Volume) -> Iterator[CsiVolume]:
+    kind = older_kind(volume)
+    if not kind:
+        return
+    if wrong := nameless(volume):
+        raise VolumeError(f"converting volume({volume.name}) from inline to csi: {wrong}")
+    yield SUCCESSORS[kind].driver, handle(volume)
+
+
+def _check_owner(claim: PersistentVolumeClaim, resident: Resident) -> None:
+    owner = claim.metadata.controller()
+    if owner is None or owner.uid != resident.uid:
+        not_owned = f"was not created for pod {resident.key} (pod is not owner)"
+        raise VolumeError(f"PVC {claim.key} {not_owned}")
+
+
+def _behind(claim: PersistentVolumeClaim, lookups: Lookups, catalog: Catalog) -> CsiVolume:
+    """What the claim is bound to; one not yet bound counts for its class's driver."""
+    bound_to = claim.spec.volume_name
+    bound = lookups.get(catalog.volumes, bound_to) if bound_to else None
+    if bound is not None:
+        return _bound(bound)
+    named = class_name(claim)
+    found = lookups.get(catalog.storage_classes, named) if named else None
+    return (made_by(found.provisioner), f"unbound {claim.key}") if found is not None else NONE
+
+
+def _bound(volume: PersistentVolume) -> CsiVolume:
+    if volume.spec.csi is not None:
+        return volume.spec.csi.driver, volume.spec.csi.volume_handle
+    kind = older_kind(volume.spec)
+    try:
+        return (SUCCESSORS[kind].driver, handle_of(volume)) if kind else NONE
+    except UntranslatableError:
+        return NONE
 
 
 def _attached(node: str, lookups: Lookups, catalog: Catalog) -> Iterator[CsiVolume]:

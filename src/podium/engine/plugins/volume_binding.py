@@ -9,6 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import AttemptError, Scope
+from podium.engine.in_tree_volumes import (
+    UntranslatableError,
+    handed_over,
+    older_kind,
+    reachable_from,
+    told_by_drivers,
+)
 from podium.engine.node_match import selects, selects_any_by_labels
 from podium.engine.plugins.base import FilterPlugin, Refused, ScorePlugin
 from podium.engine.predicates.volumes import (
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     from podium.engine.rows import Rows
     from podium.engine.tallies import Flags, Ints
     from podium.engine.view import View
+    from podium.objects.pod import NodeSelector
     from podium.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 UNREACHABLE = Reason("node(s) didn't match PersistentVolume's node affinity", curable=False)
@@ -52,9 +60,14 @@ IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 def reached_by(volume: PersistentVolume, at: Rows) -> Flags:
     """From which rows a volume can be reached; what it says of node fields is passed over."""
     affinity = volume.spec.node_affinity
-    if affinity is None or affinity.required is None:
+    return selected_by(affinity.required if affinity is not None else None, at)
+
+
+def selected_by(required: NodeSelector | None, at: Rows) -> Flags:
+    """Which rows carry the labels asked for, if any are."""
+    if required is None:
         return at.full(True)  # noqa: FBT003 - a column of True
-    return selects_any_by_labels(at, node_terms(affinity.required))
+    return selects_any_by_labels(at, node_terms(required))
 
 
 def claim_names(pod: Incoming) -> Iterator[tuple[str, bool]]:
@@ -120,9 +133,24 @@ class VolumeBinding(FilterPlugin):
         for claim in claims:
             volume = at.view.catalog.volumes.get(claim.spec.volume_name)
             # The first claim that fails a node is the last one looked at there.
-            failing = at.full(8) if volume is None else (reached_by(volume, at) ^ True) * 1
+            failing = at.full(8) if volume is None else self._unreached(volume, at, bits == 0)
             bits = at.where(bits == 0, failing, bits)
         return bits
+
+    def _unreached(self, volume: PersistentVolume, at: Rows, asked: Flags) -> Ints:
+        """1 where a bound volume cannot be reached; disks of older kinds in the driver's words."""
+        unreached = (reached_by(volume, at) ^ True) * 1
+        kind = older_kind(volume.spec)
+        if not kind or not len(at.view.catalog.csi_nodes):
+            return unreached
+        moved = told_by_drivers(at, handed_over(kind))
+        try:
+            now = selected_by(reachable_from(volume), at)
+        except UntranslatableError as error:
+            text = f'running "{self.name}" filter plugin: could not translate pv: {error}'
+            at.fail_where(asked & moved, text)
+            return at.where(moved, 0, unreached)
+        return at.where(moved, (now ^ True) * 1, unreached)
 
 
 class VolumeBindingScore(ScorePlugin):
