@@ -48,11 +48,7 @@ from podium.engine.crowd import Crowd
 from podium.engine.decision import Victims
 from podium.engine.lockstep import in_lockstep
 from podium.engine.mass_trial import MassVictims
-from podium.engine.plugins.default_preemption import (
-    LATEST_START,
-    DefaultPreemption,
-    by_importance,
-)
+from podium.engine.plugins.default_preemption import LATEST_START, DefaultPreemption
 from podium.engine.post_filter import Scene
 from podium.engine.preemption import CRITERIA, choose_by, find_candidates, victims_on
 from podium.engine.profile import Profile
@@ -305,7 +301,9 @@ def test_pods_of_equal_importance_are_ordered_as_on_one_row(
     order = victim_order.by_importance(crowd.place, crowd.priority, times)
 
     told = [crowd.pods[i].key for i in order.tolist()]
-    residents = [by_importance(columns.residents[row]) for row in columns.order.tolist()]
+    residents = [
+        victim_order.sorted_by_importance(columns.residents[row]) for row in columns.order.tolist()
+    ]
     assert told == [each.key for row in residents for each in row]
 
 

@@ -30,12 +30,8 @@ from podium.engine import plugins
 from podium.engine.contracts import AttemptError, Reach, Scope
 from podium.engine.plugins.base import FilterPlugin, Refused, ScorePlugin
 from podium.engine.plugins.dynamic_resources import DynamicResources, DynamicResourcesScore
-from podium.engine.plugins.pod_topology_spread import (
-    HARD,
-    PodTopologySpread,
-    PodTopologySpreadScore,
-    constraints_of,
-)
+from podium.engine.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.plugins.spread_constraints import HARD, constraints_of
 from podium.engine.plugins.volume_binding import VolumeBindingScore
 from podium.engine.plugins.volume_restrictions import VolumeRestrictions
 from podium.engine.pod_class import Incoming, Resident

@@ -19,6 +19,7 @@ from builders import (
     nodes,
     pod,
     storage_class,
+    taint,
     term,
     volume,
 )
@@ -118,6 +119,19 @@ def test_a_promised_node_is_tried_whatever_nodes_are_named() -> None:
     found = decision(elsewhere, node("a"), node("b"))
 
     assert (found.node, found.nominated) == ("a", None)
+
+
+@pytest.mark.parametrize("promised", ["full", "other"])
+def test_whoever_turns_the_promised_node_down_is_named_on_the_others(promised: str) -> None:
+    elsewhere = pod(node_affinity=[node_term(fields=[named("full")])], nominated=promised)
+    taints = [taint("k", effect="NoSchedule")]
+
+    found = decision(elsewhere, node("full", pods=0), node("other", taints=taints), node("b"))
+
+    turned_down = {"full": "NodeResourcesFit", "other": "TaintToleration"}[promised]
+    assert found.failed()["b"] == [
+        f"node(s) didn't satisfy plugin(s) [NodeAffinity {turned_down}]",
+    ]
 
 
 class Naming(FilterPlugin):

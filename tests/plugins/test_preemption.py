@@ -248,6 +248,16 @@ def half(name: str, where: str, minute: int = 0, **fields: Any) -> Pod:
             id="a budget of one is spent on the more important, and overdrawn by the other",
         ),
         pytest.param(
+            [
+                filling("free", "a", requests={"cpu": "500m"}),
+                filling("kept", "a", requests={"cpu": "500m"}, labels={"app": "a"}),
+            ],
+            wanting(),
+            ["free", "kept"],
+            1,
+            id="told once more, those without a start time change places again",
+        ),
+        pytest.param(
             [filling("p", "a", terminating=True)],
             wanting(),
             ["p"],

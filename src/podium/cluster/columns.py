@@ -14,6 +14,7 @@ import numpy as np
 from podium.cluster.node_tree import zone_key
 from podium.engine.accounting import NATIVE, Amounts
 from podium.engine.int64 import wrap
+from podium.engine.plugins.node_declared_features import seen_features
 from podium.engine.view import ImageState, View
 from podium.objects.quantity import value
 from podium.objects.resources import is_attachable
@@ -171,7 +172,7 @@ class Columns(View):
         facts.unschedulable.put(row, node.spec.unschedulable)
         facts.zone.put(row, zone_key(node.labels))
         facts.avoid.put(row, (node.metadata.annotations or {}).get(AVOID_ANNOTATION, ""))
-        facts.features.put(row, frozenset(node.status.declared_features or ()))
+        facts.features.put(row, seen_features(node.status.declared_features or ()))
         allocatable = node.status.allocatable or {}
         limits = tuple(
             (name, value(raw)) for name, raw in allocatable.items() if is_attachable(name)

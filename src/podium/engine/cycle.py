@@ -121,7 +121,7 @@ def _search(
     fit = _feasible(view, attempt, look, ranking)
     if look.only is not None:
         _restrict(view, attempt.order, look, fit)
-        if promised is not None and code > 0 and view.names[promised] not in look.only:
+        if promised is not None and code > 0:
             _restore(view, attempt.order, look, fit, (promised, code))
     feasible = _sample(view, attempt, look, fit, decision)
     return (yield from ask_filters(view, attempt, feasible, decision))
@@ -154,7 +154,8 @@ def _restore(
     before = _outside(view, look.naming)
     after = _outside(view, [*look.naming, view.verdicts[code].predicate])
     fit.codes[fit.codes == before] = after
-    fit.codes[order == row] = code
+    if look.only is None or view.names[row] not in look.only:
+        fit.codes[order == row] = code
 
 
 def _restrict(view: View, order: np.ndarray, look: FirstLook, fit: Fit) -> None:

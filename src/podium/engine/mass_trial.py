@@ -22,7 +22,7 @@ from podium.engine.lockstep import Jury
 from podium.engine.trial import TrialRow
 from podium.engine.trial_rows import Trials
 from podium.engine.verdicts import FITS
-from podium.engine.victim_order import by_importance
+from podium.engine.victim_order import by_importance, sorted_by_importance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -225,5 +225,9 @@ class MassTrial:
         """The victims of one row."""
         begin, end = np.searchsorted(self.crowd.place, [place, place + 1]).tolist()
         chosen = victim[begin:end]
-        violations = int((self.protected[begin:end] & chosen).sum())
-        return self._spell_out(list(compress(self.crowd.pods[begin:end], chosen)), violations)
+        protected = self.protected[begin:end]
+        violations = int((protected & chosen).sum())
+        victims = list(compress(self.crowd.pods[begin:end], chosen))
+        if self.by_importance and protected.any() and not protected.all():
+            victims = sorted_by_importance(victims)
+        return self._spell_out(victims, violations)

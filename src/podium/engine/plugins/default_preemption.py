@@ -17,7 +17,6 @@ from podium.engine.contracts import AttemptError
 from podium.engine.decision import Preemption, Victims, fit_message
 from podium.engine.extending import ask_victims
 from podium.engine.fit import ERROR, judge_with_nominated
-from podium.engine.go_sort import go_sorted
 from podium.engine.lockstep import in_lockstep
 from podium.engine.mass_trial import MassTrial
 from podium.engine.pod_class import NOT_STARTED
@@ -31,6 +30,7 @@ from podium.engine.preemption import (
 )
 from podium.engine.trial import TrialRow
 from podium.engine.verdicts import FITS
+from podium.engine.victim_order import sorted_by_importance
 from podium.objects.names import quoted
 from podium.objects.selector_faults import together
 from podium.objects.selectors import SelectorError, from_label_selector
@@ -49,29 +49,6 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_CANDIDATE = "no candidate node for preemption"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _KEY = attrgetter("key")
-
-
-def importance(pod: Resident) -> tuple[int, float]:
-    """Sorts more important pods first; those without a start time must be listed backwards."""
-    return (-pod.priority, pod.started)
-
-
-def more_important(one: Resident, other: Resident) -> bool:
-    """Whether one comes before the other.
-
-    "Now", which a missing start time counts as, is later at every look: of two pods without one
-    each comes before the other.
-    """
-    if one.priority != other.priority:
-        return one.priority > other.priority
-    if one.started == other.started == NOT_STARTED:
-        return True
-    return one.started < other.started
-
-
-def by_importance(pods: Iterable[Resident]) -> list[Resident]:
-    """Most important first; equals come out as they do in the real program."""
-    return go_sorted(pods, more_important)
 
 
 class DefaultPreemption:
@@ -113,7 +90,7 @@ class DefaultPreemption:
         if scene.profile.extenders:
             try:
                 candidates = yield from ask_victims(
-                    pod, view, scene.profile.extenders, candidates, _as_told
+                    pod, view, scene.profile.extenders, candidates, _told
                 )
             except AttemptError as error:
                 failed = Preemption(eligible=True, potential=potential, error=str(error))
@@ -215,7 +192,7 @@ class DefaultPreemption:
         if code != FITS:
             reasons.add(view.verdicts[code].reasons)
             return None
-        lower = by_importance(lower)
+        lower = sorted_by_importance(lower)
         protected = overdrawing(lower, view)
         victims, violations = [], 0
         for resident in (*protected, *(r for r in lower if r not in protected)):
@@ -228,6 +205,8 @@ class DefaultPreemption:
         if not victims:
             reasons.errors.append(_harmless(view.names[row]))
             return None
+        if protected and len(protected) < len(lower):
+            victims = sorted_by_importance(victims)
         return _told(victims, violations)
 
 
@@ -236,14 +215,7 @@ def _harmless(node: str) -> str:
 
 
 def _told(victims: list[Resident], violations: int) -> Victims:
-    """Victims, most important first."""
-    # Already in order within each group; merged, equals keep theirs.
-    victims.sort(key=importance)
-    return victims_of(victims, violations, earliest=_earliest(victims))
-
-
-def _as_told(victims: list[Resident], violations: int) -> Victims:
-    """Victims in the order in which an extender named them."""
+    """Victims in this order, with the start of the most important ones."""
     return victims_of(victims, violations, earliest=_earliest(victims))
 
 

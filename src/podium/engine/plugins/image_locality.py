@@ -41,8 +41,9 @@ class ImageLocality(ScorePlugin):
         spec = pod.cls.spec
         containers = len(spec.containers or ()) + len(spec.init_containers or ())
         most = MAX_IMAGE_BYTES * containers
-        present = at.where(present < MIN_IMAGE_BYTES, MIN_IMAGE_BYTES, present)
-        present = at.where(present > most, most, present)
+        # In this order: without any container the most is less than the least.
+        bounded = at.where(present > most, most, present)
+        present = at.where(present < MIN_IMAGE_BYTES, MIN_IMAGE_BYTES, bounded)
         return at.divide(MAX_SCORE * (present - MIN_IMAGE_BYTES), most - MIN_IMAGE_BYTES)
 
 

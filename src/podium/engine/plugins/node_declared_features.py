@@ -9,6 +9,8 @@ from podium.engine.plugins.base import FilterPlugin
 from podium.engine.verdicts import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from podium.engine.pod_class import Incoming, PodClass
     from podium.engine.rows import Rows
     from podium.engine.tallies import Ints
@@ -34,6 +36,16 @@ class NodeDeclaredFeatures(FilterPlugin):
         """Some feature is missing."""
         needed = needed_features(pod.cls)
         return at.fact(at.view.facts.features, lambda declared: int(not needed <= declared))
+
+
+def seen_features(declared: Iterable[str]) -> frozenset[str]:
+    """Those that the real program sees: it reads a sorted list, and misses what is out of order."""
+    seen, last = set(), ""
+    for name in declared:
+        if name > last:
+            seen.add(name)
+            last = name
+    return frozenset(seen)
 
 
 def needed_features(cls: PodClass) -> frozenset[str]:
