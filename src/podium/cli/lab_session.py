@@ -47,7 +47,7 @@ from podium.render.documents import to_json_text
 from podium.web.app import pages, serves
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
 
     from podium.cli.flags import ProfileFlags
     from podium.cli.generations import Chosen
@@ -179,7 +179,7 @@ class _Lab:
         )
         routes.pages = pages(observatory)
         routes.observed = application(Health(), metrics, log)
-        await scheduler.synced.wait()
+        await _either(scheduler.synced.wait(), working)
 
     def _rules_text(self) -> str | None:
         given = self._flags.policy or self._flags.config
@@ -237,6 +237,15 @@ async def _play(registry: Registry, later: list[tuple[float, Sequence[Document]]
     for seconds, documents in later:
         await asyncio.sleep(begun + seconds - time.monotonic())
         build(registry, documents)
+
+
+async def _either(awaited: Coroutine[Any, Any, Any], working: asyncio.Task[None]) -> None:
+    """Wait for something that *working* brings about, or for the error that ends it instead."""
+    waiting = asyncio.ensure_future(awaited)
+    await asyncio.wait({waiting, working}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if working.done():
+        working.result()
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

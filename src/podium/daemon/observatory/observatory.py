@@ -7,6 +7,7 @@ longer (placing thousands of pods again) works on a copy, in a thread of its own
 from __future__ import annotations
 
 import asyncio
+import heapq
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -161,10 +162,12 @@ class Observatory:
             for key, waiting in self._pulse.waiting.items()
             if query in key or query in waiting.reason
         ]
-        matching.sort(key=lambda each: (not each.reason, -each.pod.priority, each.since))
+        first = heapq.nsmallest(
+            LISTED, matching, key=lambda each: (not each.reason, -each.pod.priority, each.since)
+        )
         queue = self._scheduler.queue
         rows = []
-        for waiting in matching[:LISTED]:
+        for waiting in first:
             pool = queue.pool_of(waiting.pod)
             rows.append(
                 {
