@@ -80,7 +80,8 @@ DIFFERENCES = (
         r"get --raw /api/",
         r"-Error from server \(NotFound\).*|\+error: You must be logged in.*",
         "`kubectl get --raw` leaves out the path of the server, where the token is; use "
-        "`kubectl proxy --append-server-path`, or curl with the token.",
+        "`kubectl proxy --append-server-path`, curl with the token, or the path of the "
+        "kubeconfig's server before your own. Health and version need no token.",
     ),
 )
 

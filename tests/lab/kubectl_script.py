@@ -220,7 +220,7 @@ get --raw /healthz
 get --raw /api/v1/namespaces/kc/nothing
 """
 #: A program to edit with: it changes one value of the object that `literal` is.
-EDITOR = "sed -i s/b$/changed/"
+EDITOR = "sed -i /^..a:/s/b$/changed/"
 
 
 def commands() -> list[tuple[str, str]]:
