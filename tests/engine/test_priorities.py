@@ -28,6 +28,7 @@ from builders import (
     tolerates,
     view,
 )
+from podium.engine.one_row import OneRow
 from podium.engine.priorities.nodes import (
     EqualPriority,
     ImageLocalityPriority,
@@ -50,6 +51,7 @@ from podium.engine.priorities.spreading import (
     ServiceAntiAffinity,
     ServiceSpreadingPriority,
 )
+from podium.engine.rows import ManyRows
 from podium.objects.meta import Object
 from podium.objects.node import Node, Taint
 from podium.objects.pod import Pod, Toleration
@@ -167,6 +169,18 @@ def test_scores_wrap_at_64_bits() -> None:
     assert scored(MostRequestedPriority(), wanted, columns)["n"] == 0
     balanced = scored(BalancedResourceAllocation(), wanted, columns)["n"]
     assert balanced == int((1 - (2.0**63 / 1000)) * 10)
+
+
+def test_scores_that_do_not_fit_are_the_lowest_for_one_node_as_for_many() -> None:
+    columns = view(
+        node("n", cpu=4, memory=1),
+        *(pod(f"x{i}", node="n", requests={"cpu": 0, "memory": BIG}) for i in range(2)),
+    )
+    wanted = columns.incoming(pod(requests={"cpu": 0, "memory": 0}))
+    rule = BalancedResourceAllocation()
+
+    assert rule.score(wanted, ManyRows(columns, columns.order)).tolist() == [-(2**63)]
+    assert rule.score(wanted, OneRow(columns, int(columns.order[0]))) == -(2**63)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.int64 import wrap
+from podium.engine.int64 import TOP, wrap
 from podium.engine.pod_class import ANY_IP, Port
 from podium.engine.tallies import Flags, Ints, Tally
 from podium.engine.verdicts import FITS, Reason
@@ -179,7 +179,7 @@ class OneRow:
 
     def truncate(self, number: Any) -> Ints:
         """As in ManyRows."""
-        return int(number)
+        return int(number) if -TOP <= number < TOP else -TOP
 
     def wrap(self, number: Ints) -> Ints:
         """As in ManyRows: plain ints must be told to."""

@@ -217,8 +217,9 @@ class ManyRows:
         return np.where(by == 0, 1.0, number / np.where(by == 0, 1, by))
 
     def truncate(self, number: Any) -> Ints:
-        """A double as an integer, truncated toward zero."""
-        return np.asarray(number).astype(np.int64)
+        """A double as an integer, truncated toward zero; the lowest one if it does not fit."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(number).astype(np.int64)
 
     def wrap(self, number: Ints) -> Ints:
         """Arrays wrap at 64 bits by themselves."""
