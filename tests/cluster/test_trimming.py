@@ -7,7 +7,6 @@ once more: one of the two simulations is trimmed after every event, the other ne
 from __future__ import annotations
 
 from collections.abc import Sized
-
 from typing import Any
 
 import pytest
