@@ -6,16 +6,15 @@ mounts it; what the pages may load is decided here: nothing that is not theirs.
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from podium.web.data import data_routes
+from podium.web.files import index, static_file
 from podium.web.headers import SafeHeaders
 
 if TYPE_CHECKING:
@@ -24,17 +23,15 @@ if TYPE_CHECKING:
 
     from podium.web.observatory import Observatory
 
-_FILES: Final = StaticFiles(directory=str(files("podium.web").joinpath("static")))
-
 
 def pages(observatory: Observatory) -> Starlette:
     """The application: serves `/` and everything under `/podium/`."""
     return Starlette(
         routes=[
-            Route("/", _index),
+            Route("/", index),
             Route("/podium", _home),
             Route("/podium/", _home),
-            Mount("/podium/static", _FILES),
+            Route("/podium/static/{path:path}", static_file),
             Mount("/podium/v1", routes=data_routes(observatory)),
         ],
         middleware=[Middleware(SafeHeaders)],
@@ -44,10 +41,6 @@ def pages(observatory: Observatory) -> Starlette:
 def serves(path: str) -> bool:
     """Whether a path belongs to the pages."""
     return path in {"/", "/podium"} or path.startswith("/podium/")
-
-
-async def _index(request: Request) -> Response:
-    return await _FILES.get_response("index.html", request.scope)
 
 
 async def _home(_: Request) -> Response:
