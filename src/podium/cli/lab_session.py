@@ -93,6 +93,8 @@ class _Lab:
         self._url = f"http://{HOST}:{port}"
         self._kubeconfig = Path(own.kubeconfig) if own.kubeconfig else default_place(port)
         self._token = token_in(self._kubeconfig)
+        #: Somebody wants it to end, maybe before it has begun.
+        self._stopping = asyncio.Event()
         logging.basicConfig(level=logging.ERROR, format="podium: %(message)s")
 
     async def run(self) -> int:
@@ -109,16 +111,17 @@ class _Lab:
             guard: Any = Guard(routes, token=self._token)
             serving = asyncio.create_task(serve_on(guard, self._listener))
             stack.push_async_callback(_ended, serving)
-            stopping = asyncio.Event()
             for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+                asyncio.get_running_loop().add_signal_handler(number, self._stopping.set)
             if self._chosen is not None:
                 await self._schedule(stack, self._chosen, registry, routes)
+            if self._stopping.is_set():
+                return 0
             write_kubeconfig(self._kubeconfig, self._url, self._token)
             self._introduce(registry)
             acts = asyncio.create_task(_play(registry, later))
             stack.push_async_callback(_ended, acts)
-            await stopping.wait()
+            await self._stopping.wait()
         return 0
 
     # What it is made of ----------------------------------------------------------------------
@@ -179,7 +182,7 @@ class _Lab:
         )
         routes.pages = pages(observatory)
         routes.observed = application(Health(), metrics, log)
-        await _either(scheduler.synced.wait(), working)
+        await _any_of(working, scheduler.synced.wait(), self._stopping.wait())
 
     def _rules_text(self) -> str | None:
         given = self._flags.policy or self._flags.config
@@ -239,11 +242,12 @@ async def _play(registry: Registry, later: list[tuple[float, Sequence[Document]]
         build(registry, documents)
 
 
-async def _either(awaited: Coroutine[Any, Any, Any], working: asyncio.Task[None]) -> None:
-    """Wait for something that *working* brings about, or for the error that ends it instead."""
-    waiting = asyncio.ensure_future(awaited)
-    await asyncio.wait({waiting, working}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
+async def _any_of(working: asyncio.Task[None], *awaited: Coroutine[Any, Any, Any]) -> None:
+    """Wait for one of several things, or for the error that ends *working* before."""
+    waiting = {asyncio.ensure_future(each) for each in awaited}
+    await asyncio.wait({*waiting, working}, return_when=asyncio.FIRST_COMPLETED)
+    for each in waiting:
+        each.cancel()
     if working.done():
         working.result()
 
