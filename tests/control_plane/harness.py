@@ -14,6 +14,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -334,7 +335,10 @@ class ControlPlane:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
             "current-context": "test",
         }
-        path.write_text(json.dumps(document), "utf-8")
+        # Whole or not at all: somebody may be reading it.
+        written = path.with_suffix(f".{threading.get_ident()}")
+        written.write_text(json.dumps(document), "utf-8")
+        written.replace(path)
         return path
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:
