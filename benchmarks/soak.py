@@ -25,7 +25,7 @@ def run(paths: list[str]) -> tuple[int, list[dict[str, Any]]]:
     """The exit code of pytest, and what each test told."""
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "soak.json")
-        command = [sys.executable, "-m", "pytest", "-m", "soak", "-n", "0", "--timeout=3600"]
+        command = [sys.executable, "-m", "pytest", "-m", "soak", "-n", "2", "--timeout=3600"]
         code = subprocess.run(  # noqa: S603  our own tests
             [*command, f"--soak-report={told}", *paths], cwd=HERE.parent, check=False
         ).returncode
