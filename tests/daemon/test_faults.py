@@ -34,7 +34,8 @@ def waiting(plane: ControlPlane) -> list[str]:
     return [each["metadata"]["name"] for each in items]
 
 
-def all_placed(plane: ControlPlane, seconds: float = 90) -> None:
+def all_placed(plane: ControlPlane, seconds: float = 240) -> None:
+    """In time: a watch that stays open and silent is given up after some three minutes."""
     until("all are placed", lambda: not waiting(plane), seconds=seconds, pause=0.25)
 
 

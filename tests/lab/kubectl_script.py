@@ -170,7 +170,7 @@ apply --server-side --field-manager other -f - < config
 apply --server-side --field-manager other --force-conflicts -f - < config
 apply --server-side -f - < config-less
 get configmap applied -n kc -o yaml
-create configmap literal -n kc --from-literal a=b --from-literal c=d
+create configmap literal -n kc --from-literal a=b
 get configmap literal -n kc
 describe configmap literal -n kc
 edit configmap literal -n kc
