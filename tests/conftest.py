@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from control_plane.harness import ControlPlane, MissingError, assets, unavailable
+from lab.kubectl import debian, installed
 
 # Machines that share their cores stall now and then; that is no failure.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,7 +53,10 @@ class Outcomes:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take notes if somebody wants them."""
+    """Have a kubectl, and take notes if somebody wants them."""
+    if not installed() and (other := debian()):
+        # The only one there is does for everything that needs some kubectl.
+        os.environ["PATH"] += f"{os.pathsep}{Path(other).parent}"
     if path := config.getoption("--soak-report"):
         config.pluginmanager.register(Outcomes(path))
 
