@@ -71,6 +71,8 @@ class Proxy:
         self._faults: list[Fault] = []
         self._clients: set[_Client] = set()
         self._refusing = False
+        #: How many calls were refused.
+        self.refused = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -174,6 +176,7 @@ class Proxy:
         try:
             while not self._refusing:
                 await self._one(client, reader)
+            self.refused += 1
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:

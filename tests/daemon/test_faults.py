@@ -34,8 +34,7 @@ def waiting(plane: ControlPlane) -> list[str]:
     return [each["metadata"]["name"] for each in items]
 
 
-def all_placed(plane: ControlPlane, seconds: float = 240) -> None:
-    """In time: a watch that stays open and silent is given up after some three minutes."""
+def all_placed(plane: ControlPlane, seconds: float = 90) -> None:
     until("all are placed", lambda: not waiting(plane), seconds=seconds, pause=0.25)
 
 
@@ -82,6 +81,20 @@ def test_connections_are_cut_again_and_again(plane: ControlPlane, podium: Podium
             time.sleep(0.3)
             proxy.cut("watch=" if part % 2 else "")
         all_placed(plane)
+
+    assert_sound(plane, since)
+
+
+def test_nobody_answers_at_first(plane: ControlPlane, podium: Podium) -> None:
+    since = fill(plane, 5)
+
+    with Proxy(plane) as proxy:
+        proxy.refuse()
+        with podium(url=proxy.url) as program:
+            until("it has called", lambda: proxy.refused)
+            proxy.heal()
+            all_placed(plane)
+            program.check()
 
     assert_sound(plane, since)
 

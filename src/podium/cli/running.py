@@ -28,7 +28,7 @@ from podium.daemon.slow_trace import SlowTrace
 from podium.daemon.stopwatch import Stopwatch
 from podium.errors import InputError
 from podium.kube.client import ApiClient
-from podium.kube.discovery import discover
+from podium.kube.discovery import Served, discover
 from podium.kube.events import CORE, EVENTS
 from podium.kube.lease import LeaderElector, LeaseTimes
 from podium.kube.recorder import EventRecorder
@@ -77,7 +77,7 @@ class _Run:
             client = await stack.enter_async_context(ApiClient(self._access))
             served = await discover(client)
             recorder = await self._recorder(stack, client, events=EVENTS in served.versions)
-            scheduler = await self._scheduler(stack, client, recorder)
+            scheduler = await self._scheduler(stack, client, recorder, served)
             self._serve(stack, scheduler)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, scheduler.stop)
@@ -142,7 +142,7 @@ class _Run:
         return recorder
 
     async def _scheduler(
-        self, stack: AsyncExitStack, client: ApiClient, recorder: Recorder
+        self, stack: AsyncExitStack, client: ApiClient, recorder: Recorder, served: Served
     ) -> Scheduler:
         profiles = (self._chosen.profile, *self._chosen.others)
         options = options_of(
@@ -162,6 +162,7 @@ class _Run:
             recorder=recorder,
             observers=self._observers(stack),
             tell=self._log.warning,
+            served=served,
         )
 
     def _observers(self, stack: AsyncExitStack) -> list[Observer]:

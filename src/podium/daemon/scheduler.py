@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from podium.engine.decision import Decision
     from podium.engine.profile import Profile
     from podium.kube.client import ApiClient
+    from podium.kube.discovery import Served
     from podium.objects.pod import Pod
 
 __all__ = ["Scheduler", "SchedulerOptions"]
@@ -63,6 +64,7 @@ class Scheduler:
         clock: Callable[[], float] | None = None,
         ask: Ask | None = None,
         bind_by_extender: ExtenderBind | None = None,
+        served: Served | None = None,
     ) -> None:
         self.profiles = {profile.scheduler_name: profile for profile in profiles}
         self.options = options
@@ -87,7 +89,7 @@ class Scheduler:
             surprised=self._decide_late if options.shadow else None,
             ttl_seconds=PATIENCE_SECONDS if options.shadow else float("inf"),
         )
-        self._watching = Watching(client, self.beliefs)
+        self._watching = Watching(client, self.beliefs, served)
         self._trimmer = Trimmer()
         self._equip(options, ask, bind_by_extender)
 

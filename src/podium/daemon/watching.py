@@ -29,12 +29,17 @@ class Watching:
     """A reflector per kind. Pods come last: by then what they refer to is known."""
 
     def __init__(
-        self, client: ApiClient, beliefs: Beliefs, tell: Callable[[str], None] = logger.warning
+        self,
+        client: ApiClient,
+        beliefs: Beliefs,
+        served: Served | None = None,
+        tell: Callable[[str], None] = logger.warning,
     ) -> None:
+        """Follow what is *served*; the API server is asked unless that is known."""
         self._client = client
         self._beliefs = beliefs
         self._tell = tell
-        self._served: Served | None = None
+        self._served = served
         self._reflectors: dict[str, Reflector[object]] = {}  # type: ignore[type-var]
         self._tasks: dict[str, asyncio.Task[None]] = {}
 

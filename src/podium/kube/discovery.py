@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from podium.kube.client import ApiClient
-from podium.kube.errors import ApiError
+from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.collection import KINDS
 
+#: Seconds before asking again, where nobody answers.
+_PAUSES = (0.2, 0.5, 1.0)
 #: Per kind its API group and the versions of it that we can read, the best first.
 _KNOWN: dict[str, tuple[str, ...]] = {
     "Node": ("v1",),
@@ -89,7 +91,17 @@ class _Resources(msgspec.Struct, frozen=True):
 
 
 async def discover(client: ApiClient) -> Served:
-    """Ask what there is; only the groups that scheduling reads are looked into."""
+    """Ask what there is, again if nobody answers at first: everything else begins with it."""
+    for pause in _PAUSES:
+        try:
+            return await _asked(client)
+        except UnreachableError:
+            await asyncio.sleep(pause)
+    return await _asked(client)
+
+
+async def _asked(client: ApiClient) -> Served:
+    """Only the groups that scheduling reads are looked into."""
     answer = msgspec.json.decode(await client.request("GET", "/apis"), type=_Groups)
     versions = {"v1"} | {
         version.group_version for group in answer.groups or () for version in group.versions or ()
