@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -367,8 +367,12 @@ def test_memory_is_steady_over_five_thousand_pods(plane: ControlPlane, podium: P
 
 
 @pytest.mark.soak
-def test_memory_is_steady_over_fifty_thousand_pods(plane: ControlPlane, podium: Podium) -> None:
+def test_memory_is_steady_over_fifty_thousand_pods(
+    plane: ControlPlane, podium: Podium, record_property: Callable[[str, object], None]
+) -> None:
     sizes = live_and_die(plane, podium, 50, 1000)
 
+    for wave in (1, 26, 50):
+        record_property(f"MiB after {wave},000 pods", round(sizes[wave - 1]))
     assert sizes[-1] - sizes[25] < 25, sizes
     assert sizes[-1] < 300

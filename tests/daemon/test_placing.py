@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,8 @@ def mixed(number: int) -> dict[str, Any]:
 
 def compare_with_files(
     plane: ControlPlane, podium: Podium, folder: Path, profile: str, count: tuple[int, int]
-) -> None:
+) -> int:
+    """Pods are placed as `podium schedule` places them; how many."""
     since = revision(plane)
     create_many(plane, "/api/v1/nodes", nodes(count[0], cpu="8"), at_once=1)
     # One after the other: files are taken in the order of creation.
@@ -172,6 +174,7 @@ def compare_with_files(
         for pod in plane.get(PODS)["items"]
     }
     assert found == wanted
+    return len(found)
 
 
 @pytest.mark.parametrize("profile", GENERATIONS)
@@ -184,9 +187,15 @@ def test_the_same_places_as_from_files(
 @pytest.mark.soak
 @pytest.mark.parametrize("profile", GENERATIONS)
 def test_the_same_places_as_from_files_in_full_size(
-    plane: ControlPlane, podium: Podium, tmp_path: Path, profile: str
+    plane: ControlPlane,
+    podium: Podium,
+    tmp_path: Path,
+    profile: str,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    compare_with_files(plane, podium, tmp_path, profile, (1000, 5000))
+    same = compare_with_files(plane, podium, tmp_path, profile, (1000, 5000))
+
+    record_property("same places", same)
 
 
 def test_a_thousand_nodes_and_five_thousand_pods(plane: ControlPlane, podium: Podium) -> None:
