@@ -36,6 +36,7 @@ from podium.cluster.node_tree import zone_key
 from podium.cluster.simulation import Simulation
 from podium.engine.accounting import ContainerSums
 from podium.engine.decision import Decision
+from podium.engine.meaning import anchor
 from podium.engine.selection import selectors_of, services_of
 from podium.engine.tallies import LabelSet
 from podium.objects.node import Node
@@ -259,7 +260,7 @@ class Twins:
         """Make a tally, and its sums per domain, at some point of the history."""
         labels, key = WANTED[number % len(WANTED)], KEYS[number // len(WANTED) % len(KEYS)]
         self.tally(labels).by_domain(key)
-        carried = self.columns.carried
+        carried = list(self.columns.carried)
         if carried:
             carried[number % len(carried)].tally.total(key)
 
@@ -269,7 +270,7 @@ class Twins:
         def matches(found: LabelSet) -> bool:
             return found.namespace == "default" and selector.matches(found.labels)
 
-        return self.columns.tally(("test", selector), matches)
+        return self.columns.tally(("test", selector), matches, lambda: anchor(selector))
 
     # What must be the same
     def compare(self) -> None:
@@ -414,7 +415,7 @@ class Twins:
         for column in (*columns.requested, *columns.allocatable, *columns.assumed):
             assert not column[unused].any()
         assert not columns.pod_count[unused].any()
-        for tally, _ in columns.tallies.values():
+        for tally in columns.tallies.values():
             assert not tally.rows[unused].any()
 
 

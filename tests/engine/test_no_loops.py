@@ -210,6 +210,16 @@ def everybody_alone(count: int) -> Iterator[Object]:
         )
 
 
+def alone(name: str, **options: Any) -> Pod:
+    """A pod that no other of its own kind may be near, and no other is of its kind."""
+    return pod(name, labels={"app": name}, anti=[term({"app": name}, HOST)], **options)
+
+
+def each_alone(count: int) -> Iterator[Object]:
+    for i in range(count):
+        yield alone(f"alone{i}", node=f"n{i}")
+
+
 def with_ports(count: int) -> Iterator[Object]:
     yield from resident_pods(count)
     for i in range(count):
@@ -306,6 +316,7 @@ KINDS: dict[str, Kind] = {
     "preferred anti-affinity by host": Kind(one(avoids=[(5, term({"app": "new"}, HOST))])),
     "among pods with rules": Kind(one(**BASIC), mixed),
     "among pods that want to be alone": Kind(one(**BASIC), some_alone),
+    "one more of many kinds": Kind(lambda i: alone(f"new{i}"), each_alone),
     "behind a service": Kind(lambda i: owned(one(**BASIC)(i), "ReplicaSet", "r"), behind_service),
     "spread over three keys": Kind(
         spreading({"key": ZONE}, {"key": "rack", "skew": 3}, {"key": HOST, "skew": 2}),

@@ -135,7 +135,7 @@ class Columns(View):
         for label in self.label_columns.values():
             label.ids = longer(label.ids)
         for tally in (
-            *(tally for tally, _ in self.tallies.values()),
+            *self.tallies.values(),
             *(c.tally for c in self.carried),
         ):
             tally.grow(self.capacity)
@@ -145,7 +145,7 @@ class Columns(View):
         old, new = before.labels if before else {}, node.labels if node else {}
         if old == new:
             return
-        tallies = [tally for tally, _ in self.tallies.values()] + [c.tally for c in self.carried]
+        tallies = [*self.tallies.values(), *(c.tally for c in self.carried)]
         for key, column in self.label_columns.items():
             was, now = column.ids.item(row), column.intern(new.get(key))
             if was != now:

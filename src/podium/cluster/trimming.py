@@ -55,9 +55,9 @@ def trim(columns: Columns) -> None:
     columns.class_list = dict(sorted(live.items()))
     for cls in live.values():
         cls.memo = {}
-    _trim_labels(columns)
-    _trim_carried(columns)
-    columns.tallies = {}
+    labels = {id(each) for cls in live.values() for each in (cls.labels, cls.terminating_labels)}
+    carried = {id(term) for cls in live.values() for term in cls.carried}
+    columns.keep(lambda each: id(each) in labels, lambda term: id(term) in carried)
     columns.label_columns = {}
     columns.verdicts = Verdicts()
     for fact in columns.facts.columns():
@@ -69,28 +69,6 @@ def trim(columns: Columns) -> None:
 def _residents(columns: Columns) -> Iterable[Resident]:
     for residents in (*columns.residents, *columns.nominated.values()):
         yield from residents
-
-
-def _trim_labels(columns: Columns) -> None:
-    needed = set()
-    for cls in columns.class_list.values():
-        needed |= {id(cls.labels), id(cls.terminating_labels)}
-    columns.label_sets = {
-        key: labels for key, labels in columns.label_sets.items() if id(labels) in needed
-    }
-    for labels in columns.label_sets.values():
-        labels.start_afresh()
-
-
-def _trim_carried(columns: Columns) -> None:
-    needed = {id(term) for cls in columns.class_list.values() for term in cls.carried}
-    index = columns._carried_index  # noqa: SLF001
-    kept = {key: term for key, term in index.items() if id(term) in needed}
-    columns._carried_index = kept  # noqa: SLF001
-    columns.carried = [term for term in columns.carried if id(term) in needed]
-    columns.invalid_carried = [term for term in columns.invalid_carried if id(term) in needed]
-    for term in columns.carried:
-        term.tally.start_afresh()
 
 
 def _trim_fact(fact: FactColumn) -> None:

@@ -237,7 +237,7 @@ class LabelSet:
         if self._seen < len(carried):
             own = namespaces.get(self.namespace)
             labels = own.labels if own is not None else {}
-            for term in carried[self._seen :]:
+            for term in carried.likely(self.labels, self._seen):
                 if not term.term.error and term.term.covers(self.namespace, self.labels, labels):
                     self.matched.append(term)
             self._seen = len(carried)

@@ -16,6 +16,7 @@ import numpy as np
 from podium.engine.accounting import NATIVE
 from podium.engine.catalog import Catalog
 from podium.engine.disk_users import DiskUsers
+from podium.engine.meaning import Anchor, ByAnchor, ByLabel, anchor
 from podium.engine.pod_class import (
     ANY_IP,
     Incoming,
@@ -141,8 +142,11 @@ class View:
         self._last: tuple[Pod | None, PodClass] = (None, PodClass())
         self._once: tuple[Any, bool] = (None, True)
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
-        self.tallies: dict[object, tuple[Tally, Callable[[LabelSet], bool]]] = {}
-        self.carried: list[CarriedTerm] = []
+        self._labelled: ByLabel[LabelSet] = ByLabel()
+        self.tallies: dict[object, Tally] = {}
+        #: The same, with what each of them counts.
+        self._counting: ByAnchor[tuple[Tally, Callable[[LabelSet], bool]]] = ByAnchor()
+        self.carried: ByAnchor[CarriedTerm] = ByAnchor()
         #: Those of them whose selector cannot be compiled.
         self.invalid_carried: list[CarriedTerm] = []
         self._carried_index: dict[object, CarriedTerm] = {}
@@ -216,7 +220,8 @@ class View:
         found = self.label_sets.get(key)
         if found is None:
             found = self.label_sets[key] = LabelSet(namespace, labels, terminating=terminating)
-            for tally, matches in self.tallies.values():
+            self._labelled.add(found, labels)
+            for tally, matches in self._counting.likely(labels):
                 if matches(found):
                     found.tallies.append(tally)
         return found
@@ -255,18 +260,26 @@ class View:
             tally = Tally(self.capacity, self.label_column)
             found = self._carried_index[key] = CarriedTerm(kind, weight, term, tally)
             tally.carried = found
-            self.carried.append(found)
+            self.carried.add(found, anchor(term.selector))
             if term.error:
                 self.invalid_carried.append(found)
         return found
 
-    def tally(self, key: object, matches: Callable[[LabelSet], bool]) -> Tally:
-        """The count of pods whose label set `matches`; equal keys share one tally."""
+    def tally(
+        self,
+        key: object,
+        matches: Callable[[LabelSet], bool],
+        insists: Callable[[], Anchor] = lambda: None,
+    ) -> Tally:
+        """The count of pods whose label set `matches`; equal keys share one tally.
+
+        Label sets without any of the labels that it `insists` on never match.
+        """
         found = self.tallies.get(key)
         if found is not None:
-            return found[0]
-        tally = Tally(self.capacity, self.label_column)
-        for labels in self.label_sets.values():
+            return found
+        tally, wanted = Tally(self.capacity, self.label_column), insists()
+        for labels in self._labelled.likely(wanted):
             if not matches(labels):
                 continue
             labels.tallies.append(tally)
@@ -275,8 +288,27 @@ class View:
                 counts = np.fromiter(labels.rows.values(), np.int64, len(labels.rows))
                 tally.rows[rows] += counts
                 tally.carriers += int(counts.sum())
-        self.tallies[key] = (tally, matches)
+        self.tallies[key] = tally
+        self._counting.add((tally, matches), wanted)
         return tally
+
+    def keep(
+        self, label_sets: Callable[[LabelSet], bool], carried: Callable[[CarriedTerm], bool]
+    ) -> None:
+        """Forget all other label sets and terms, and every tally of label sets."""
+        self.tallies, self._counting = {}, ByAnchor()
+        self.label_sets = {key: each for key, each in self.label_sets.items() if label_sets(each)}
+        self._labelled = ByLabel()
+        for labels in self.label_sets.values():
+            self._labelled.add(labels, labels.labels)
+            labels.start_afresh()
+        terms = [term for term in self.carried if carried(term)]
+        self._carried_index = {(t.kind, t.weight, t.term.key): t for t in terms}
+        self.carried = ByAnchor()
+        self.invalid_carried = [term for term in terms if term.term.error]
+        for term in terms:
+            self.carried.add(term, anchor(term.term.selector))
+            term.tally.start_afresh()
 
     @property
     def changes(self) -> int:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.engine.contracts import Reach, Scope
+from podium.engine.meaning import NOBODY, anchor_of_all
 from podium.engine.predicates import reasons as why
 from podium.engine.terms import REQUIRED_ANTI_AFFINITY, required
 from podium.engine.verdicts import FITS
@@ -43,7 +44,11 @@ def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
 def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
     """How many pods meet all of these terms (namespaces and labels), wherever they are."""
     key = ("terms", *(term.pods for term in terms))
-    return view.tally(key, lambda labels: covers_all(terms, labels))
+    return view.tally(
+        key,
+        lambda labels: covers_all(terms, labels),
+        lambda: anchor_of_all(term.selector for term in terms) if terms else NOBODY,
+    )
 
 
 def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.contracts import Scope
+from podium.engine.meaning import anchor
 from podium.engine.node_match import selects
 from podium.engine.predicates import reasons as why
 from podium.engine.predicates.base import BitPredicate
@@ -66,7 +67,9 @@ def _pods_like(pod: Incoming, at: Rows) -> Iterator[Resident]:
     view: View = at.view
     alike = from_map(pod.cls.labels.labels)
     tally = view.tally(
-        ("like", pod.cls.namespace, alike), lambda labels: _alike(labels, pod.cls.namespace, alike)
+        ("like", pod.cls.namespace, alike),
+        lambda labels: _alike(labels, pod.cls.namespace, alike),
+        lambda: anchor(alike),
     )
     order = np.concatenate([view.order, np.array(view.ghosts_by_name(), np.int64)])
     trial = at if isinstance(at, TrialRow) else None

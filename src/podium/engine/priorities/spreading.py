@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.contracts import Scope
+from podium.engine.meaning import anchor_of_any
 from podium.engine.priorities.base import MAX_SCORE, NodePriority
 from podium.engine.selection import selectors_of, services_of
 from podium.objects.selectors import Selector, from_map
@@ -23,7 +24,9 @@ ZONE_WEIGHT = 2.0 / 3.0
 def living(view: View, namespace: str, selectors: tuple[Selector, ...]) -> Tally:
     """Pods of a namespace, not being deleted, that at least one selector matches."""
     return view.tally(
-        ("living", namespace, selectors), lambda labels: _lives(labels, namespace, selectors)
+        ("living", namespace, selectors),
+        lambda labels: _lives(labels, namespace, selectors),
+        lambda: anchor_of_any(selectors),
     )
 
 
