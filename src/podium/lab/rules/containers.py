@@ -40,17 +40,22 @@ def containers(
     ports: set[str] = set()
     for index, each in enumerate(found):
         here = f"{path}[{index}]"
-        name = each.get("name") or ""
-        if not name:
-            yield required(f"{here}.name")
-        else:
-            for reason in label_reasons(name):
-                yield invalid_value(f"{here}.name", name, reason)
-            if name in seen:
-                yield duplicate(f"{here}.name", name)
-            seen.add(name)
+        yield from own_name(each, here, seen)
         yield from _container(each, here, volumes)
         yield from _host_ports(each, here, ports)
+
+
+def own_name(each: JsonDict, path: str, seen: set[str]) -> Problems:
+    """A name is a label, and not one of those seen before; it is added to them."""
+    name = each.get("name") or ""
+    if not name:
+        yield required(f"{path}.name")
+        return
+    for reason in label_reasons(name):
+        yield invalid_value(f"{path}.name", name, reason)
+    if name in seen:
+        yield duplicate(f"{path}.name", name)
+    seen.add(name)
 
 
 def _container(each: JsonDict, path: str, volumes: Collection[str]) -> Problems:

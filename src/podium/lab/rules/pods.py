@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator
 
 from podium.lab.field_errors import (
     FieldError,
-    duplicate,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
 from podium.lab.naming import Check, label_reasons, subdomain_reasons
-from podium.lab.rules.containers import containers
+from podium.lab.rules.containers import containers, own_name
 from podium.lab.rules.placement import placement
 from podium.lab.rules.quantities import amount
 from podium.lab.status import JsonDict
@@ -102,15 +101,7 @@ def _volumes(volumes: list[JsonDict], path: str, names: set[str]) -> Problems:
         claim = each.get("persistentVolumeClaim")
         if claim is not None and not claim.get("claimName"):
             yield required(f"{here}.persistentVolumeClaim.claimName")
-        name = each.get("name") or ""
-        if not name:
-            yield required(f"{here}.name")
-        else:
-            for reason in label_reasons(name):
-                yield invalid_value(f"{here}.name", name, reason)
-            if name in names:
-                yield duplicate(f"{here}.name", name)
-            names.add(name)
+        yield from own_name(each, here, names)
 
 
 def pod_update(item: JsonDict, old: JsonDict) -> Problems:
