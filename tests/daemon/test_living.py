@@ -333,6 +333,8 @@ def live_and_die(plane: ControlPlane, podium: Podium, waves: int, size: int) -> 
             until("all are bound", lambda: is_bound(plane, size), seconds=120, pause=0.5)
             plane.call("DELETE", f"{PODS}?gracePeriodSeconds=0")
             until("all are gone", lambda: not plane.get(PODS)["items"], seconds=60)
+            # Nobody else does before an hour is over.
+            plane.call("DELETE", "/api/v1/namespaces/default/events")
             sizes.append(resident_mib(program.pid))
     return sizes
 

@@ -142,7 +142,7 @@ def mixed(number: int) -> dict[str, Any]:
 def compare_with_files(
     plane: ControlPlane, podium: Podium, folder: Path, profile: str, count: tuple[int, int]
 ) -> int:
-    """Pods are placed as `podium schedule` places them; how many."""
+    """Pods are placed as `podium schedule` places them, or left without a place; how many are."""
     since = revision(plane)
     create_many(plane, "/api/v1/nodes", nodes(count[0], cpu="8"), at_once=1)
     # One after the other: files are taken in the order of creation.
@@ -158,30 +158,35 @@ def compare_with_files(
     told = subprocess.run(
         command, capture_output=True, check=False, env={"PYTHONPATH": str(ROOT / "src")}
     )
-    wanted = {each["pod"]: each["node"] for each in json.loads(told.stdout)}
+    wanted = {each["pod"]: each["node"] or "" for each in json.loads(told.stdout)}
 
     with podium("--profile", profile):
         until(
-            "all are bound",
-            lambda: all(pod["spec"].get("nodeName") for pod in plane.get(PODS)["items"]),
+            "each is bound, or told that it does not fit",
+            lambda: all(map(is_settled, plane.get(PODS)["items"])),
             seconds=120,
             pause=0.5,
         )
 
-    assert_sound(plane, since)
+    placed = assert_each_bound_once(plane, since)
     found = {
-        f"default/{pod['metadata']['name']}": pod["spec"]["nodeName"]
+        f"default/{pod['metadata']['name']}": pod["spec"].get("nodeName", "")
         for pod in plane.get(PODS)["items"]
     }
     assert found == wanted
-    return len(found)
+    return placed
+
+
+def is_settled(pod: dict[str, Any]) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    return "nodeName" in pod["spec"] or any(each["status"] == "False" for each in conditions)
 
 
 @pytest.mark.parametrize("profile", GENERATIONS)
 def test_the_same_places_as_from_files(
     plane: ControlPlane, podium: Podium, tmp_path: Path, profile: str
 ) -> None:
-    compare_with_files(plane, podium, tmp_path, profile, (100, 400))
+    assert compare_with_files(plane, podium, tmp_path, profile, (100, 400)) == 400
 
 
 @pytest.mark.soak
@@ -195,6 +200,8 @@ def test_the_same_places_as_from_files_in_full_size(
 ) -> None:
     same = compare_with_files(plane, podium, tmp_path, profile, (1000, 5000))
 
+    # Pods that like each other fill nodes, and some of those that want to be alone come too late.
+    assert same > 4900
     record_property("same places", same)
 
 
@@ -207,9 +214,15 @@ def test_a_thousand_nodes_and_five_thousand_pods(plane: ControlPlane, podium: Po
     with podium() as program:
         program.wait_for("all are bound", lambda: bound(plane) - before == 5000, 120)
 
+    assert assert_each_bound_once(plane, since) == 5000
+
+
+def assert_each_bound_once(plane: ControlPlane, since: int) -> int:
+    """Nobody is bound twice, and no node is ever too full; how many are bound."""
     told = account(plane, since)
-    assert sorted(map(len, told.bindings.values())) == [1] * 5000
+    assert {len(nodes) for nodes in told.bindings.values()} == {1}
     assert told.excesses == []
+    return len(told.bindings)
 
 
 def bound(plane: ControlPlane) -> int:
