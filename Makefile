@@ -18,10 +18,10 @@ run: $(VENV)/.installed  ## a cluster in one process, with pages; FLAGS='--nodes
 test: $(VENV)/.tools parts  ## run all tests (TESTS=path for some of them)
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
-# What some tests need besides Python: a real control plane, a second kubectl, a browser. What cannot
-# be had here is named, and its tests are skipped; in CI they fail.
+# What some tests need besides Python: a real control plane, a second kubectl, a clock that can be
+# set, a browser. What cannot be had here is named, and its tests are skipped; in CI they fail.
 parts:
-	@for part in control-plane kubectl browser; do tools/$$part >/dev/null || true; done
+	@for part in control-plane kubectl faketime browser; do tools/$$part >/dev/null || true; done
 
 check: $(VENV)/.tools  ## lint, formatting, types and layers
 	$(BIN)/ruff check .

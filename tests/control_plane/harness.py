@@ -91,10 +91,16 @@ def free_port() -> int:
 class Program:
     """A running program and its log."""
 
-    def __init__(self, name: str, command: Sequence[str | Path], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = log
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **(environment or {})}
         with log.open("ab") as stream:
             self._process = subprocess.Popen(
                 [str(part) for part in command], stdout=stream, stderr=stream, env=environment
@@ -260,8 +266,10 @@ class ControlPlane:
         )
         program.wait_for("the API server is ready", lambda: self._quietly("/readyz"), 120)
 
-    def _run(self, name: str, *command: str | Path) -> Program:
-        program = Program(name, command, self.folder / f"{name}.log")
+    def _run(
+        self, name: str, *command: str | Path, environment: Mapping[str, str] | None = None
+    ) -> Program:
+        program = Program(name, command, self.folder / f"{name}.log", environment)
         self._running.append(program)
         return program
 
@@ -430,9 +438,11 @@ class ControlPlane:
 
     # Programs beside it
     @contextmanager
-    def program(self, name: str, *command: str | Path) -> Iterator[Program]:
-        """Something that runs for a while."""
-        program = self._run(name, *command)
+    def program(
+        self, name: str, *command: str | Path, environment: Mapping[str, str] | None = None
+    ) -> Iterator[Program]:
+        """Something that runs for a while, with more in its environment."""
+        program = self._run(name, *command, environment=environment)
         try:
             yield program
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
@@ -32,7 +32,11 @@ def podium(plane: ControlPlane) -> Podium:
 
     @contextmanager
     def running(
-        *flags: str | Path, url: str = "", lease: bool = False, name: str = "podium"
+        *flags: str | Path,
+        url: str = "",
+        lease: bool = False,
+        name: str = "podium",
+        environment: Mapping[str, str] | None = None,
     ) -> Iterator[Program]:
         kubeconfig = plane.kubeconfig(ADMIN, url=url) if url else plane.kubeconfig(ADMIN)
         usual = [] if "--config" in flags else ["--scheduler-name", "podium"]
@@ -44,7 +48,9 @@ def podium(plane: ControlPlane) -> Podium:
             f"--leader-elect={'true' if lease else 'false'}",
             *flags,
         ]
-        with plane.program(f"{name}-{next(_numbers)}", *command) as program:
+        with plane.program(
+            f"{name}-{next(_numbers)}", *command, environment=environment
+        ) as program:
             yield program
 
     return running
