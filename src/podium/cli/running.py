@@ -119,9 +119,14 @@ class _Run:
             identity,
             times=self._times,
             on_started=lambda: self._began(scheduler, identity),
+            on_new_leader=lambda leader: self._stand_by(leader, identity),
             tell=self._log.warning,
         )
         await self._elector.run()
+
+    def _stand_by(self, leader: str, identity: str) -> None:
+        if leader != identity:
+            self._log.info("standing by", v=0, leader=leader)
 
     def _began(self, scheduler: Scheduler, identity: str) -> None:
         self._log.info("leading", v=0, identity=identity)
