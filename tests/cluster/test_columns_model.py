@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -34,6 +36,7 @@ from generated import (
 from podium.cluster.columns import AVOID_ANNOTATION, Columns
 from podium.cluster.node_tree import zone_key
 from podium.cluster.simulation import Simulation
+from podium.engine import tallies
 from podium.engine.accounting import ContainerSums
 from podium.engine.decision import Decision
 from podium.engine.meaning import anchor
@@ -454,26 +457,43 @@ def tell(twins: Twins, event: tuple[Any, ...]) -> None:
     getattr(twins, event[0])(*event[1:])
 
 
-@given(events=HISTORIES)
+#: On how many rows a tally may count before it gets a column; None: it has one from the start.
+FEW_ROWS = st.sampled_from([None, 0, 1, 3, 64])
+
+
+@contextmanager
+def few_rows(most: int | None) -> Iterator[None]:
+    if most is None:
+        yield
+        return
+    with patch.object(tallies, "SMALL", 0), patch.object(tallies, "MOST_FEW", most):
+        yield
+
+
+@given(events=HISTORIES, most=FEW_ROWS)
 @settings(max_examples=200)
-def test_columns_equal_the_model_after_any_history(events: list[tuple[Any, ...]]) -> None:
-    twins = Twins()
-
-    for event in events:
-        tell(twins, event)
-    twins.compare()
-
-
-@given(events=HISTORIES)
-@settings(max_examples=40)
-def test_columns_equal_the_model_at_every_step(events: list[tuple[Any, ...]]) -> None:
-    # Comparing asks for tallies and columns of labels, which must then be kept up.
-    twins = Twins()
-
-    for event in events:
-        tell(twins, event)
-        note(repr(event))
+def test_columns_equal_the_model_after_any_history(
+    events: list[tuple[Any, ...]], most: int | None
+) -> None:
+    with few_rows(most):
+        twins = Twins()
+        for event in events:
+            tell(twins, event)
         twins.compare()
+
+
+@given(events=HISTORIES, most=FEW_ROWS)
+@settings(max_examples=40)
+def test_columns_equal_the_model_at_every_step(
+    events: list[tuple[Any, ...]], most: int | None
+) -> None:
+    # Comparing asks for tallies and columns of labels, which must then be kept up.
+    with few_rows(most):
+        twins = Twins()
+        for event in events:
+            tell(twins, event)
+            note(repr(event))
+            twins.compare()
 
 
 def seen(columns: Columns) -> dict[int, Any]:
@@ -559,15 +579,21 @@ def told(decision: Decision) -> dict[str, Any]:
     others=st.lists(st.sampled_from(CONTROLLERS), max_size=3, unique_by=repr),
     wanted=pod_like("wanted", Wild(images=False)),
     numbers=st.lists(st.integers(0, len(PREDICATES) - 1), max_size=8, unique=True),
+    most=FEW_ROWS,
 )
 @settings(max_examples=180)
 def test_decisions_after_a_history_equal_those_on_fresh_columns(
-    events: list[tuple[Any, ...]], others: list[Any], wanted: Pod, numbers: list[int]
+    events: list[tuple[Any, ...]],
+    others: list[Any],
+    wanted: Pod,
+    numbers: list[int],
+    most: int | None,
 ) -> None:
     # Image counts are history that no fresh start can repeat; there are no images here.
-    twins = Twins(Wild(images=False))
-    for event in events:
-        tell(twins, event)
+    with few_rows(most):
+        twins = Twins(Wild(images=False))
+        for event in events:
+            tell(twins, event)
     fresh = loaded_afresh(twins.model)
     for columns in (twins.columns, fresh):
         shelves = columns.catalog
@@ -585,7 +611,8 @@ def test_decisions_after_a_history_equal_those_on_fresh_columns(
     rules = profile(*(PREDICATES[number] for number in sorted(numbers)), priorities=PRIORITIES)
     names = list(twins.model.nodes)
 
-    lived = told(decided(twins.columns, wanted, rules, order=names))
+    with few_rows(most):
+        lived = told(decided(twins.columns, wanted, rules, order=names))
     started = told(decided(fresh, wanted, rules, order=names))
 
     assert lived == started

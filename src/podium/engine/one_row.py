@@ -97,11 +97,11 @@ class OneRow:
 
     def on_row(self, tally: Tally) -> Ints:
         """As in ManyRows."""
-        return tally.rows.item(self.row)
+        return tally.on(self.row)
 
     def domain(self, tally: Tally, key: str) -> Ints:
         """As in ManyRows."""
-        return tally.by_domain(key).item(self.view.label_column(key).ids.item(self.row))
+        return tally.in_domain(key, self.view.label_column(key).ids.item(self.row))
 
     def look_up(self, table: np.ndarray, key: str) -> Any:
         """As in ManyRows."""

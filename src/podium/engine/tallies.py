@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Ints = Any  #: An int64 array (many rows) or a plain int (one row).
 Flags = Any  #: A bool array (many rows) or a plain bool (one row).
 ABSENT = 0
+#: Up to so many rows a tally has a column at once, and a larger one beyond so many rows in use.
+SMALL, MOST_FEW = 1024, 64
 
 
 class LabelColumn:
@@ -76,23 +78,56 @@ class LabelColumn:
 
 
 class Tally:
-    """A number per row, and its sum per value of any label key that was asked for."""
+    """A number per row, and its sum per value of any label key that was asked for.
 
-    __slots__ = ("_columns", "_domains", "_totals", "carried", "carriers", "rows")
+    In a large cluster most tallies count something on a few rows only, and there are thousands of
+    them: those keep the few numbers, and make columns of them when asked.
+    """
+
+    __slots__ = (
+        "_capacity",
+        "_columns",
+        "_domains",
+        "_few",
+        "_rows",
+        "_totals",
+        "carried",
+        "carriers",
+    )
 
     def __init__(self, capacity: int, columns: Callable[[str], LabelColumn]) -> None:
-        self.rows = np.zeros(capacity, np.int64)
         self.carriers = 0
         #: The term whose carriers it counts, if it does not count pods by their labels.
         self.carried: CarriedTerm | None = None
+        self._capacity = capacity
         self._columns = columns
+        #: Row -> number where it is not 0, as long as these are few; else there is a column.
+        self._few: dict[int, int] | None = {} if capacity > SMALL else None
+        self._rows = np.zeros(capacity if self._few is None else 0, np.int64)
         self._domains: dict[str, np.ndarray] = {}
         self._totals: dict[str, int] = {}
 
+    @property
+    def rows(self) -> np.ndarray:
+        """The number of each row; to be read only."""
+        if self._few is None:
+            return self._rows
+        rows = np.zeros(self._capacity, np.int64)
+        for row, number in self._few.items():
+            rows[row] = number
+        return rows
+
+    def on(self, row: int) -> int:
+        """The number of one row."""
+        return self._rows.item(row) if self._few is None else self._few.get(row, 0)
+
     def add(self, row: int, number: int) -> None:
         """Count `number` more (or fewer) on a row."""
-        self.rows[row] += number
         self.carriers += number
+        if self._few is not None:
+            self._add_to_few(self._few, row, number)
+            return
+        self._rows[row] += number
         for key, sums in list(self._domains.items()):
             domain = self._columns(key).ids.item(row)
             if domain:
@@ -101,10 +136,32 @@ class Tally:
                 sums[domain] += number
                 self._totals[key] += number
 
+    def add_all(self, numbers: Mapping[int, int]) -> None:
+        """Count on many rows at once, before anybody asked for sums."""
+        if self._few is not None and len(self._few) + len(numbers) > MOST_FEW:
+            self._rows, self._few = self.rows, None
+        if self._few is not None:
+            for row, number in numbers.items():
+                self.add(row, number)
+        elif numbers:
+            rows = np.fromiter(numbers.keys(), np.int64, len(numbers))
+            counts = np.fromiter(numbers.values(), np.int64, len(numbers))
+            self._rows[rows] += counts
+            self.carriers += int(counts.sum())
+
+    def _add_to_few(self, few: dict[int, int], row: int, number: int) -> None:
+        left = few.get(row, 0) + number
+        if left:
+            few[row] = left
+            if len(few) > MOST_FEW:
+                self._rows, self._few = self.rows, None
+        else:
+            del few[row]
+
     def move(self, row: int, key: str, before: int, after: int) -> None:
         """A row's value of a label key changed: its pods now count for another domain."""
         sums = self._domains.get(key)
-        number = self.rows.item(row)
+        number = self.on(row)
         if sums is None or not number:
             return
         sums = self.by_domain(key)
@@ -113,12 +170,14 @@ class Tally:
         self._totals[key] += (number if after else 0) - (number if before else 0)
 
     def by_domain(self, key: str) -> np.ndarray:
-        """The sum per value id of a label key; index 0 (key absent) is always 0."""
+        """The sum per value id of a label key, to be read only; of 0 (key absent) it is 0."""
         column = self._columns(key)
-        sums = self._domains.get(key)
         size = len(column.values)
+        if self._few is not None:
+            return self._sums_of_few(self._few, column.ids, size)
+        sums = self._domains.get(key)
         if sums is None:
-            sums = np.bincount(column.ids, weights=self.rows, minlength=size).astype(np.int64)
+            sums = np.bincount(column.ids, weights=self._rows, minlength=size).astype(np.int64)
             sums[ABSENT] = 0
             self._totals[key] = int(sums.sum())
         if len(sums) < size:
@@ -126,8 +185,28 @@ class Tally:
         self._domains[key] = sums
         return sums
 
+    def in_domain(self, key: str, value: int) -> int:
+        """The sum of one value id of a label key."""
+        if self._few is None:
+            found: int = self.by_domain(key).item(value)
+            return found
+        ids = self._columns(key).ids
+        if value == ABSENT:
+            return 0
+        return sum(number for row, number in self._few.items() if ids.item(row) == value)
+
+    def _sums_of_few(self, few: dict[int, int], ids: np.ndarray, size: int) -> np.ndarray:
+        sums = np.zeros(size, np.int64)
+        for row, number in few.items():
+            sums[ids.item(row)] += number
+        sums[ABSENT] = 0
+        return sums
+
     def total(self, key: str) -> int:
         """The sum over all rows that have the label key."""
+        if self._few is not None:
+            ids = self._columns(key).ids
+            return sum(number for row, number in self._few.items() if ids.item(row))
         self.by_domain(key)
         return self._totals[key]
 
@@ -137,7 +216,10 @@ class Tally:
 
     def grow(self, capacity: int) -> None:
         """Make room for more rows."""
-        self.rows = np.concatenate([self.rows, np.zeros(capacity - len(self.rows), np.int64)])
+        self._capacity = capacity
+        if self._few is None:
+            more = np.zeros(capacity - len(self._rows), np.int64)
+            self._rows = np.concatenate([self._rows, more])
 
 
 class PodTerm:

@@ -283,11 +283,7 @@ class View:
             if not matches(labels):
                 continue
             labels.tallies.append(tally)
-            if labels.rows:
-                rows = np.fromiter(labels.rows.keys(), np.int64, len(labels.rows))
-                counts = np.fromiter(labels.rows.values(), np.int64, len(labels.rows))
-                tally.rows[rows] += counts
-                tally.carriers += int(counts.sum())
+            tally.add_all(labels.rows)
         self.tallies[key] = tally
         self._counting.add((tally, matches), wanted)
         return tally
