@@ -162,7 +162,8 @@ class Kind:
     nodes: dict[str, Any] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=lambda: GENERATIONS)
     placed: bool = True
-    #: The first pod with volumes of a kind: what is attached to each node is read once, and kept.
+    #: A pod before the first: what is attached to each node, or which services there are, is read
+    #: once, and kept.
     warm_up: Pod | None = None
     sizes: tuple[int, int] = (FEW, MANY)
 
@@ -218,6 +219,13 @@ def alone(name: str, **options: Any) -> Pod:
 def each_alone(count: int) -> Iterator[Object]:
     for i in range(count):
         yield alone(f"alone{i}", node=f"n{i}")
+
+
+def each_served(count: int) -> Iterator[Object]:
+    """A service and a controller for every node, and for pods to come."""
+    for name in (*(f"old{i}" for i in range(count)), *(f"new{i}" for i in range(9))):
+        yield service(name, {"app": name})
+        yield replica_set(name, selector({"app": name}))
 
 
 def with_ports(count: int) -> Iterator[Object]:
@@ -317,6 +325,11 @@ KINDS: dict[str, Kind] = {
     "among pods with rules": Kind(one(**BASIC), mixed),
     "among pods that want to be alone": Kind(one(**BASIC), some_alone),
     "one more of many kinds": Kind(lambda i: alone(f"new{i}"), each_alone),
+    "behind one of many services": Kind(
+        lambda i: owned(pod(f"new{i}", labels={"app": f"new{i}"}), "ReplicaSet", f"new{i}"),
+        each_served,
+        warm_up=pod("warm", labels={"app": "warm"}),
+    ),
     "behind a service": Kind(lambda i: owned(one(**BASIC)(i), "ReplicaSet", "r"), behind_service),
     "spread over three keys": Kind(
         spreading({"key": ZONE}, {"key": "rack", "skew": 3}, {"key": HOST, "skew": 2}),

@@ -7,12 +7,20 @@ the catalog (a pod's selectors, say) knows when to be derived again.
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from podium.engine.meaning import ByAnchor, anchor
 from podium.objects.meta import Object
+from podium.objects.selectors import (
+    Selector,
+    SelectorError,
+    from_label_selector,
+    from_map_literal,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from podium.objects.storage import (
         CsiDriver,
@@ -85,6 +93,86 @@ class Shelf(Generic[T]):
 
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
+
+
+#: What an object selects, as it was written.
+_written_selector = attrgetter("spec.selector")
+
+
+class _Found(ByAnchor[tuple[str, "Selector"]]):
+    """Names and selectors of one namespace."""
+
+    __slots__ = ("invalid",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Whether one of the selectors cannot be compiled.
+        self.invalid = False
+
+
+class Selecting(Shelf[T]):
+    """Objects that select pods, found by the labels of these.
+
+    Only a change of what is selected counts as one: controllers write into their objects whenever
+    one of their pods does anything.
+    """
+
+    __slots__ = ("_compile", "_found")
+
+    def __init__(self, compile_selector: Callable[[T], Selector | None]) -> None:
+        """*compile_selector* makes nothing of an object that is to be left out."""
+        super().__init__()
+        self._compile = compile_selector
+        #: By namespace, as far as somebody asked.
+        self._found: dict[str, _Found] = {}
+
+    def put(self, item: T) -> None:
+        """As for any object."""
+        before = self.get(item.name, item.namespace)
+        if before is None:
+            super().put(item)
+            if item.namespace in self._found:
+                self._find(self._found[item.namespace], item)
+        elif _written_selector(before) == _written_selector(item):
+            self._by_namespace[item.namespace][item.name] = item
+        else:
+            super().put(item)
+            self._found.pop(item.namespace, None)
+
+    def drop(self, item: T) -> None:
+        """As for any object."""
+        super().drop(item)
+        self._found.pop(item.namespace, None)
+
+    def selecting(self, namespace: str, labels: Mapping[str, str]) -> list[tuple[T, Selector]]:
+        """Those that select pods with these labels; none if a selector there is invalid."""
+        found = self._found.get(namespace)
+        if found is None:
+            found = self._found[namespace] = _Found()
+            for item in self.within(namespace):
+                self._find(found, item)
+        if found.invalid:
+            return []
+        items = self._by_namespace[namespace]
+        likely = found.likely(labels)
+        return [(items[name], selector) for name, selector in likely if selector.matches(labels)]
+
+    def _find(self, found: _Found, item: T) -> None:
+        try:
+            selector = self._compile(item)
+        except SelectorError:
+            found.invalid = True
+            return
+        if selector is not None:
+            found.add((item.name, selector), anchor(selector))
+
+
+def _by_map(item: Service | ReplicationController) -> Selector | None:
+    return None if item.spec.selector is None else from_map_literal(item.spec.selector)
+
+
+def _by_labels(item: ReplicaSet | StatefulSet) -> Selector:
+    return from_label_selector(item.spec.selector)
 
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
@@ -166,10 +254,10 @@ class Catalog:
     """Services, controllers, storage and budgets of the cluster."""
 
     def __init__(self) -> None:
-        self.services: Shelf[Service] = Shelf()
-        self.replication_controllers: Shelf[ReplicationController] = Shelf()
-        self.replica_sets: Shelf[ReplicaSet] = Shelf()
-        self.stateful_sets: Shelf[StatefulSet] = Shelf()
+        self.services: Selecting[Service] = Selecting(_by_map)
+        self.replication_controllers: Selecting[ReplicationController] = Selecting(_by_map)
+        self.replica_sets: Selecting[ReplicaSet] = Selecting(_by_labels)
+        self.stateful_sets: Selecting[StatefulSet] = Selecting(_by_labels)
         self.namespaces: Shelf[Namespace] = Shelf()
         self.volumes = Volumes()
         self.claims: Shelf[PersistentVolumeClaim] = Shelf()

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.objects.selectors import (
-    Selector,
-    SelectorError,
-    from_label_selector,
-    from_map,
-    from_map_literal,
-)
-from podium.objects.workloads import ReplicaSet, StatefulSet
+from podium.objects.selectors import Selector, from_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from podium.engine.catalog import Catalog
     from podium.engine.pod_class import PodClass
@@ -23,12 +16,7 @@ if TYPE_CHECKING:
 
 def services_of(cls: PodClass, catalog: Catalog) -> list[Service]:
     """The services that select the pod; one without a selector is ignored."""
-    return [
-        service
-        for service in catalog.services.within(cls.namespace)
-        if service.spec.selector is not None
-        and from_map_literal(service.spec.selector).matches(cls.labels.labels)
-    ]
+    return [found for found, _ in catalog.services.selecting(cls.namespace, cls.labels.labels)]
 
 
 def selectors_of(cls: PodClass, catalog: Catalog) -> tuple[Selector, ...]:
@@ -46,21 +34,10 @@ def _selectors(cls: PodClass, catalog: Catalog) -> Iterator[Selector]:
         yield from_map(service.spec.selector)
     if not labels:
         return
-    for controller in catalog.replication_controllers.within(cls.namespace):
-        selector = controller.spec.selector
-        if selector and from_map_literal(selector).matches(labels):
-            yield from_map(selector)
-    yield from _matching(catalog.replica_sets.within(cls.namespace), labels)
-    yield from _matching(catalog.stateful_sets.within(cls.namespace), labels)
-
-
-Owner = ReplicaSet | StatefulSet
-
-
-def _matching(owners: Iterable[Owner], labels: Mapping[str, str]) -> list[Selector]:
-    """Those that select the labels; one invalid selector and none of them count."""
-    try:
-        selectors = [from_label_selector(owner.spec.selector) for owner in owners]
-    except SelectorError:
-        return []
-    return [s for s in selectors if not s.empty and s.matches(labels)]
+    for controller, _ in catalog.replication_controllers.selecting(cls.namespace, labels):
+        if controller.spec.selector:
+            yield from_map(controller.spec.selector)
+    # One of them with an invalid selector, and none of them count.
+    for shelf in (catalog.replica_sets, catalog.stateful_sets):
+        found = shelf.selecting(cls.namespace, labels)
+        yield from (selector for _, selector in found if not selector.empty)
