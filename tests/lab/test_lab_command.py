@@ -168,9 +168,10 @@ def test_the_page_about_the_lab_can_be_followed(start: Callable[..., Lab]) -> No
     followed = page[page.index("## Look around") : page.index("## Other worlds")]
     commands = "\n".join(re.findall(r"```sh\n(.*?)```", followed, re.DOTALL))
     assert commands.count("kubectl") > 15
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
-        env={**os.environ, "KUBECONFIG": str(lab.kubeconfig)},
+        env={**os.environ, "KUBECONFIG": str(lab.kubeconfig), "PATH": path},
         capture_output=True,
         text=True,
         timeout=240,
@@ -179,6 +180,27 @@ def test_the_page_about_the_lab_can_be_followed(start: Callable[..., Lab]) -> No
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Insufficient nvidia.com/gpu" in done.stdout
+    assert "ml/training-run fits nowhere" in done.stdout
+
+
+def test_why_asks_the_lab_of_the_shell(
+    start: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = start()
+    monkeypatch.setenv(
+        "KUBECONFIG", f"{lab.kubeconfig}-that-is-missing{os.pathsep}{lab.kubeconfig}"
+    )
+    lab.until(lambda: run(["why", "ml/training-run"]) == 1)
+    assert "ml/training-run fits nowhere" in capsys.readouterr().out
+
+    assert run(["why", "ml/nobody"]) == 2
+    said = capsys.readouterr().err
+    assert f"{lab.told['server']} knows of no decision about pod ml/nobody" in said
+    assert lab.told["token"] not in said
+
+    monkeypatch.setenv("KUBECONFIG", os.devnull)
+    assert run(["why", "ml/training-run"]) == 2
+    assert "http://127.0.0.1:10251" in capsys.readouterr().err
 
 
 def test_a_lab_from_files_by_another_profile(start: Callable[..., Lab], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -37,26 +37,45 @@ def token_in(path: Path) -> str:
         return secrets.token_urlsafe(24)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", where=str(path)) from None
-    token = _ours(text)
-    if token is None and text.strip():
+    found = _ours(text)
+    if found is None and text.strip():
         hint = "name another file with --kubeconfig"
         raise InputError(
             "is there and not of a lab, so it is left alone", where=str(path), hint=hint
         )
-    return token or secrets.token_urlsafe(24)
+    return found.token if found is not None and found.token else secrets.token_urlsafe(24)
 
 
-def _ours(text: str) -> str | None:
-    """The token of a kubeconfig that a lab wrote; None if it is anything else."""
+class _Access(NamedTuple):
+    """What a kubeconfig that a lab wrote tells."""
+
+    server: str
+    token: str
+
+
+def _ours(text: str) -> _Access | None:
+    """What it tells; None if it is anything else than a lab's."""
     try:
         [document] = yaml_text.documents(text)
         config = msgspec.convert(document.value, dict[str, Any])
         [user], [cluster] = config["users"], config["clusters"]
         if user["name"] != NAME or cluster["name"] != NAME:
             return None
-        return str(user["user"]["token"])
+        return _Access(str(cluster["cluster"]["server"]), str(user["user"]["token"]))
     except (InputError, msgspec.ValidationError, ValueError, KeyError, TypeError):
         return None
+
+
+def lab_server() -> str:
+    """Where the lab answers that $KUBECONFIG names, token included; nothing if it names none."""
+    for name in filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep)):
+        try:
+            text = Path(name).read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        found = _ours(text)
+        return found.server if found is not None else ""
+    return ""
 
 
 def write_kubeconfig(path: Path, url: str, token: str) -> None:

@@ -29,13 +29,12 @@ _MOST_BYTES: Final = 256 << 20
 @click.argument("pod", metavar="[NAMESPACE/]POD")
 @click.option(
     "--server",
-    default=DEFAULT_SERVER,
-    show_default=True,
     metavar="URL",
-    help="Where the scheduler answers: its --bind-address and --port.",
+    help="Where the scheduler answers: its --bind-address and --port. "
+    f"[default: the lab of $KUBECONFIG, else {DEFAULT_SERVER}]",
 )
 @output_flag("table", "json", "yaml")
-def why(*, pod: str, server: str, output: str) -> int:
+def why(*, pod: str, server: str | None, output: str) -> int:
     """Ask a running scheduler what it decided about a POD: where it went, or why nowhere.
 
     The newest attempt is shown as `podium explain` shows it, as far as the scheduler recorded it;
@@ -47,19 +46,32 @@ def why(*, pod: str, server: str, output: str) -> int:
     namespace = namespace or "default"
     if not name or "/" in namespace:
         raise InputError(f"{pod!r} is no pod", hint="write NAMESPACE/NAME, or NAME")
+    server = _address(server or _usual_server())
     found = _asked(server, namespace, name)
     items = found["items"]
     if output == "table":
-        _show(items, server)
+        _show(items, _shown(server))
     else:
         write_data(found, output)
     return int(items[0].get("node") is None)
 
 
-def _asked(server: str, namespace: str, name: str) -> Any:
+def _usual_server() -> str:
+    from podium.cli.lab_access import lab_server  # noqa: PLC0415  brings the lab's parts
+
+    return lab_server() or DEFAULT_SERVER
+
+
+def _shown(base: str) -> str:
+    """An address without the token that a lab's has in it."""
+    from podium.lab.security import TOKEN_PATH  # noqa: PLC0415
+
+    return base.partition(TOKEN_PATH)[0]
+
+
+def _asked(base: str, namespace: str, name: str) -> Any:
     import msgspec  # noqa: PLC0415  only when asked
 
-    base = _address(server)
     url = f"{base}/decisions/{quote(namespace, '')}/{quote(name, '')}"
     code, body = _fetched(url, base)
     try:
@@ -68,12 +80,12 @@ def _asked(server: str, namespace: str, name: str) -> Any:
         answer = None
     if code == 404 and isinstance(answer, dict) and answer.get("reason") == "NotFound":
         raise InputError(
-            f"{base} knows of no decision about pod {namespace}/{name}",
+            f"{_shown(base)} knows of no decision about pod {namespace}/{name}",
             hint="it may be another scheduler's, not tried yet, or too long ago",
         )
     items = answer.get("items") if isinstance(answer, dict) else None
     if code != 200 or not isinstance(items, list) or not items:
-        raise InputError(f"{url} answered with code {code}, not with decisions", hint=_WHO)
+        raise InputError(f"{_shown(base)} answered with code {code}, not with decisions", hint=_WHO)
     return answer
 
 
@@ -106,7 +118,7 @@ def _fetched(url: str, base: str) -> tuple[int, bytes]:
         with error:
             return error.code, error.read(_MOST_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        raise InputError(f"nobody answers at {base}: {_reason(error)}", hint=_WHO) from None
+        raise InputError(f"nobody answers at {_shown(base)}: {_reason(error)}", hint=_WHO) from None
 
 
 def _reason(error: Exception) -> str:
