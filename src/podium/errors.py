@@ -72,3 +72,7 @@ class ConfigError(PodiumError):
     def __str__(self) -> str:
         """The refusal, and the hint if there is one."""
         return f"{self.text}; {self.hint}" if self.hint else self.text
+
+    def located(self, where: str) -> ConfigError:
+        """The same refusal with the file that it is about."""
+        return ConfigError(f"{where}: {self.text}", hint=self.hint)

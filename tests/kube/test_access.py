@@ -546,3 +546,16 @@ def test_a_plugin_that_does_not_help(
             assert str(caught.value).startswith(f"{plugin.kubeconfig()}: user 'u': exec: ")
 
     asyncio.run(run())
+
+
+def test_a_token_in_the_address_is_not_told() -> None:
+    access = Access("http://127.0.0.1:9/token/secret")
+
+    async def run() -> None:
+        async with ApiClient(access) as client:
+            await client.get("/api")
+
+    with pytest.raises(UnreachableError) as refused:
+        asyncio.run(run())
+    assert str(refused.value).startswith("http://127.0.0.1:9/token/…: ")
+    assert access.url.endswith("secret")

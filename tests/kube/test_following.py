@@ -21,6 +21,7 @@ pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled f
 
 @pytest.fixture
 def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    delete_all(control_plane)
     yield control_plane
     delete_all(control_plane)
 

@@ -62,6 +62,7 @@ class Replica:
 
 @pytest.fixture
 def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    control_plane.call("DELETE", LEASES)
     yield control_plane
     control_plane.call("DELETE", LEASES)
 

@@ -22,6 +22,7 @@ BODY = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "imag
 
 @pytest.fixture
 def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    delete_all(control_plane)
     yield control_plane
     delete_all(control_plane)
 

@@ -41,8 +41,28 @@ def test_a_configuration_that_is_refused(
 
     assert run(["config", "check", str(path)]) == 2
     assert capsys.readouterr().err == (
-        "podium: parallelism: Invalid value: 0: should be an integer value greater than zero\n"
+        f"podium: {path}: parallelism: Invalid value: 0: should be an integer value greater than "
+        "zero\n"
     )
+
+
+def test_every_command_names_the_file_and_says_it_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("kind: KubeSchedulerConfiguration\nprofiles: []\n")
+
+    for command in (["config", "check", str(path)], ["schedule", "--config", str(path), "x.yaml"]):
+        assert run(command) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"podium: {path}: Object 'apiVersion' is missing in 'kind: Kube")
+        assert "it begins with apiVersion: kubescheduler.config.k8s.io/v1" in said
+        assert said.count("\n") == 1
+
+
+def test_a_flag_that_is_true_or_false(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", "--leader-elect=maybe"]) == 2
+    assert "'--leader-elect': 'maybe' is neither true nor false" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

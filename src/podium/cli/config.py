@@ -9,8 +9,9 @@ import click
 from podium.cli.console import print_parts, write_data
 from podium.cli.files import text_from
 from podium.cli.flags import FlagsCommand, gates_flag, output_flag
+from podium.cli.generations import config_in
 from podium.profiles.build import Options
-from podium.profiles.config_build import default_config, from_config, load_config
+from podium.profiles.config_build import default_config, from_config
 from podium.profiles.config_describe import describe_config
 from podium.render.config_table import accepted, configured
 
@@ -62,6 +63,9 @@ def show(file: str | None, feature_gates: Gates, output: str) -> None:
 def _loaded(file: str | None, given: Gates) -> SchedulerConfig:
     """The configuration, sure to be one that profiles can be made of."""
     gates = {name: on for changes in given for name, on in changes.items()}
-    found = default_config(gates) if file is None else load_config(text_from(file), gates)
-    from_config(found, Options(feature_gates=gates))
+    options = Options(feature_gates=gates)
+    if file is not None:
+        return config_in(file, text_from(file), options)[0]
+    found = default_config(gates)
+    from_config(found, options)
     return found

@@ -143,7 +143,8 @@ def choose(flags: ProfileFlags) -> Chosen:
 def _configured(flags: ProfileFlags, options: Options) -> Chosen:
     """All profiles of a KubeSchedulerConfiguration, or the one of the scheduler asked for."""
     assert flags.config is not None
-    profiles = from_config(load_config(flags.text(flags.config), options.feature_gates), options)
+    text = flags.text(flags.config)
+    _, profiles = config_in(flags.config, text, options)
     profiles = tuple(with_rules(profile, options.rules) for profile in profiles)
     if flags.scheduler_name is not None:
         named = [each for each in profiles if each.scheduler_name == flags.scheduler_name]
@@ -157,8 +158,19 @@ def _configured(flags: ProfileFlags, options: Options) -> Chosen:
         options,
         by_priority=True,
         others=profiles[1:],
-        config=parse_policy(flags.text(flags.config), flags.config),
+        config=parse_policy(text, flags.config),
     )
+
+
+def config_in(
+    path: str, text: str, options: Options
+) -> tuple[SchedulerConfig, tuple[Profile, ...]]:
+    """The configuration in a file, and the profiles that it makes."""
+    try:
+        found = load_config(text, options.feature_gates)
+        return found, from_config(found, options)
+    except ConfigError as error:
+        raise error.located(path) from None
 
 
 def _current(options: Options) -> SchedulerConfig:

@@ -148,4 +148,5 @@ def _sentence(error: click.ClickException) -> str:
 def _say(sentence: str) -> None:
     from podium.render.plain import printable  # noqa: PLC0415  only when something went wrong
 
-    click.echo(f"podium: {printable(sentence)}", err=True)
+    # Texts of the real program may have several lines.
+    click.echo(f"podium: {printable(' '.join(sentence.split()))}", err=True)

@@ -46,6 +46,16 @@ class RunFlags:
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 
+class _TrueOrFalse(click.types.BoolParamType):
+    """As click's, with words that name what would work."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is neither true nor false", param, ctx)
+
+
 def _lease_option(name: str, text: str) -> Callable[[_Command], _Command]:
     return click.option(f"--leader-elect-{name}", metavar="TEXT", help=text)
 
@@ -60,7 +70,7 @@ def _lease_option(name: str, text: str) -> Callable[[_Command], _Command]:
 @click.option("--algorithm-provider", metavar="NAME", help="The same as --provider.")
 @click.option(
     "--leader-elect",
-    type=click.BOOL,
+    type=_TrueOrFalse(),
     is_flag=False,
     flag_value=True,
     default=None,

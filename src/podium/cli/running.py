@@ -219,7 +219,9 @@ class _Run:
     def _introduce(self) -> None:
         names = ", ".join(sorted(self._chosen.schedulers))
         what = "shadows" if self._own.shadow else "schedules"
-        line = f"podium {what} pods of {names} at {self._access.url} by {self._chosen.profile.name}"
+        line = (
+            f"podium {what} pods of {names} at {self._access.shown} by {self._chosen.profile.name}"
+        )
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
         notes(self._chosen.profile.notes)

@@ -75,4 +75,4 @@ def _replayed(where: str, scenario: Scenario) -> Replay:
     except InputError as error:
         raise error.located(where=where) from None
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error.text}", hint=error.hint) from None
+        raise error.located(where) from None

@@ -142,14 +142,14 @@ class ApiClient:
         )
 
     def _refusal(self, method: str, target: str, answer: Answer) -> ApiError:
-        asked = f"{method} {self.access.url}{target}"
+        asked = f"{method} {self.access.shown}{target}"
         return refusal(answer.status, answer.headers, answer.body, asked)
 
     def _unreachable(self, error: BaseException) -> UnreachableError:
         what = words(error)
         if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
             what = "the connection was closed before the answer was complete"
-        return UnreachableError(f"{self.access.url}: {what}")
+        return UnreachableError(f"{self.access.shown}: {what}")
 
     # Objects as plain values ----------------------------------------------------------------------
 
