@@ -60,11 +60,6 @@ def test_every_command_names_the_file_and_says_it_in_one_line(
         assert said.count("\n") == 1
 
 
-def test_a_flag_that_is_true_or_false(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["run", "--leader-elect=maybe"]) == 2
-    assert "'--leader-elect': 'maybe' is neither true nor false" in capsys.readouterr().err
-
-
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "check", "nowhere.yaml"]) == 2
     assert "nowhere.yaml: cannot be read" in capsys.readouterr().err
