@@ -470,16 +470,25 @@ def few_rows(most: int | None) -> Iterator[None]:
         yield
 
 
-@given(events=HISTORIES, most=FEW_ROWS)
-@settings(max_examples=200)
-def test_columns_equal_the_model_after_any_history(
-    events: list[tuple[Any, ...]], most: int | None
+def live(
+    events: list[tuple[Any, ...]], most: int | None, *, compared_on_the_way: bool = False
 ) -> None:
     with few_rows(most):
         twins = Twins()
         for event in events:
             tell(twins, event)
+            note(repr(event))
+            if compared_on_the_way:
+                twins.compare()
         twins.compare()
+
+
+@given(events=HISTORIES, most=FEW_ROWS)
+@settings(max_examples=200)
+def test_columns_equal_the_model_after_any_history(
+    events: list[tuple[Any, ...]], most: int | None
+) -> None:
+    live(events, most)
 
 
 @given(events=HISTORIES, most=FEW_ROWS)
@@ -488,12 +497,7 @@ def test_columns_equal_the_model_at_every_step(
     events: list[tuple[Any, ...]], most: int | None
 ) -> None:
     # Comparing asks for tallies and columns of labels, which must then be kept up.
-    with few_rows(most):
-        twins = Twins()
-        for event in events:
-            tell(twins, event)
-            note(repr(event))
-            twins.compare()
+    live(events, most, compared_on_the_way=True)
 
 
 def seen(columns: Columns) -> dict[int, Any]:

@@ -782,7 +782,7 @@ def test_samples_are_the_same(kind: str) -> None:
 
 
 @pytest.mark.soak
-@settings(max_examples=500)
+@settings(max_examples=5000)
 @given(history=histories(longest=80))
 def test_long_histories(history: History) -> None:
     history.live()

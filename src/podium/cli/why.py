@@ -13,6 +13,7 @@ import click
 from podium.cli.console import console, print_parts, write_data
 from podium.cli.flags import FlagsCommand, output_flag
 from podium.errors import InputError
+from podium.kube.address import shown
 
 if TYPE_CHECKING:
     from podium.render.explanation import Explanation
@@ -50,7 +51,7 @@ def why(*, pod: str, server: str | None, output: str) -> int:
     found = _asked(server, namespace, name)
     items = found["items"]
     if output == "table":
-        _show(items, _shown(server))
+        _show(items, shown(server))
     else:
         write_data(found, output)
     return int(items[0].get("node") is None)
@@ -60,13 +61,6 @@ def _usual_server() -> str:
     from podium.cli.lab_access import lab_server  # noqa: PLC0415  brings the lab's parts
 
     return lab_server() or DEFAULT_SERVER
-
-
-def _shown(base: str) -> str:
-    """An address without the token that a lab's has in it."""
-    from podium.lab.security import TOKEN_PATH  # noqa: PLC0415
-
-    return base.partition(TOKEN_PATH)[0]
 
 
 def _asked(base: str, namespace: str, name: str) -> Any:
@@ -80,12 +74,12 @@ def _asked(base: str, namespace: str, name: str) -> Any:
         answer = None
     if code == 404 and isinstance(answer, dict) and answer.get("reason") == "NotFound":
         raise InputError(
-            f"{_shown(base)} knows of no decision about pod {namespace}/{name}",
+            f"{shown(base)} knows of no decision about pod {namespace}/{name}",
             hint="it may be another scheduler's, not tried yet, or too long ago",
         )
     items = answer.get("items") if isinstance(answer, dict) else None
     if code != 200 or not isinstance(items, list) or not items:
-        raise InputError(f"{_shown(base)} answered with code {code}, not with decisions", hint=_WHO)
+        raise InputError(f"{shown(base)} answered with code {code}, not with decisions", hint=_WHO)
     return answer
 
 
@@ -118,7 +112,7 @@ def _fetched(url: str, base: str) -> tuple[int, bytes]:
         with error:
             return error.code, error.read(_MOST_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        raise InputError(f"nobody answers at {_shown(base)}: {_reason(error)}", hint=_WHO) from None
+        raise InputError(f"nobody answers at {shown(base)}: {_reason(error)}", hint=_WHO) from None
 
 
 def _reason(error: Exception) -> str:

@@ -7,7 +7,6 @@ of $KUBECONFIG, the service account of the pod it runs in, and the kubeconfig in
 from __future__ import annotations
 
 import os
-import re
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,12 +14,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from podium.errors import ConfigError, InputError
+from podium.kube.address import shown
 from podium.kube.credentials import Credentials, TokenFile, credentials_of
 from podium.kube.errors import UnreachableError
 from podium.kube.kubeconfig import Chosen, read_kubeconfig
 
-#: The token in the address of a lab.
-_TOKEN = re.compile(r"/token/[^/]+")
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -45,8 +43,8 @@ class Access:
                 f"{url!r} is no address of an API server", hint="https://HOST:PORT would be one"
             )
         self.url = url.rstrip("/")
-        #: The same as it may be told: that of a lab has a token in it.
-        self.shown = _TOKEN.sub("/token/…", self.url)
+        #: The same as it may be told.
+        self.shown = shown(self.url)
         self.secure = parts.scheme == "https"
         self.host = parts.hostname
         self.port = parts.port or (443 if self.secure else 80)

@@ -14,13 +14,12 @@ import hmac
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from podium.kube.address import TOKEN_PATH
 from podium.lab.answers import Answer, refusal
 from podium.lab.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
 from podium.lab.status import StatusError, too_large, too_many_requests, unauthorized
 
 COOKIE = "podium-token"
-#: Before the token in a path.
-TOKEN_PATH = "/token/"  # noqa: S105
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN = frozenset({"/healthz", "/livez", "/readyz", "/version"})
