@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from podium.cli.composition import options_of
+from podium.cli.flags import ProfileFlags
 from podium.cli.main import run
+from podium.cluster.backoff import Backoff
 from profiles.config_documents import HEAD
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"
@@ -58,6 +62,16 @@ def test_every_command_names_the_file_and_says_it_in_one_line(
         assert said.startswith(f"podium: {path}: Object 'apiVersion' is missing in 'kind: Kube")
         assert "it begins with apiVersion: kubescheduler.config.k8s.io/v1" in said
         assert said.count("\n") == 1
+
+
+def test_a_configuration_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it may come through a pipe, and rests go by what profiles were made of."""
+    text = f"{HEAD}podInitialBackoffSeconds: 3\npodMaxBackoffSeconds: 7\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    chosen = ProfileFlags(config="-").choose()
+
+    assert options_of(chosen).manners.queue.backoff == Backoff(3.0, 7.0)
 
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.files import text_from
 from podium.cli.generations import Chosen
 from podium.cli.generations import options_of as profile_options
 from podium.daemon.manners import CLASSIC, CURRENT, Manners
@@ -15,7 +14,6 @@ from podium.daemon.scheduler import Scheduler, SchedulerOptions
 from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.profiles.build import from_policy, parse_policy
-from podium.profiles.config_build import load_config
 from podium.profiles.gates import Gates
 
 if TYPE_CHECKING:
@@ -34,31 +32,22 @@ if TYPE_CHECKING:
 POLICY_KEY = "policy.cfg"
 
 
-def config_of(flags: ProfileFlags, chosen: Chosen) -> SchedulerConfig | None:
-    """The KubeSchedulerConfiguration behind a choice, if there is one."""
-    if flags.config is None:
-        return None
-    return load_config(text_from(flags.config), chosen.options.feature_gates)
-
-
-def manners_of(chosen: Chosen, config: SchedulerConfig | None = None) -> Manners:
+def manners_of(chosen: Chosen) -> Manners:
     """How the chosen generation behaves, with the rests that a configuration asks for."""
     if chosen.is_classic:
         queue = replace(CLASSIC.queue, by_priority=chosen.by_priority)
         return replace(CLASSIC, queue=queue)
+    config = chosen.settings
     if config is None:
         return CURRENT
     first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
     return CURRENT.with_backoff(float(first), float(longest))
 
 
-def options_of(
-    flags: ProfileFlags, chosen: Chosen, options: SchedulerOptions | None = None
-) -> SchedulerOptions:
+def options_of(chosen: Chosen, options: SchedulerOptions | None = None) -> SchedulerOptions:
     """How a scheduler with these profiles works."""
-    config = config_of(flags, chosen)
-    found = replace(options or SchedulerOptions(), manners=manners_of(chosen, config))
-    seconds = _volume_seconds(config)
+    found = replace(options or SchedulerOptions(), manners=manners_of(chosen))
+    seconds = _volume_seconds(chosen.settings)
     return found if seconds is None else replace(found, volume_seconds=seconds)
 
 

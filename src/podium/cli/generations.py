@@ -75,6 +75,8 @@ class Chosen:
     provider: str | None = None
     policy: Mapping[str, Any] | None = None
     config: Mapping[str, Any] | None = None
+    #: The same, read.
+    settings: SchedulerConfig | None = None
 
     @property
     def is_classic(self) -> bool:
@@ -144,7 +146,7 @@ def _configured(flags: ProfileFlags, options: Options) -> Chosen:
     """All profiles of a KubeSchedulerConfiguration, or the one of the scheduler asked for."""
     assert flags.config is not None
     text = flags.text(flags.config)
-    _, profiles = config_in(flags.config, text, options)
+    settings, profiles = config_in(flags.config, text, options)
     profiles = tuple(with_rules(profile, options.rules) for profile in profiles)
     if flags.scheduler_name is not None:
         named = [each for each in profiles if each.scheduler_name == flags.scheduler_name]
@@ -159,6 +161,7 @@ def _configured(flags: ProfileFlags, options: Options) -> Chosen:
         by_priority=True,
         others=profiles[1:],
         config=parse_policy(text, flags.config),
+        settings=settings,
     )
 
 

@@ -156,9 +156,7 @@ class _Lab:
             stack,
             client,
             [stopwatch.timed(each) for each in (chosen.profile, *chosen.others)],
-            options=options_of(
-                self._flags, chosen, SchedulerOptions(recorded_nodes=RECORDED_NODES)
-            ),
+            options=options_of(chosen, SchedulerOptions(recorded_nodes=RECORDED_NODES)),
             recorder=recorder,
             observers=[metrics, log, pulse],
             tell=note,

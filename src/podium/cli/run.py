@@ -125,7 +125,7 @@ def run(
     flags.check_exclusive()
     access = load_access(own.kubeconfig, own.context, own.master)
     chosen = _chosen(access, flags, own)
-    return run_scheduler(access, chosen, flags, own)
+    return run_scheduler(access, chosen, own)
 
 
 def _chosen(access: Access, flags: ProfileFlags, own: RunFlags) -> Chosen:

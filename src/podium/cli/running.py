@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import uvloop
 
-from podium.cli.composition import composed, config_of, options_of
+from podium.cli.composition import composed, options_of
 from podium.cli.console import notes
 from podium.cli.run import LEASE, LEASE_NAMESPACE
 from podium.daemon.announcing import Mute
@@ -35,7 +35,6 @@ from podium.kube.recorder import EventRecorder
 from podium.profiles.config_durations import SECOND, parse
 
 if TYPE_CHECKING:
-    from podium.cli.flags import ProfileFlags
     from podium.cli.generations import Chosen
     from podium.cli.run import RunFlags
     from podium.daemon.announcing import Recorder
@@ -47,20 +46,20 @@ LEADERSHIP_LOST = 1
 MOST_EVENTS = 20_000
 
 
-def run_scheduler(access: Access, chosen: Chosen, flags: ProfileFlags, own: RunFlags) -> int:
+def run_scheduler(access: Access, chosen: Chosen, own: RunFlags) -> int:
     """Run until a signal says stop, or the lease is lost; the exit code."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_Run(access, chosen, flags, own).run())
+        return runner.run(_Run(access, chosen, own).run())
 
 
 class _Run:
     """One run: what is put together, and in which order it ends."""
 
-    def __init__(self, access: Access, chosen: Chosen, flags: ProfileFlags, own: RunFlags) -> None:
-        self._access, self._chosen, self._flags, self._own = access, chosen, flags, own
+    def __init__(self, access: Access, chosen: Chosen, own: RunFlags) -> None:
+        self._access, self._chosen, self._own = access, chosen, own
         self._log = Log(own.logging_format, own.v)
         logging.basicConfig(handlers=[_ToLog(self._log)], level=logging.WARNING)
-        self._config = config_of(flags, chosen)
+        self._config = chosen.settings
         self._elects = self._wants_lease()
         self._times = self._lease_times()
         self._elector: LeaderElector | None = None
@@ -151,7 +150,6 @@ class _Run:
     ) -> Scheduler:
         profiles = (self._chosen.profile, *self._chosen.others)
         options = options_of(
-            self._flags,
             self._chosen,
             SchedulerOptions(
                 waits_to_lead=self._elects,
