@@ -15,10 +15,10 @@ from measuring import profiles, script
 
 from podium.bench.measure import forget_peak, peak_bytes
 from podium.cluster.simulation import Simulation
-from podium.objects.collection import Objects
-from podium.objects.meta import ObjectMeta, OwnerReference
-from podium.objects.node import Node, NodeCondition, NodeStatus
-from podium.objects.pod import Container, Pod, PodSpec, ResourceRequirements
+from podium.objects.kinds.meta import ObjectMeta, OwnerReference
+from podium.objects.kinds.node import Node, NodeCondition, NodeStatus
+from podium.objects.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
+from podium.objects.reading.collection import Objects
 
 KINDS = 2_000
 REQUESTS = ResourceRequirements(requests={"cpu": "100m", "memory": "200Mi"})

@@ -14,12 +14,12 @@ from typing import Any
 from measuring import Sizes, chosen, profiles, script, workloads
 from msgspec.structs import replace
 
+from podium.bench.cluster import World
 from podium.bench.definitions import CreatePods
 from podium.bench.templates import Template
-from podium.bench.world import World
 from podium.cluster.simulation import Simulation
-from podium.engine.profile import Profile
-from podium.objects.pod import Pod
+from podium.engine.framework.profile import Profile
+from podium.objects.kinds.pod import Pod
 
 TRIES = 9
 

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from podium.cluster.columns import Columns
-from podium.engine.accounting import ContainerSums
-from podium.engine.rows import ManyRows
-from podium.engine.rule_nodes import KnownNodes, RuleNode, RulePod
-from podium.engine.user_rules import PREDICATE, RuleSpec, UserPredicate
-from podium.objects.meta import ObjectMeta
-from podium.objects.node import Node, NodeStatus
-from podium.objects.pod import Container, Pod, PodSpec, ResourceRequirements
+from podium.cluster.cache.columns import Columns
+from podium.engine.rows.many import ManyRows
+from podium.engine.state.accounting import ContainerSums
+from podium.engine.user_rules.adapter import PREDICATE, RuleSpec, UserPredicate
+from podium.engine.user_rules.nodes import KnownNodes, RuleNode, RulePod
+from podium.objects.kinds.meta import ObjectMeta
+from podium.objects.kinds.node import Node, NodeStatus
+from podium.objects.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
 
 NODES = 5000
 GIB = 1 << 30

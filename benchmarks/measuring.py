@@ -28,9 +28,9 @@ sys.path.insert(0, str(SOURCES))
 from podium.bench.library import Sizes, chosen, workloads  # noqa: E402  the path comes first
 from podium.bench.measure import Result  # noqa: E402
 from podium.bench.runner import run  # noqa: E402
-from podium.cli.generations import served  # noqa: E402
-from podium.engine.profile import Profile  # noqa: E402
-from podium.profiles.build import Options  # noqa: E402
+from podium.engine.framework.profile import Profile  # noqa: E402
+from podium.library.generations import served  # noqa: E402
+from podium.profiles.policy.build import Options  # noqa: E402
 
 
 def profiles() -> dict[str, Profile]:

@@ -11,23 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from podium.cluster.columns import Columns
+from podium.cluster.cache.columns import Columns
 from podium.cluster.simulation import Simulation, no_extenders
-from podium.engine.accounting import ContainerSums
-from podium.engine.contracts import Predicate, Priority
-from podium.engine.cycle import Attempt, cycle
-from podium.engine.decision import Decision
-from podium.engine.predicates.disks import NoDiskConflict
-from podium.engine.predicates.nodes import CheckNodeUnschedulable, PodToleratesNodeTaints
-from podium.engine.predicates.pod_affinity import MatchInterPodAffinity
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.profile import Extender, Profile, Weighted
-from podium.engine.rows import ManyRows
-from podium.engine.scoring import score
-from podium.engine.ties import RoundRobin, Ties
-from podium.engine.view import View
-from podium.objects.collection import KINDS, Objects
-from podium.objects.meta import (
+from podium.engine.cycle.cycle import Attempt, cycle
+from podium.engine.cycle.scoring import score
+from podium.engine.cycle.ties import RoundRobin, Ties
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Extender, Profile, Weighted
+from podium.engine.framework.rule import Predicate, Priority
+from podium.engine.rows.many import ManyRows
+from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable, PodToleratesNodeTaints
+from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.state.accounting import ContainerSums
+from podium.engine.state.view import View
+from podium.objects.kinds.meta import (
     LabelSelector,
     LabelSelectorRequirement,
     Object,
@@ -35,7 +34,7 @@ from podium.objects.meta import (
     OwnerReference,
     RawQuantity,
 )
-from podium.objects.node import (
+from podium.objects.kinds.node import (
     ContainerImage,
     Node,
     NodeCondition,
@@ -43,7 +42,7 @@ from podium.objects.node import (
     NodeStatus,
     Taint,
 )
-from podium.objects.pod import (
+from podium.objects.kinds.pod import (
     Affinity,
     AwsElasticBlockStore,
     AzureDisk,
@@ -67,7 +66,7 @@ from podium.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from podium.objects.storage import (
+from podium.objects.kinds.storage import (
     CsiVolumeSource,
     ObjectReference,
     PersistentVolume,
@@ -79,7 +78,7 @@ from podium.objects.storage import (
     VolumeNodeAffinity,
     VolumeStatus,
 )
-from podium.objects.workloads import (
+from podium.objects.kinds.workloads import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
@@ -92,6 +91,7 @@ from podium.objects.workloads import (
     StatefulSetSpec,
     WorkloadSpec,
 )
+from podium.objects.reading.collection import KINDS, Objects
 
 ZONE = "failure-domain.beta.kubernetes.io/zone"
 REGION = "failure-domain.beta.kubernetes.io/region"

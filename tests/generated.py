@@ -43,9 +43,8 @@ from builders import (
     tolerates,
     volume,
 )
-from podium.engine.contracts import Predicate, Priority
-from podium.engine.predicates.disks import NoDiskConflict
-from podium.engine.predicates.nodes import (
+from podium.engine.framework.rule import Predicate, Priority
+from podium.engine.rules.nodes.v1_13 import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
     CheckNodeLabelPresence,
@@ -57,19 +56,7 @@ from podium.engine.predicates.nodes import (
     PodToleratesNodeNoExecuteTaints,
     PodToleratesNodeTaints,
 )
-from podium.engine.predicates.pod_affinity import MatchInterPodAffinity
-from podium.engine.predicates.room import GeneralPredicates, PodFitsHostPorts, PodFitsResources
-from podium.engine.predicates.service_affinity import CheckServiceAffinity
-from podium.engine.predicates.volume_counts import (
-    Azure,
-    Ebs,
-    GcePd,
-    MaxCSIVolumeCount,
-    MaxVolumeCount,
-    csi_limit_name,
-)
-from podium.engine.predicates.volumes import CheckVolumeBinding, NoVolumeZoneConflict
-from podium.engine.priorities.nodes import (
+from podium.engine.rules.nodes.v1_13_scores import (
     EqualPriority,
     ImageLocalityPriority,
     NodeAffinityPriority,
@@ -77,22 +64,39 @@ from podium.engine.priorities.nodes import (
     NodePreferAvoidPodsPriority,
     TaintTolerationPriority,
 )
-from podium.engine.priorities.pod_affinity import InterPodAffinityPriority
-from podium.engine.priorities.resources import (
+from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
+from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13_filters import (
+    GeneralPredicates,
+    PodFitsHostPorts,
+    PodFitsResources,
+)
+from podium.engine.rules.resources.v1_13_scores import (
     BalancedResourceAllocation,
     LeastRequestedPriority,
     MostRequestedPriority,
     RequestedToCapacityRatioPriority,
     ResourceLimitsPriority,
 )
-from podium.engine.priorities.spreading import (
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.engine.rules.spreading.v1_13 import (
     SelectorSpreadPriority,
     ServiceAntiAffinity,
     ServiceSpreadingPriority,
 )
-from podium.objects.meta import Object, RawQuantity
-from podium.objects.node import Node
-from podium.objects.pod import NodeSelectorTerm, Pod, PodAffinityTerm
+from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding, NoVolumeZoneConflict
+from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.rules.volumes.v1_13_limits import (
+    Azure,
+    Ebs,
+    GcePd,
+    MaxCSIVolumeCount,
+    MaxVolumeCount,
+    csi_limit_name,
+)
+from podium.objects.kinds.meta import Object, RawQuantity
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import NodeSelectorTerm, Pod, PodAffinityTerm
 
 GPU = "example.com/gpu"
 DRIVER = "csi.example.com"

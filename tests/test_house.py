@@ -37,7 +37,8 @@ FORBIDDEN = {
 def files() -> Iterator[Path]:
     for folder, folders, names in os.walk(ROOT):
         folders[:] = sorted(f for f in folders if not NOT_OURS.match(f) and f != ".hypothesis")
-        yield from (Path(folder, name) for name in sorted(names))
+        # In a git worktree `.git` is a file.
+        yield from (Path(folder, name) for name in sorted(names) if name != ".git")
 
 
 def texts() -> Iterator[tuple[Path, str]]:

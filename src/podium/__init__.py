@@ -15,17 +15,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from podium.cli.inputs import read
-    from podium.cli.pending import pending, simulate
     from podium.cluster.simulation import Simulation, Step
-    from podium.engine.decision import Decision
-    from podium.engine.profile import Profile
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
     from podium.errors import ConfigError, InputError, PodiumError
-    from podium.objects.collection import Objects
-    from podium.objects.node import Node
-    from podium.objects.pod import Pod
-    from podium.profiles.build import Options, from_policy, from_provider, parse_policy
-    from podium.render.decision_json import to_json
+    from podium.library.pending import pending, simulate
+    from podium.library.reading import read
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
+    from podium.profiles.policy.build import Options, from_policy, from_provider, parse_policy
+    from podium.render.decision.as_json import to_json
 
 __version__ = "0.1.0"
 
@@ -53,23 +53,23 @@ __all__ = [
 
 _HOMES = {
     "ConfigError": "podium.errors",
-    "Decision": "podium.engine.decision",
+    "Decision": "podium.engine.framework.decision",
     "InputError": "podium.errors",
-    "Node": "podium.objects.node",
-    "Objects": "podium.objects.collection",
-    "Options": "podium.profiles.build",
-    "Pod": "podium.objects.pod",
+    "Node": "podium.objects.kinds.node",
+    "Objects": "podium.objects.reading.collection",
+    "Options": "podium.profiles.policy.build",
+    "Pod": "podium.objects.kinds.pod",
     "PodiumError": "podium.errors",
-    "Profile": "podium.engine.profile",
+    "Profile": "podium.engine.framework.profile",
     "Simulation": "podium.cluster.simulation",
     "Step": "podium.cluster.simulation",
-    "from_policy": "podium.profiles.build",
-    "from_provider": "podium.profiles.build",
-    "parse_policy": "podium.profiles.build",
-    "pending": "podium.cli.pending",
-    "read": "podium.cli.inputs",
-    "simulate": "podium.cli.pending",
-    "to_json": "podium.render.decision_json",
+    "from_policy": "podium.profiles.policy.build",
+    "from_provider": "podium.profiles.policy.build",
+    "parse_policy": "podium.profiles.policy.build",
+    "pending": "podium.library.pending",
+    "read": "podium.library.reading",
+    "simulate": "podium.library.pending",
+    "to_json": "podium.render.decision.as_json",
 }
 
 

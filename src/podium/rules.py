@@ -28,18 +28,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from podium.cluster.columns import Columns
-from podium.engine.accounting import ContainerSums
-from podium.engine.rows import ManyRows
-from podium.engine.rule_nodes import (
-    NodeColumns,
-    NodeFacts,
-    PlacedPod,
-    RuleColumns,
-    RuleNode,
-    RulePod,
-)
-from podium.engine.user_rules import (
+from podium.cluster.cache.columns import Columns
+from podium.engine.rows.many import ManyRows
+from podium.engine.state.accounting import ContainerSums
+from podium.engine.user_rules.adapter import (
     ACCEPT,
     DEPENDS,
     NORMALIZE,
@@ -51,14 +43,22 @@ from podium.engine.user_rules import (
     UserPredicate,
     UserPriority,
 )
+from podium.engine.user_rules.nodes import (
+    NodeColumns,
+    NodeFacts,
+    PlacedPod,
+    RuleColumns,
+    RuleNode,
+    RulePod,
+)
 from podium.errors import ConfigError
-from podium.objects.node import Node
-from podium.objects.pod import Pod
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
 from podium.profiles.naming import check_name
-from podium.profiles.rules import MARK, bound, rules_in
+from podium.profiles.user_rules.loading import MARK, bound, rules_in
 
 if TYPE_CHECKING:
-    from podium.engine.pod_class import Incoming
+    from podium.engine.state.pod_class import Incoming
 
 __all__ = [
     "NodeColumns",

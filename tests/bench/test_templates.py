@@ -9,8 +9,8 @@ import pytest
 
 from podium.bench.templates import UNNAMED, Template, evaluate
 from podium.errors import InputError
-from podium.objects.pod import Pod
-from podium.objects.workloads import Service
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.workloads import Service
 
 POD = """
 kind: Pod

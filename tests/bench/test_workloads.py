@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from podium.bench.cluster import World
 from podium.bench.definitions import Workload
 from podium.bench.library import Sizes, chosen, workloads
 from podium.bench.measure import Clocks, Result
 from podium.bench.runner import run
-from podium.bench.world import World
-from podium.cli.generations import served
 from podium.cluster.simulation import Simulation, Step
-from podium.engine.decision import Decision
-from podium.engine.profile import Profile
-from podium.objects.pod import Pod
-from podium.profiles.build import Options
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.library.generations import served
+from podium.objects.kinds.pod import Pod
+from podium.profiles.policy.build import Options
 
 PROFILES = [generation.default(Options()) for generation in served() if generation.default]
 CASES = list(dict.fromkeys(workload.case for workload in workloads()))

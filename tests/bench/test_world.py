@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.bench.cluster import World
 from podium.bench.definitions import (
     Barrier,
     Churn,
@@ -21,12 +22,11 @@ from podium.bench.definitions import (
     read_workloads,
 )
 from podium.bench.runner import measured_pods, run
-from podium.bench.world import World
-from podium.cluster.columns import Columns
+from podium.cluster.cache.columns import Columns
 from podium.cluster.simulation import Simulation
 from podium.errors import InputError
-from podium.objects.pod import Pod
-from podium.profiles.build import Options, from_provider
+from podium.objects.kinds.pod import Pod
+from podium.profiles.policy.build import Options, from_provider
 
 SAMPLE = Path(__file__).parent / "sample"
 PROFILE = from_provider("DefaultProvider", Options())

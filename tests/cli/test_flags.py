@@ -11,7 +11,8 @@ from cli.conftest import Files, Podium
 from cli.manifests import FIVE, node, pod
 from podium.cli import generations
 from podium.cli.flags import ProfileFlags, truth
-from podium.cli.generations import GENERATIONS, Generation, choose
+from podium.cli.generations import choose
+from podium.library.generations import GENERATIONS, Generation
 
 POLICY = {
     "kind": "Policy",

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from cli.conftest import Files, Podium
-from podium.cli.recordings import Expected, scenario_of
-from podium.cli.replay import REPLAYERS, Outcome, compare
 from podium.errors import InputError
+from podium.library.recordings import Expected, scenario_of
+from podium.library.replay import REPLAYERS, Outcome, compare
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1.13"
 FILES = sorted(GOLDEN.glob("*.jsonl"))

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from builders import ZONE, claim, node, pod, volume
-from podium.cluster.cache import ASSUMED_SECONDS, Cache, CacheError
-from podium.engine.accounting import ContainerSums
-from podium.engine.predicates.volumes import VolumePlan
-from podium.objects.pod import Pod
+from podium.cluster.cache.cache import ASSUMED_SECONDS, Cache, CacheError
+from podium.engine.rules.volumes.v1_13 import VolumePlan
+from podium.engine.state.accounting import ContainerSums
+from podium.objects.kinds.pod import Pod
 
 P = pod("p", uid="u", labels={"version": "assumed"}, requests={"cpu": 1})
 NOW = 1000.0

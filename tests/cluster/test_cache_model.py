@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from builders import claim, node, pod
-from podium.cluster.cache import Cache, CacheError
-from podium.engine.accounting import ContainerSums
-from podium.engine.predicates.volumes import VolumePlan
-from podium.objects.pod import Pod
+from podium.cluster.cache.cache import Cache, CacheError
+from podium.engine.rules.volumes.v1_13 import VolumePlan
+from podium.engine.state.accounting import ContainerSums
+from podium.objects.kinds.pod import Pod
 
 UIDS = ("p0", "p1", "p2", "p3")
 NODES = ("n0", "n1", "n2")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import container, node, nodes, pod, term, view
-from podium.cluster.columns import JOURNAL_LIMIT, Columns
-from podium.engine.accounting import ContainerSums
-from podium.objects.pod import Pod
+from podium.cluster.cache.columns import JOURNAL_LIMIT, Columns
+from podium.engine.state.accounting import ContainerSums
+from podium.objects.kinds.pod import Pod
 
 X = {"app": "x"}
 

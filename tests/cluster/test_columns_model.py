@@ -33,20 +33,20 @@ from generated import (
     pod_like,
     tie_kind,
 )
-from podium.cluster.columns import AVOID_ANNOTATION, Columns
-from podium.cluster.node_tree import zone_key
+from podium.cluster.cache.columns import AVOID_ANNOTATION, Columns
+from podium.cluster.cache.node_tree import zone_key
 from podium.cluster.simulation import Simulation
-from podium.engine import tallies
-from podium.engine.accounting import ContainerSums
-from podium.engine.decision import Decision
-from podium.engine.meaning import anchor
-from podium.engine.selection import selectors_of, services_of
-from podium.engine.tallies import LabelSet
-from podium.objects.node import Node
-from podium.objects.pod import Pod
+from podium.engine.framework.decision import Decision
+from podium.engine.state import tallies
+from podium.engine.state.accounting import ContainerSums
+from podium.engine.state.owner_selectors import selectors_of, services_of
+from podium.engine.state.selector_index import anchor
+from podium.engine.state.tallies import LabelSet
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.workloads import Service
 from podium.objects.quantity import milli, value
-from podium.objects.selectors import from_map
-from podium.objects.workloads import Service
+from podium.objects.selectors.selectors import from_map
 
 HOMES = (*NODE_NAMES, "ghost")
 RESOURCES = ("cpu", "memory", "ephemeral-storage", GPU)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.cluster.node_tree import ZONE_LABELS, NodeTree, zone_key
+from podium.cluster.cache.node_tree import ZONE_LABELS, NodeTree, zone_key
 
 REGION = "failure-domain.beta.kubernetes.io/region"
 ZONE = "failure-domain.beta.kubernetes.io/zone"

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from podium.cluster.backoff import Backoff
-from podium.cluster.hints import HintRules
-from podium.cluster.queue import V1_36, QueueOptions, SchedulingQueue
-from podium.cluster.queued_pod import Pool, Turn, is_unschedulable, written_time
-from podium.cluster.timestamps import NEVER, seconds
-from podium.cluster.wakeups import Added, Deleted, MoveRules, Updated
-from podium.objects.node import Node
-from podium.objects.pod import Pod, PodCondition, PodStatus
-from podium.objects.storage import StorageClass
-from podium.objects.workloads import Service
+from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.queue import V1_36, QueueOptions, SchedulingQueue
+from podium.cluster.queue.queued_pod import Pool, Turn, is_unschedulable, written_time
+from podium.cluster.wakeups.hints import HintRules
+from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRules, Updated
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod, PodCondition, PodStatus
+from podium.objects.kinds.storage import StorageClass
+from podium.objects.kinds.workloads import Service
+from podium.objects.timestamps import NEVER, seconds
 
 START = 1_700_000_000.0
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.cluster.heap import KeyedHeap
+from podium.cluster.queue.heap import KeyedHeap
 
 
 def heap(*members: tuple[str, float]) -> KeyedHeap[str]:

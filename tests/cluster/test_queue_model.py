@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podium.cluster.backoff import Backoff
-from podium.cluster.queue import QueueOptions, SchedulingQueue
-from podium.cluster.queued_pod import Pool, QueuedPod, Turn
-from podium.cluster.wakeups import (
+from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.queue import QueueOptions, SchedulingQueue
+from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn
+from podium.cluster.wakeups.wakeups import (
     Added,
     ClusterEvent,
     MoveRequest,
@@ -25,8 +25,8 @@ from podium.cluster.wakeups import (
     WaitedTooLong,
     Wake,
 )
-from podium.objects.node import Node
-from podium.objects.pod import Pod, PodCondition, PodStatus
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod, PodCondition, PodStatus
 
 START = 1_000_000.0
 NAMES = st.sampled_from("abcd")

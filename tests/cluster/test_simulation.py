@@ -6,8 +6,8 @@ import pytest
 
 from builders import ZONE, node, objects, pod, profile, simulation
 from podium.cluster.simulation import Simulation
-from podium.engine.priorities.nodes import EqualPriority
-from podium.objects.node import Node
+from podium.engine.rules.nodes.v1_13_scores import EqualPriority
+from podium.objects.kinds.node import Node
 
 CPU = {"cpu": 1}
 

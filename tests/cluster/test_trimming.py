@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from builders import node, pod, simulation, term
 from engine import test_fast_equals_plain as classic
 from engine import test_fast_equals_plain_current as current
+from podium.cluster.cache.trimming import Trimmer, trim
 from podium.cluster.simulation import Simulation
-from podium.cluster.trimming import Trimmer, trim
 
 FEW = 64
 

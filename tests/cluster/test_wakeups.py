@@ -7,9 +7,9 @@ import logging
 import msgspec
 import pytest
 
-from podium.cluster.queue import SchedulingQueue
-from podium.cluster.queued_pod import Pool, QueuedPod
-from podium.cluster.wakeups import (
+from podium.cluster.queue.queue import SchedulingQueue
+from podium.cluster.queue.queued_pod import Pool, QueuedPod
+from podium.cluster.wakeups.wakeups import (
     Added,
     ClusterEvent,
     Deleted,
@@ -20,16 +20,16 @@ from podium.cluster.wakeups import (
     WaitedTooLong,
     Wake,
 )
-from podium.objects.meta import JsonObject, Object
-from podium.objects.node import Node
-from podium.objects.pod import Pod
-from podium.objects.storage import (
+from podium.objects.kinds.meta import JsonObject, Object
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.storage import (
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
-from podium.objects.workloads import Namespace, ReplicaSet, Service
+from podium.objects.kinds.workloads import Namespace, ReplicaSet, Service
 
 
 def node(**changes: JsonObject) -> Node:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from podium.cluster.hints import HintRules
-from podium.cluster.queued_pod import QueuedPod
-from podium.cluster.wakeups import (
+from podium.cluster.queue.queued_pod import QueuedPod
+from podium.cluster.wakeups.hints import HintRules
+from podium.cluster.wakeups.wakeups import (
     Added,
     ClusterEvent,
     Deleted,
@@ -18,10 +18,10 @@ from podium.cluster.wakeups import (
     WaitedTooLong,
     Wake,
 )
-from podium.objects.meta import JsonObject, Object
-from podium.objects.node import Node
-from podium.objects.pod import NodeSelector, Pod
-from podium.objects.storage import (
+from podium.objects.kinds.meta import JsonObject, Object
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import NodeSelector, Pod
+from podium.objects.kinds.storage import (
     CsiDriver,
     CsiNode,
     CsiStorageCapacity,
@@ -30,7 +30,7 @@ from podium.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from podium.objects.workloads import Namespace, PodDisruptionBudget, ReplicaSet, Service
+from podium.objects.kinds.workloads import Namespace, PodDisruptionBudget, ReplicaSet, Service
 
 MEMORY = 2**30
 

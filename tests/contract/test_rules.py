@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 
 from builders import Said, node, pod, view
 from generated import PREDICATES, PRIORITIES, STORAGE, Cluster, Wild, clusters
-from podium.cluster.columns import Columns
+from podium.cluster.cache.columns import Columns
 from podium.engine import predicates, priorities
-from podium.engine.contracts import AttemptError, Predicate, Priority, Scope
-from podium.engine.pod_class import Incoming, Resident
-from podium.engine.predicates.pod_affinity import MatchInterPodAffinity, own_anti_affinity
-from podium.engine.predicates.service_affinity import CheckServiceAffinity
-from podium.engine.rows import ManyRows, OneRow
-from podium.engine.trial import TrialRow
-from podium.engine.view import View
+from podium.engine.framework.rule import AttemptError, Predicate, Priority, Scope
+from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.rows.trial_one import TrialRow
+from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity, own_anti_affinity
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.engine.state.pod_class import Incoming, Resident
+from podium.engine.state.view import View
 
 TAME = Wild(huge=False)
 

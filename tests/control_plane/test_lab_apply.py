@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from control_plane.harness import ControlPlane
-from podium.lab.apply import applied, tracked
-from podium.lab.status import StatusError
+from podium.lab.http.status import StatusError
+from podium.lab.patch.apply import applied, tracked
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "x"}},

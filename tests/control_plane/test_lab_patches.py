@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from control_plane.harness import ControlPlane
-from podium.lab.patching import patched
-from podium.lab.status import StatusError
+from podium.lab.http.status import StatusError
+from podium.lab.patch.patching import patched
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 DEPLOYMENT: dict[str, Any] = {

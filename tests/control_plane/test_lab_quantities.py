@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from control_plane.harness import ControlPlane
-from podium.lab.quantities import canonical, with_canonical_quantities
+from podium.lab.schema.quantities import canonical, with_canonical_quantities
 
 #: Forms that the real server keeps although there is a shorter one (`+5`, `5.`, `1E3`, `123.456k`)
 #: are not among them.

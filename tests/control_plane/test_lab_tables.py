@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
-from podium.lab.resources import TABLE
-from podium.lab.tables import table
+from podium.lab.registry.resources import TABLE
+from podium.lab.tables.tables import table
 
 CORE, APPS = "/api/v1/namespaces/tables", "/apis/apps/v1/namespaces/tables"
 PODS, NODES = f"{CORE}/pods", "/api/v1/nodes"

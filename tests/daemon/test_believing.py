@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from builders import node, pod
-from podium.cluster.queued_pod import Pool
-from podium.daemon.believing import Beliefs
-from podium.daemon.manners import CLASSIC, CURRENT
-from podium.daemon.observing import Observer
-from podium.objects.pod import Pod
-from podium.profiles.build import Options, from_provider
-from podium.profiles.config_build import default_config, from_config
+from podium.cluster.queue.queued_pod import Pool
+from podium.daemon.behaviour import CLASSIC, CURRENT
+from podium.daemon.cluster_state import Beliefs
+from podium.daemon.observers import Observer
+from podium.objects.kinds.pod import Pod
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
 
 PROFILES = {
     "v1.13": (from_provider("DefaultProvider", Options()), CLASSIC),

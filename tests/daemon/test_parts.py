@@ -11,18 +11,18 @@ import pytest
 from msgspec.structs import replace
 
 from builders import pod
-from podium.cluster.backoff import Backoff
-from podium.cluster.queue import V1_36, QueueOptions, SchedulingQueue
-from podium.cluster.wakeups import MoveRules
+from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.queue import V1_36, QueueOptions, SchedulingQueue
+from podium.cluster.wakeups.wakeups import MoveRules
+from podium.daemon.behaviour import CURRENT
 from podium.daemon.clock import SteadyClock, written
-from podium.daemon.crew import Crew
-from podium.daemon.manners import CURRENT
-from podium.daemon.writing import Outcome, StatusWriter
-from podium.objects.pod import PodCondition
+from podium.daemon.pod_status import Outcome, StatusWriter
+from podium.daemon.worker_pool import Crew
+from podium.objects.kinds.pod import PodCondition
 from podium.profiles import needs
-from podium.profiles.build import Options, from_policy, from_provider
-from podium.profiles.config_build import config_from, default_config, from_config
-from podium.profiles.config_registry import PLUGINS
+from podium.profiles.config.build import config_from, default_config, from_config
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.policy.build import Options, from_policy, from_provider
 
 
 def test_the_clock_does_not_jump_with_the_wall_clock() -> None:

@@ -11,14 +11,14 @@ import pytest
 from control_plane.bulk import create_many, nodes, pods, revision
 from control_plane.checker import assert_sound
 from control_plane.harness import ADMIN, PODS, ControlPlane
-from podium.daemon.announcing import Mute
-from podium.daemon.manners import CLASSIC, CURRENT
-from podium.daemon.observing import Attempted, Observer
+from podium.daemon.behaviour import CLASSIC, CURRENT
+from podium.daemon.observers import Attempted, Observer
+from podium.daemon.pod_events import Mute
 from podium.daemon.scheduler import Scheduler, SchedulerOptions
 from podium.kube.access import load_access
 from podium.kube.client import ApiClient
-from podium.profiles.build import Options, from_provider
-from podium.profiles.config_build import default_config, from_config
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import expression, replica_set, selector, service
-from podium.engine.catalog import Catalog
-from podium.objects.selectors import SelectorError, from_label_selector, from_map_literal
+from podium.engine.state.catalog import Catalog
+from podium.objects.selectors.selectors import SelectorError, from_label_selector, from_map_literal
 
 KEYS, VALUES, NAMES = st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from("pqr")
 MAPS = st.dictionaries(KEYS, VALUES, max_size=2)

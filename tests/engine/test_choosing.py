@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from builders import decided, expression, node, node_term, nodes, pod, profile, view
-from podium.engine.cycle import Attempt, decide
-from podium.engine.decision import fit_message
-from podium.engine.priorities.nodes import EqualPriority, NodeAffinityPriority, NodeLabelPriority
-from podium.engine.profile import Extender
-from podium.engine.ties import First, RoundRobin, Seeded, ties
+from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.ties import First, RoundRobin, Seeded, ties
+from podium.engine.framework.decision import fit_message
+from podium.engine.framework.profile import Extender
+from podium.engine.rules.nodes.v1_13_scores import (
+    EqualPriority,
+    NodeAffinityPriority,
+    NodeLabelPriority,
+)
 
 LIKED = NodeLabelPriority("liked", presence=True, name="liked")
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from builders import budget, decided, node, pod, profile, selector, view
-from podium.engine.decision import Preemption
-from podium.engine.extending import AskVictims, Failure, Kept
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.profile import Extender
-from podium.objects.meta import Object
-from podium.objects.pod import Pod
+from podium.engine.framework.decision import Preemption
+from podium.engine.framework.extenders import AskVictims, Failure, Kept
+from podium.engine.framework.profile import Extender
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
 
 GPU = "example.com/gpu"
 Reply = Kept | Failure

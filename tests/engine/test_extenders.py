@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from builders import container, decided, node, nodes, pod, profile, view
-from podium.engine.cycle import Attempt, decide
-from podium.engine.decision import Decision
-from podium.engine.extending import (
+from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.ties import RoundRobin
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.extenders import (
     AskFilter,
     AskScores,
     Failure,
@@ -22,11 +23,10 @@ from podium.engine.extending import (
     Together,
     interested,
 )
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.priorities.nodes import EqualPriority, NodeLabelPriority
-from podium.engine.profile import Extender
-from podium.engine.ties import RoundRobin
-from podium.objects.pod import Pod
+from podium.engine.framework.profile import Extender
+from podium.engine.rules.nodes.v1_13_scores import EqualPriority, NodeLabelPriority
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.objects.kinds.pod import Pod
 
 GPU = "example.com/gpu"
 CPU = {"cpu": 1}

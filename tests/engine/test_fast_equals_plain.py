@@ -40,15 +40,15 @@ from builders import (
     tolerates,
     volume,
 )
-from podium.cluster import columns as columns_module
+from podium.cluster.cache import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
-from podium.engine import alike as alike_module
-from podium.engine import ranking as ranking_module
-from podium.engine.decision import Decision
-from podium.engine.profile import Profile
-from podium.objects.node import Node
-from podium.objects.pod import Pod
-from podium.profiles.build import Options, from_policy, from_provider
+from podium.engine.fast import class_answers as ranking_module
+from podium.engine.fast import row_groups as alike_module
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
+from podium.profiles.policy.build import Options, from_policy, from_provider
 
 HOST = "kubernetes.io/hostname"
 AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"

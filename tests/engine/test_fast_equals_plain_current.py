@@ -57,15 +57,15 @@ from plugins.made import (
     spread,
     with_args,
 )
-from podium.cluster import columns as columns_module
+from podium.cluster.cache import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
-from podium.engine import alike as alike_module
-from podium.engine import lockstep as lockstep_module
-from podium.engine import ranking as ranking_module
-from podium.engine.decision import Decision
-from podium.engine.profile import Profile
-from podium.objects.node import Node
-from podium.objects.pod import Pod
+from podium.engine.fast import class_answers as ranking_module
+from podium.engine.fast import row_groups as alike_module
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.engine.preemption import batch_filter as lockstep_module
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
 
 NODES = tuple(f"n{number}" for number in range(7))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.engine.go_sort import go_sorted
+from podium.engine.preemption.go_sort import go_sorted
 
 #: Keys, and the places from which Go 1.26 took them. Two negative keys each claim to be first.
 RECORDED: list[tuple[list[int], list[int]]] = [

@@ -42,19 +42,25 @@ from plugins.made import (
     spread,
     status_with,
 )
-from podium.cluster.columns import Columns
-from podium.engine import lockstep, victim_order
-from podium.engine.crowd import Crowd
-from podium.engine.decision import Victims
-from podium.engine.lockstep import in_lockstep
-from podium.engine.mass_trial import MassVictims
-from podium.engine.plugins.default_preemption import LATEST_START, DefaultPreemption
-from podium.engine.post_filter import Scene
-from podium.engine.preemption import CRITERIA, choose_by, find_candidates, victims_on
-from podium.engine.profile import Profile
-from podium.objects.meta import Object
-from podium.objects.pod import Pod, TopologySpreadConstraint
-from podium.profiles.build import Options, from_policy, from_provider
+from podium.cluster.cache.columns import Columns
+from podium.engine.cycle.post_filter import Scene
+from podium.engine.framework.decision import Victims
+from podium.engine.framework.profile import Profile
+from podium.engine.preemption import batch_filter as lockstep
+from podium.engine.preemption import victim_order
+from podium.engine.preemption.batch_filter import in_lockstep
+from podium.engine.preemption.v1_13 import (
+    CRITERIA,
+    choose_by,
+    find_candidates,
+    victims_on,
+)
+from podium.engine.preemption.v1_36 import LATEST_START, DefaultPreemption
+from podium.engine.preemption.victim_search import MassVictims
+from podium.engine.rows.pod_arrays import Crowd
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod, TopologySpreadConstraint
+from podium.profiles.policy.build import Options, from_policy, from_provider
 
 CLASSIC = from_provider("DefaultProvider", Options())
 CHECK_ALL = from_policy(

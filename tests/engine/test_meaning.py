@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.engine.meaning import (
+from podium.engine.state.selector_index import (
     NOBODY,
     ByAnchor,
     ByLabel,
@@ -13,7 +13,7 @@ from podium.engine.meaning import (
     anchor_of_all,
     anchor_of_any,
 )
-from podium.objects.requirements import NOTHING, Selector, conjunction, requirement
+from podium.objects.selectors.requirements import NOTHING, Selector, conjunction, requirement
 
 KEYS, VALUES = st.sampled_from("abc"), st.sampled_from("xyz")
 MANY = st.lists(VALUES, min_size=1, max_size=3)

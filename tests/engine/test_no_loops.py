@@ -60,10 +60,10 @@ from plugins.made import (
     with_args,
 )
 from podium.cluster.simulation import Simulation
-from podium.engine.profile import Profile
-from podium.objects.meta import Object
-from podium.objects.pod import Pod
-from podium.profiles.build import Options, from_policy, from_provider
+from podium.engine.framework.profile import Profile
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
+from podium.profiles.policy.build import Options, from_policy, from_provider
 
 HOST = "kubernetes.io/hostname"
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"

@@ -18,8 +18,8 @@ from builders import (
     tolerates,
     view,
 )
-from podium.engine.contracts import Predicate
-from podium.engine.predicates.nodes import (
+from podium.engine.framework.rule import Predicate
+from podium.engine.rules.nodes.v1_13 import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
     CheckNodeLabelPresence,
@@ -31,8 +31,8 @@ from podium.engine.predicates.nodes import (
     PodToleratesNodeNoExecuteTaints,
     PodToleratesNodeTaints,
 )
-from podium.objects.node import Node
-from podium.objects.pod import NodeSelectorTerm, Pod
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import NodeSelectorTerm, Pod
 
 HOST = ("node(s) didn't match the requested hostname",)
 SELECTOR = ("node(s) didn't match node selector",)

@@ -16,11 +16,11 @@ from builders import (
     term,
     view,
 )
-from podium.cluster.columns import Columns
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.predicates.service_affinity import CheckServiceAffinity
-from podium.objects.meta import Object
-from podium.objects.pod import Pod
+from podium.cluster.cache.columns import Columns
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
 
 X = {"app": "x"}
 CPU = {"cpu": 1}

@@ -20,14 +20,14 @@ from builders import (
     term,
     view,
 )
-from podium.cluster.columns import Columns
-from podium.engine.decision import Preemption, Victims
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.predicates.service_affinity import CheckServiceAffinity
-from podium.engine.preemption import choose
-from podium.engine.profile import Profile
-from podium.objects.meta import LabelSelector
-from podium.objects.pod import Pod
+from podium.cluster.cache.columns import Columns
+from podium.engine.framework.decision import Preemption, Victims
+from podium.engine.framework.profile import Profile
+from podium.engine.preemption.v1_13 import choose
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.objects.kinds.meta import LabelSelector
+from podium.objects.kinds.pod import Pod
 
 X = {"app": "x"}
 CPU = {"cpu": 1}

@@ -28,8 +28,9 @@ from builders import (
     tolerates,
     view,
 )
-from podium.engine.one_row import OneRow
-from podium.engine.priorities.nodes import (
+from podium.engine.rows.many import ManyRows
+from podium.engine.rows.one import OneRow
+from podium.engine.rules.nodes.v1_13_scores import (
     EqualPriority,
     ImageLocalityPriority,
     NodeAffinityPriority,
@@ -38,23 +39,22 @@ from podium.engine.priorities.nodes import (
     TaintTolerationPriority,
     tagged,
 )
-from podium.engine.priorities.pod_affinity import InterPodAffinityPriority
-from podium.engine.priorities.resources import (
+from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13_scores import (
     BalancedResourceAllocation,
     LeastRequestedPriority,
     MostRequestedPriority,
     RequestedToCapacityRatioPriority,
     ResourceLimitsPriority,
 )
-from podium.engine.priorities.spreading import (
+from podium.engine.rules.spreading.v1_13 import (
     SelectorSpreadPriority,
     ServiceAntiAffinity,
     ServiceSpreadingPriority,
 )
-from podium.engine.rows import ManyRows
-from podium.objects.meta import Object
-from podium.objects.node import Node, Taint
-from podium.objects.pod import Pod, Toleration
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.node import Node, Taint
+from podium.objects.kinds.pod import Pod, Toleration
 
 MEBIBYTE = 1 << 20
 BIG = 1 << 62

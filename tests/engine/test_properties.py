@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 
 from builders import budget, decided, node, pod, profile, selector, view
 from generated import HUGE, PREDICATES, PRIORITIES, Cluster, Wild, clusters
-from podium.engine import lockstep, mass_trial
-from podium.engine.decision import Decision
-from podium.engine.predicates.nodes import CheckNodeUnschedulable
-from podium.engine.predicates.pod_affinity import MatchInterPodAffinity
-from podium.engine.predicates.room import GeneralPredicates, PodFitsResources
-from podium.engine.predicates.service_affinity import CheckServiceAffinity
-from podium.engine.preemption import choose, find_candidates, victims_on
-from podium.engine.priorities.nodes import ImageLocalityPriority
-from podium.objects.node import Node
-from podium.objects.pod import Pod
+from podium.engine.framework.decision import Decision
+from podium.engine.preemption import batch_filter as lockstep
+from podium.engine.preemption import victim_search as mass_trial
+from podium.engine.preemption.v1_13 import choose, find_candidates, victims_on
+from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
+from podium.engine.rules.nodes.v1_13_scores import ImageLocalityPriority
+from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates, PodFitsResources
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.workloads import PodDisruptionBudget
 from podium.objects.quantity import milli, value
-from podium.objects.workloads import PodDisruptionBudget
 
 #: Without what the real program lets depend on history: who came first, and who held an image.
 TIMELESS = [rule for rule in PREDICATES if not isinstance(rule, CheckServiceAffinity)]

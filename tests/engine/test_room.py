@@ -24,9 +24,13 @@ from builders import (
     view,
     volume,
 )
-from podium.engine.predicates.disks import NoDiskConflict
-from podium.engine.predicates.room import GeneralPredicates, PodFitsHostPorts, PodFitsResources
-from podium.engine.predicates.volume_counts import (
+from podium.engine.rules.resources.v1_13_filters import (
+    GeneralPredicates,
+    PodFitsHostPorts,
+    PodFitsResources,
+)
+from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.rules.volumes.v1_13_limits import (
     Azure,
     Ebs,
     GcePd,
@@ -34,7 +38,7 @@ from podium.engine.predicates.volume_counts import (
     MaxVolumeCount,
     csi_limit_name,
 )
-from podium.objects.pod import Pod, Volume
+from podium.objects.kinds.pod import Pod, Volume
 
 GPU = "example.com/gpu"
 BIG = 1 << 62

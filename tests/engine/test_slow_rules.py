@@ -22,13 +22,13 @@ from builders import (
     term,
     view,
 )
-from podium.engine.predicates.pod_affinity import MatchInterPodAffinity
-from podium.engine.predicates.room import PodFitsResources
-from podium.engine.predicates.service_affinity import CheckServiceAffinity
-from podium.engine.priorities.nodes import ImageLocalityPriority
-from podium.engine.priorities.pod_affinity import InterPodAffinityPriority
-from podium.objects.meta import Object
-from podium.objects.pod import Pod
+from podium.engine.rules.nodes.v1_13_scores import ImageLocalityPriority
+from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
+from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13_filters import PodFitsResources
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
 
 OWN = ("node(s) didn't match pod affinity/anti-affinity", "node(s) didn't match pod affinity rules")
 OWN_ANTI = (OWN[0], "node(s) didn't match pod anti-affinity rules")

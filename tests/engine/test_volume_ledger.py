@@ -27,23 +27,23 @@ from builders import (
     volume,
 )
 from plugins.made import attachment, csi_node, current, ephemeral
-from podium.cluster import columns as columns_module
-from podium.cluster.columns import Columns
-from podium.engine import catalog as catalog_module
-from podium.engine.contracts import Predicate
-from podium.engine.one_row import OneRow
-from podium.engine.plugins.node_volume_limits import NodeVolumeLimits
-from podium.engine.plugins.volume_restrictions import VolumeRestrictions
-from podium.engine.pod_class import Incoming
-from podium.engine.predicates.disks import NoDiskConflict
-from podium.engine.predicates.volume_counts import (
+from podium.cluster.cache import columns as columns_module
+from podium.cluster.cache.columns import Columns
+from podium.engine.framework.rule import Predicate
+from podium.engine.rows.many import ManyRows
+from podium.engine.rows.one import OneRow
+from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.rules.volumes.v1_13_limits import (
     Azure,
     Ebs,
     GcePd,
     MaxCSIVolumeCount,
     MaxVolumeCount,
 )
-from podium.engine.rows import ManyRows
+from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
+from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
+from podium.engine.state import catalog as catalog_module
+from podium.engine.state.pod_class import Incoming
 
 RULES: tuple[Predicate, ...] = (
     MaxVolumeCount("ebs", Ebs(), limit=2),

@@ -24,11 +24,11 @@ from builders import (
     view,
     volume,
 )
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.predicates.volumes import CheckVolumeBinding, NoVolumeZoneConflict, VolumePlan
-from podium.objects.meta import LabelSelectorRequirement, Object
-from podium.objects.pod import Pod
-from podium.objects.storage import TopologySelectorTerm
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding, NoVolumeZoneConflict, VolumePlan
+from podium.objects.kinds.meta import LabelSelectorRequirement, Object
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.storage import TopologySelectorTerm
 
 AFFINITY = "node(s) had volume node affinity conflict"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"

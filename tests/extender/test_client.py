@@ -13,18 +13,18 @@ import pytest
 from builders import node, pod
 from builders import simulation as simulated
 from extender.scripted import SILENCE, Scripted, certificate
-from podium.cli.asking import Seen
-from podium.engine.accounting import ContainerSums
-from podium.engine.decision import Decision
-from podium.engine.plugins.default_preemption import DefaultPreemption
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.profile import Extender, Profile
+from podium.cli.extender_simulation import Seen
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Extender, Profile
+from podium.engine.preemption.v1_36 import DefaultPreemption
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
 from podium.extender.client import ExtenderClient, binder_of, interviewer
 from podium.extender.tls import context_of
 from podium.extender.wire import formatted
-from podium.objects.meta import Object
-from podium.objects.pod import Pod
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
 
 ABC = [node("a", labels={"l": "1"}), node("b"), node("c")]
 CPU = {"cpu": "1"}

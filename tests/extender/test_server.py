@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from builders import node, objects, pod
-from podium.engine.accounting import ContainerSums
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.priorities.resources import LeastRequestedPriority
-from podium.engine.profile import Profile, Weighted
+from podium.engine.framework.profile import Profile, Weighted
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority
+from podium.engine.state.accounting import ContainerSums
 from podium.extender.judging import Judge
 from podium.extender.knowledge import Knowledge
 from podium.extender.server import ExtenderApp
-from podium.objects.meta import Object
-from podium.profiles.rules import Rules, rules_in, with_rules
+from podium.objects.kinds.meta import Object
+from podium.profiles.user_rules.loading import Rules, rules_in, with_rules
 from podium.rules import predicate, priority
 
 
@@ -262,7 +262,7 @@ def test_probes() -> None:
 
 def test_examples_in_the_help_are_a_policy() -> None:
     from podium.cli.extender import extender  # noqa: PLC0415
-    from podium.profiles.build import Options, from_policy  # noqa: PLC0415
+    from podium.profiles.policy.build import Options, from_policy  # noqa: PLC0415
 
     text = (extender.callback.__doc__ or "").partition("kube-scheduler:\n")[2]
     policy = {"kind": "Policy", "apiVersion": "v1", **json.loads("{" + text + "}")}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.engine.accounting import ContainerSums
-from podium.engine.profile import Profile
+from podium.engine.framework.profile import Profile
+from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
 from podium.extender.knowledge import Knowledge
 from podium.extender.watching import Watcher

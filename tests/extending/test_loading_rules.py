@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from podium.cli.main import run
-from podium.engine.user_rules import UserPredicate, UserPriority
+from podium.engine.user_rules.adapter import UserPredicate, UserPriority
 from podium.errors import ConfigError
-from podium.profiles.build import Options, from_policy, from_provider
-from podium.profiles.describe import describe
-from podium.profiles.rules import Rules, load_rules
+from podium.profiles.policy.build import Options, from_policy, from_provider
+from podium.profiles.policy.describe import describe
+from podium.profiles.user_rules.loading import Rules, load_rules
 
 OWN = """
 from podium.rules import predicate, priority

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from podium.cli.main import run
-from podium.profiles.build import Options, from_policy
+from podium.profiles.policy.build import Options, from_policy
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "extending").glob("*.md"))

@@ -10,15 +10,15 @@ import pytest
 
 from builders import node, objects, pod, simulation
 from podium.cluster.simulation import Simulation
-from podium.engine.accounting import ContainerSums
-from podium.engine.decision import Decision
-from podium.engine.predicates.room import GeneralPredicates
-from podium.engine.profile import Profile, Weighted
-from podium.engine.user_rules import UserPredicate, UserPriority, normalized
-from podium.objects.node import Node, Taint
-from podium.objects.pod import Pod
-from podium.profiles.rule_watch import RuleWatch
-from podium.profiles.rules import rules_in
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile, Weighted
+from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.state.accounting import ContainerSums
+from podium.engine.user_rules.adapter import UserPredicate, UserPriority, normalized
+from podium.objects.kinds.node import Node, Taint
+from podium.objects.kinds.pod import Pod
+from podium.profiles.user_rules.loading import rules_in
+from podium.profiles.user_rules.timing import RuleWatch
 from podium.rules import predicate, priority
 
 Function = Callable[..., Any]

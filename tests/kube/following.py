@@ -14,8 +14,8 @@ import msgspec
 from podium.kube.access import load_access
 from podium.kube.client import ApiClient
 from podium.kube.reflector import Reflector
-from podium.objects.meta import Object
-from podium.objects.pod import Pod
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
 
 PODS = "/api/v1/namespaces/default/pods"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

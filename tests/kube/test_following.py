@@ -14,7 +14,7 @@ from control_plane.proxy import Proxy
 from kube.following import CONFIG_MAPS, PODS, connected, following, until
 from podium.kube.access import load_access
 from podium.kube.client import ApiClient
-from podium.objects.meta import Object
+from podium.objects.kinds.meta import Object
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

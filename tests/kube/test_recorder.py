@@ -15,7 +15,7 @@ from control_plane.proxy import Proxy
 from kube.following import PODS, connected, until
 from podium.kube.events import CORE, EVENTS, Reference
 from podium.kube.recorder import EventRecorder
-from podium.objects.pod import Pod
+from podium.objects.kinds.pod import Pod
 
 BODY = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 

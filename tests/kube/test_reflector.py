@@ -19,7 +19,7 @@ from kube.following import CONFIG_MAPS, Known, connected, following, until
 from kube.scripted import answer, scripted
 from podium.kube import reflector
 from podium.kube.reflector import Reflector
-from podium.objects.meta import Object
+from podium.objects.kinds.meta import Object
 
 
 async def refuse(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import uvicorn
 
-from podium.lab.registry import Registry
-from podium.lab.server import ApiServer
-from podium.lab.sqlite import opened
-from podium.lab.store import Store
+from podium.lab.http.server import ApiServer
+from podium.lab.registry.registry import Registry
+from podium.lab.store.sqlite import opened
+from podium.lab.store.store import Store
 
 
 def main() -> None:

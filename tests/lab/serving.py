@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import uvicorn
 
-from podium.lab.registry import Registry
-from podium.lab.security import Guard
-from podium.lab.server import ApiServer
+from podium.lab.http.security import Guard
+from podium.lab.http.server import ApiServer
+from podium.lab.registry.registry import Registry
 
 TOKEN = "a-token-for-tests"  # noqa: S105
 JSON = "application/json"

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lab.at_work import AtWork, Json, template, workload
-from podium.lab import eviction
 from podium.lab.controllers.nodes import wished_taints
 from podium.lab.controllers.taint_eviction import leaves_at
-from podium.lab.options import WriteOptions
-from podium.lab.status import StatusError
+from podium.lab.http.options import WriteOptions
+from podium.lab.http.status import StatusError
+from podium.lab.registry import eviction
 
 
 @pytest.fixture

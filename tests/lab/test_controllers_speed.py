@@ -8,8 +8,8 @@ import time
 import pytest
 
 from lab.at_work import AtWork, workload
-from podium.lab import binding
-from podium.lab.options import WriteOptions
+from podium.lab.http.options import WriteOptions
+from podium.lab.registry import binding
 
 
 def cost(pods: int) -> float:

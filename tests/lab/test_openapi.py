@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from podium.lab import openapi, schema
-from podium.lab.merge_keys import ATOMIC_TYPES, TABLE
-from podium.lab.resources import TABLE as RESOURCES
-from podium.lab.status import StatusError
+from podium.lab.http.status import StatusError
+from podium.lab.openapi import documents as openapi
+from podium.lab.patch.merge_keys import ATOMIC_TYPES, TABLE
+from podium.lab.registry.resources import TABLE as RESOURCES
+from podium.lab.schema import api_types as schema
 
 
 @pytest.fixture(scope="module")

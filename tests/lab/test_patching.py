@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.lab.patching import (
+from podium.lab.http.status import StatusError
+from podium.lab.patch.patching import (
     JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     merged,
     patched,
 )
-from podium.lab.status import StatusError
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lab.serving import LabServer, pod
-from podium.lab.options import DeleteOptions
-from podium.lab.registry import Registry
-from podium.lab.status import JsonDict, StatusError
+from podium.lab.http.options import DeleteOptions
+from podium.lab.http.status import JsonDict, StatusError
+from podium.lab.registry.registry import Registry
 
 PODS = "/api/v1/namespaces/default/pods"
 

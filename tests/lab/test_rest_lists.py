@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from lab.serving import LabServer, node, pod
-from podium.lab.listing import ListOptions, page
-from podium.lab.registry import Registry
-from podium.lab.resources import stored
-from podium.lab.selecting import selection
-from podium.lab.status import StatusError
-from podium.lab.store import Store
+from podium.lab.http.listing import ListOptions, page
+from podium.lab.http.selecting import selection
+from podium.lab.http.status import StatusError
+from podium.lab.registry.registry import Registry
+from podium.lab.registry.resources import stored
+from podium.lab.store.store import Store
 
 PODS = "/api/v1/namespaces/default/pods"
 EVERYTHING = selection(stored("pods"))

@@ -19,8 +19,8 @@ import pytest
 from control_plane.harness import until
 from lab.serving import LabServer, pod
 from podium.errors import InputError
-from podium.lab.registry import Registry
-from podium.lab.sqlite import Journal, opened
+from podium.lab.registry.registry import Registry
+from podium.lab.store.sqlite import Journal, opened
 
 PODS = "/api/v1/namespaces/default/pods"
 WRITERS = 4

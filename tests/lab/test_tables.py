@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium.lab.resources import TABLE
-from podium.lab.tables import columns, table
-from podium.lab.tables_text import human
+from podium.lab.registry.resources import TABLE
+from podium.lab.tables.tables import columns, table
+from podium.lab.tables.text import human
 
 NOW = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 HOUR_AGO = "2025-12-31T23:00:00Z"

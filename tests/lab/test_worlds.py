@@ -10,12 +10,12 @@ import pytest
 
 from lab.at_work import AtWork, Json, workload
 from podium.errors import InputError
-from podium.lab.registry import Registry
-from podium.lab.worlds.building import build
-from podium.lab.worlds.demo import checkout, demo
-from podium.lab.worlds.documents import Document, documents
-from podium.lab.worlds.many import many, zone_name
-from podium.objects.leniency import tidied
+from podium.lab.contents.building import build
+from podium.lab.contents.demo import checkout, demo
+from podium.lab.contents.documents import Document, documents
+from podium.lab.contents.many import many, zone_name
+from podium.lab.registry.registry import Registry
+from podium.objects.reading.leniency import tidied
 
 POD = {"containers": [{"name": "app", "image": "app:1"}]}
 

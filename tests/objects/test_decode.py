@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from podium.objects.collection import KINDS, Objects
-from podium.objects.decode import decode
+from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.reading.decode import decode
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}

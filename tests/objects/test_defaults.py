@@ -3,11 +3,11 @@
 import pytest
 
 from podium.errors import InputError
-from podium.objects.collection import Objects
-from podium.objects.decode import decode
-from podium.objects.defaults import with_defaults
-from podium.objects.meta import LabelSelector, LabelSelectorRequirement
-from podium.objects.pod import Pod
+from podium.objects.completing.defaults import with_defaults
+from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
+from podium.objects.kinds.pod import Pod
+from podium.objects.reading.collection import Objects
+from podium.objects.reading.decode import decode
 
 
 def completed(text: str) -> Objects:

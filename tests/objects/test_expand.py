@@ -3,11 +3,11 @@
 import pytest
 
 from podium.errors import InputError
-from podium.objects.collection import Objects
-from podium.objects.decode import decode
-from podium.objects.defaults import with_defaults
-from podium.objects.expand import expand
-from podium.objects.pod import Toleration
+from podium.objects.completing.defaults import with_defaults
+from podium.objects.completing.expand import expand
+from podium.objects.kinds.pod import Toleration
+from podium.objects.reading.collection import Objects
+from podium.objects.reading.decode import decode
 
 TEMPLATE = (
     "template: {metadata: {labels: {app: web}, annotations: {n: x}}, spec: {containers: "

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli.inputs import load, read
 from podium.errors import InputError
+from podium.library.reading import load, read
 
 
 def pod(name: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.objects.meta import RawQuantity
+from podium.objects.kinds.meta import RawQuantity
 from podium.objects.quantity import QuantityError, milli, nano, value
 
 SUFFIXES: dict[str, Fraction | int] = {

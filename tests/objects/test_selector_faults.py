@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.objects.meta import LabelSelector, LabelSelectorRequirement
-from podium.objects.pod import NodeSelectorTerm, PreferredSchedulingTerm
-from podium.objects.selector_faults import label_selector_fault, preferences_fault, together
+from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
+from podium.objects.kinds.pod import NodeSelectorTerm, PreferredSchedulingTerm
+from podium.objects.selectors.faults import label_selector_fault, preferences_fault, together
 
 VALUE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.objects.selectors import (
+from podium.objects.selectors.selectors import (
     FieldRequirement,
     Requirement,
     SelectorError,

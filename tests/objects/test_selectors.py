@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.objects.meta import LabelSelector, LabelSelectorRequirement
-from podium.objects.pod import NodeSelector, NodeSelectorTerm
-from podium.objects.selectors import (
+from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
+from podium.objects.kinds.pod import NodeSelector, NodeSelectorTerm
+from podium.objects.kinds.storage import TopologySelectorTerm
+from podium.objects.selectors.selectors import (
     EVERYTHING,
     NOTHING,
     FieldSelector,
@@ -23,7 +24,6 @@ from podium.objects.selectors import (
     requirement,
     topology_terms,
 )
-from podium.objects.storage import TopologySelectorTerm
 
 
 def expression(key: str, operator: str, *values: str) -> LabelSelectorRequirement:

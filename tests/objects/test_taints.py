@@ -2,8 +2,8 @@
 
 import pytest
 
-from podium.objects.node import Taint
-from podium.objects.pod import Toleration
+from podium.objects.kinds.node import Taint
+from podium.objects.kinds.pod import Toleration
 from podium.objects.taints import tolerated, tolerates
 
 GPU = Taint(key="gpu", value="a100", effect="NoSchedule")

@@ -3,8 +3,8 @@
 import pytest
 
 from podium.errors import InputError
-from podium.objects.decode import decode
-from podium.objects.validate import notes, validate
+from podium.objects.reading.decode import decode
+from podium.objects.reading.validate import notes, validate
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.errors import InputError
-from podium.objects.yaml_text import documents
+from podium.objects.reading.yaml_text import documents
 
 
 def only(text: str) -> Any:

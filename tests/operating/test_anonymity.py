@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from builders import node, pod, simulation
 from plugins.worlds import World, worlds
-from podium.engine.decision import Decision
-from podium.objects.anonymity import rename
-from podium.objects.collection import KINDS
-from podium.objects.decode import decode
-from podium.objects.meta import Object
-from podium.objects.renaming import NODE, POD, Names
-from podium.objects.trimming import KEPT, trimmed
-from podium.profiles.build import Options, from_provider
-from podium.profiles.config_build import default_config, from_config
+from podium.engine.framework.decision import Decision
+from podium.objects.kinds.meta import Object
+from podium.objects.reading.collection import KINDS
+from podium.objects.reading.decode import decode
+from podium.objects.snapshots.anonymity import rename
+from podium.objects.snapshots.renaming import NODE, POD, Names
+from podium.objects.snapshots.trimming import KEPT, trimmed
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
 
 PROFILES = {
     "v1.13": from_provider("DefaultProvider", Options()),

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from builders import node, nodes, pod, simulation
 from generated import node_like, pod_like
 from operating.told import NOON, attempted, tried
-from podium.daemon.decision_file import DecisionFile
-from podium.daemon.decision_log import DecisionLog
-from podium.engine.decision import Decision
+from podium.daemon.decisions.decision_file import DecisionFile
+from podium.daemon.decisions.decision_log import DecisionLog
+from podium.engine.framework.decision import Decision
 from podium.errors import InputError
-from podium.profiles.build import Options, from_provider
-from podium.profiles.config_build import default_config, from_config
-from podium.render.decision_json import to_json
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
+from podium.render.decision.as_json import to_json
 
 V1_36 = from_config(default_config({}), Options())[0]
 V1_13 = from_provider("DefaultProvider", Options())

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from control_plane.harness import ROOT, ControlPlane, Program, free_port, until
-from podium.profiles.build import Options
-from podium.profiles.config_build import from_config, load_config
+from podium.profiles.config.build import from_config, load_config
+from podium.profiles.policy.build import Options
 
 DEPLOY = ROOT / "deploy"
 PLURALS = {

@@ -11,9 +11,9 @@ from builders import node, pod, profile, simulation
 from operating.told import NOON, Clock, attempted, tried
 from podium.daemon.logs import JSON, TEXT, DecisionLines, Log
 from podium.daemon.slow_trace import SlowTrace, Steps
-from podium.engine.cycle import Attempt, decide
-from podium.engine.decision import Decision
-from podium.engine.ties import First
+from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.ties import First
+from podium.engine.framework.decision import Decision
 
 
 def a_log(fmt: str = TEXT, v: int = 2) -> tuple[Log, io.StringIO]:

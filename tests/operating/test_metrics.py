@@ -13,10 +13,10 @@ from builders import node, nodes, pod, profile, simulation
 from generated import node_like, pod_like
 from operating.told import NOON, Clock, attempted, tried
 from podium.daemon.metrics import Metrics
-from podium.daemon.stopwatch import Stopwatch
-from podium.engine.decision import Decision
-from podium.profiles.build import Options, from_provider
-from podium.profiles.config_build import default_config, from_config
+from podium.daemon.rule_timings import Stopwatch
+from podium.engine.framework.decision import Decision
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

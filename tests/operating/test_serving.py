@@ -18,13 +18,13 @@ from builders import node, pod, simulation
 from control_plane.harness import ROOT
 from operating.told import tried
 from podium.cli.main import run
-from podium.daemon.decision_log import DecisionLog
+from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.http_server import Health, application, listening, serve_on
 from podium.daemon.metrics import Metrics
-from podium.daemon.serving import Health, application, listening, serve_on
 from podium.daemon.shadow import Shadow
 from podium.errors import InputError
-from podium.profiles.build import Options
-from podium.profiles.config_build import default_config, from_config
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options
 from render.json_schema import problems
 
 V1_36 = from_config(default_config({}), Options())[0]

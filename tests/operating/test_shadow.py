@@ -9,10 +9,10 @@ from builders import node, pod, simulation, taint
 from operating.told import tried
 from podium.daemon.metrics import Metrics
 from podium.daemon.shadow import Shadow
-from podium.objects.pod import Pod
-from podium.profiles.build import Options
-from podium.profiles.config_build import default_config, from_config
-from podium.render.comparison import LOWER, REJECTED, SAME, TIED, UNPLACED, Compared
+from podium.objects.kinds.pod import Pod
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options
+from podium.render.decision.comparison import LOWER, REJECTED, SAME, TIED, UNPLACED, Compared
 
 V1_36 = from_config(default_config({}), Options())[0]
 

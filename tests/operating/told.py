@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from podium.cluster.simulation import Simulation
-from podium.daemon.observing import Attempted
-from podium.engine.decision import Decision
-from podium.engine.profile import Profile
-from podium.objects.pod import Pod
+from podium.daemon.observers import Attempted
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.objects.kinds.pod import Pod
 
 NOON = 1_800_000_000.0
 

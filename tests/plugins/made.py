@@ -9,18 +9,18 @@ import msgspec
 import numpy as np
 
 from builders import Said, objects
-from podium.cluster.columns import Columns
+from podium.cluster.cache.columns import Columns
 from podium.cluster.simulation import Simulation
-from podium.engine.contracts import Predicate, Priority
-from podium.engine.cycle import Attempt, decide
-from podium.engine.decision import Decision
-from podium.engine.profile import Profile
-from podium.engine.rows import ManyRows
-from podium.engine.ties import ties
-from podium.engine.view import View
-from podium.objects.meta import LabelSelector, Object, ObjectMeta, OwnerReference, RawQuantity
-from podium.objects.node import Node
-from podium.objects.pod import (
+from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.ties import ties
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.engine.framework.rule import Predicate, Priority
+from podium.engine.rows.many import ManyRows
+from podium.engine.state.view import View
+from podium.objects.kinds.meta import LabelSelector, Object, ObjectMeta, OwnerReference, RawQuantity
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import (
     Container,
     EphemeralVolume,
     Pod,
@@ -29,7 +29,7 @@ from podium.objects.pod import (
     TopologySpreadConstraint,
     Volume,
 )
-from podium.objects.storage import (
+from podium.objects.kinds.storage import (
     CsiDriver,
     CsiDriverSpec,
     CsiNode,
@@ -41,9 +41,9 @@ from podium.objects.storage import (
     VolumeAttachmentSource,
     VolumeAttachmentSpec,
 )
-from podium.objects.workloads import Namespace
-from podium.profiles.build import Options
-from podium.profiles.config_build import config_from, default_config, from_config
+from podium.objects.kinds.workloads import Namespace
+from podium.profiles.config.build import config_from, default_config, from_config
+from podium.profiles.policy.build import Options
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

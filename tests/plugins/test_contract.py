@@ -25,19 +25,19 @@ from contract.test_rules import picture
 from generated import Wild
 from plugins.made import view
 from plugins.worlds import FILTERS, SCORES, World, label, worlds
-from podium.cluster.columns import Columns
+from podium.cluster.cache.columns import Columns
 from podium.engine import plugins
-from podium.engine.contracts import AttemptError, Reach, Scope
-from podium.engine.plugins.base import FilterPlugin, Refused, ScorePlugin
-from podium.engine.plugins.dynamic_resources import DynamicResources, DynamicResourcesScore
-from podium.engine.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadScore
-from podium.engine.plugins.spread_constraints import HARD, constraints_of
-from podium.engine.plugins.volume_binding import VolumeBindingScore
-from podium.engine.plugins.volume_restrictions import VolumeRestrictions
-from podium.engine.pod_class import Incoming, Resident
-from podium.engine.rows import ManyRows, OneRow
-from podium.engine.trial import TrialRow
-from podium.engine.verdicts import Verdict
+from podium.engine.framework.rule import AttemptError, Reach, Scope
+from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.rows.trial_one import TrialRow
+from podium.engine.rules.devices.v1_36 import DynamicResources, DynamicResourcesScore
+from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
+from podium.engine.rules.spreading.constraints import HARD, constraints_of
+from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.rules.volumes.v1_36_binding import VolumeBindingScore
+from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
+from podium.engine.state.pod_class import Incoming, Resident
+from podium.engine.state.verdicts import Verdict
 
 TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=False)
 BODILESS = (VolumeBindingScore, DynamicResourcesScore)

@@ -24,10 +24,10 @@ from builders import (
     volume,
 )
 from plugins.made import DEFAULT, configured, decision, ephemeral, owned, spec_with
-from podium.engine.plugins.base import FilterPlugin, OnlyNodes
-from podium.engine.post_filter import Outcome, Scene
-from podium.objects.meta import LabelSelectorRequirement, Object, Value
-from podium.objects.pod import NodeSelectorTerm, Pod, SchedulingGate
+from podium.engine.cycle.post_filter import Outcome, Scene
+from podium.engine.rules.plugins import FilterPlugin, OnlyNodes
+from podium.objects.kinds.meta import LabelSelectorRequirement, Object, Value
+from podium.objects.kinds.pod import NodeSelectorTerm, Pod, SchedulingGate
 
 NONE_HELPS = "no new claims to deallocate, preemption: 0/2 nodes are available: "
 NOT_HELPFUL = "2 Preemption is not helpful for scheduling."

@@ -22,12 +22,12 @@ from builders import (
 )
 from plugins.made import ZONE, csi_node, decision, view
 from plugins.made import judged as judged_at_once
-from podium.engine.contracts import Predicate
-from podium.engine.one_row import OneRow
-from podium.engine.plugins.node_volume_limits import NodeVolumeLimits
-from podium.engine.plugins.volume_binding import VolumeBinding
-from podium.objects.meta import Object, ObjectMeta
-from podium.objects.pod import (
+from podium.engine.framework.rule import Predicate
+from podium.engine.rows.one import OneRow
+from podium.engine.rules.volumes.v1_36_binding import VolumeBinding
+from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
+from podium.objects.kinds.meta import Object, ObjectMeta
+from podium.objects.kinds.pod import (
     AzureDisk,
     CinderVolume,
     NodeSelectorTerm,
@@ -35,7 +35,7 @@ from podium.objects.pod import (
     PortworxVolume,
     Volume,
 )
-from podium.objects.storage import CsiNode
+from podium.objects.kinds.storage import CsiNode
 
 EBS, GCE, AZURE = "ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com"
 CINDER, PORTWORX = "cinder.csi.openstack.org", "pxd.portworx.com"

@@ -7,9 +7,9 @@ import pytest
 
 from builders import container, node, pod
 from plugins.made import declaring, judged, scores
-from podium.engine.plugins.image_locality import ImageLocality
-from podium.engine.plugins.node_declared_features import NodeDeclaredFeatures
-from podium.objects.pod import ImageVolume, RestartRule, Volume
+from podium.engine.rules.images.v1_36 import ImageLocality
+from podium.engine.rules.nodes.v1_36_features import NodeDeclaredFeatures
+from podium.objects.kinds.pod import ImageVolume, RestartRule, Volume
 
 RESTARTS, SPACES = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
 MISSING = "node(s) didn't match Pod's required features"

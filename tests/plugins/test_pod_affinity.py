@@ -16,15 +16,15 @@ from builders import expression, node, pod, selector, term
 from generated import Wild
 from plugins.made import HOST, ZONE, decision, in_spaces, judged, namespace, scores, view
 from plugins.worlds import World, worlds
-from podium.engine.plugins.base import Refused
-from podium.engine.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityScore
-from podium.engine.rows import ManyRows
-from podium.engine.trial import TrialRow
-from podium.objects.meta import LabelSelector, Object
-from podium.objects.node import Node
-from podium.objects.pod import Pod, PodAffinity, PodAffinityTerm
-from podium.objects.selectors import from_label_selector
-from podium.objects.workloads import Namespace
+from podium.engine.rows.many import ManyRows
+from podium.engine.rows.trial_one import TrialRow
+from podium.engine.rules.plugins import Refused
+from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinity, InterPodAffinityScore
+from podium.objects.kinds.meta import LabelSelector, Object
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod, PodAffinity, PodAffinityTerm
+from podium.objects.kinds.workloads import Namespace
+from podium.objects.selectors.selectors import from_label_selector
 
 OWN = "node(s) didn't match pod affinity rules"
 ANTI = "node(s) didn't match pod anti-affinity rules"

@@ -8,10 +8,16 @@ import pytest
 
 from builders import container, node, pod
 from plugins.made import decision, named, sidecar, spec_with, status_with, view
-from podium.engine.accounting import WholePod
-from podium.engine.pod_requests import pod_requests, rounded
-from podium.objects.meta import RawQuantity
-from podium.objects.pod import Container, ContainerStatus, Pod, PodCondition, ResourceRequirements
+from podium.engine.state.accounting import WholePod
+from podium.engine.state.pod_requests import pod_requests, rounded
+from podium.objects.kinds.meta import RawQuantity
+from podium.objects.kinds.pod import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    ResourceRequirements,
+)
 
 MEBI = 1024 * 1024
 

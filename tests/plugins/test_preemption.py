@@ -18,9 +18,9 @@ from plugins.made import (
     status_with,
     with_args,
 )
-from podium.engine.plugins.default_preemption import DefaultPreemption
-from podium.objects.meta import Object
-from podium.objects.pod import Pod, PodCondition
+from podium.engine.preemption.v1_36 import DefaultPreemption
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod, PodCondition
 
 FIRST = "no new claims to deallocate, "
 

@@ -8,10 +8,10 @@ import pytest
 
 from builders import container, node, pod
 from plugins.made import decision, judged, scores, spec_with
-from podium.engine.plugins.balanced_allocation import NodeResourcesBalancedAllocation
-from podium.engine.plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.verdicts import Verdict
-from podium.objects.pod import Pod, ResourceRequirements
+from podium.engine.rules.resources.v1_36 import NodeResourcesFit, NodeResourcesFitScore
+from podium.engine.rules.resources.v1_36_balanced import NodeResourcesBalancedAllocation
+from podium.engine.state.verdicts import Verdict
+from podium.objects.kinds.pod import Pod, ResourceRequirements
 
 GPU, FPGA = "example.com/gpu", "vendor.io/fpga"
 Requests = dict[str, Any]

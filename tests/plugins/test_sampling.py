@@ -9,9 +9,9 @@ import pytest
 from builders import expression, node, node_term, nodes, pod
 from plugins.made import ZONE, configured, current, default_profile
 from podium.cluster.simulation import Simulation
-from podium.engine.cycle import wanted_nodes
-from podium.engine.decision import Decision
-from podium.objects.node import Node
+from podium.engine.cycle.cycle import wanted_nodes
+from podium.engine.framework.decision import Decision
+from podium.objects.kinds.node import Node
 
 
 @pytest.mark.parametrize(

@@ -41,14 +41,14 @@ from plugins.made import (
     with_args,
 )
 from plugins.worlds import World, worlds
-from podium.engine.contracts import AttemptError
-from podium.engine.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadScore
-from podium.engine.rows import ManyRows, OneRow
-from podium.engine.trial import TrialRow
-from podium.objects.meta import LabelSelector, Object
-from podium.objects.node import Node
-from podium.objects.pod import Pod, TopologySpreadConstraint
-from podium.objects.selectors import (
+from podium.engine.framework.rule import AttemptError
+from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.rows.trial_one import TrialRow
+from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
+from podium.objects.kinds.meta import LabelSelector, Object
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod, TopologySpreadConstraint
+from podium.objects.selectors.selectors import (
     Selector,
     from_label_selector,
     node_terms,

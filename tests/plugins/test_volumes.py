@@ -34,13 +34,13 @@ from plugins.made import (
     exclusive,
     judged,
 )
-from podium.engine.plugins.node_volume_limits import NodeVolumeLimits
-from podium.engine.plugins.volume_binding import VolumeBinding
-from podium.engine.plugins.volume_restrictions import VolumeRestrictions
-from podium.engine.plugins.volume_zone import VolumeZone
-from podium.objects.meta import Object
-from podium.objects.pod import Pod, Volume
-from podium.objects.storage import TopologySelectorTerm
+from podium.engine.rules.volumes.v1_36_binding import VolumeBinding
+from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
+from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
+from podium.engine.rules.volumes.v1_36_zone import VolumeZone
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod, Volume
+from podium.objects.kinds.storage import TopologySelectorTerm
 
 DISK = "node(s) had no available disk"
 IN_USE = (

@@ -61,29 +61,29 @@ from plugins.made import (
     spec_with,
     spread,
 )
-from podium.engine.contracts import Predicate
-from podium.engine.plugins.balanced_allocation import NodeResourcesBalancedAllocation
-from podium.engine.plugins.base import FilterPlugin, ScorePlugin
-from podium.engine.plugins.dynamic_resources import DynamicResources, DynamicResourcesScore
-from podium.engine.plugins.image_locality import ImageLocality
-from podium.engine.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityScore
-from podium.engine.plugins.node_affinity import NodeAffinity, NodeAffinityScore
-from podium.engine.plugins.node_declared_features import NodeDeclaredFeatures
-from podium.engine.plugins.node_name import NodeName
-from podium.engine.plugins.node_ports import NodePorts
-from podium.engine.plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.plugins.node_unschedulable import NodeUnschedulable
-from podium.engine.plugins.node_volume_limits import NodeVolumeLimits
-from podium.engine.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadScore
-from podium.engine.plugins.spread_constraints import SpreadDefaults
-from podium.engine.plugins.taint_toleration import TaintToleration, TaintTolerationScore
-from podium.engine.plugins.volume_binding import VolumeBinding, VolumeBindingScore
-from podium.engine.plugins.volume_restrictions import VolumeRestrictions
-from podium.engine.plugins.volume_zone import VolumeZone
-from podium.objects import pod as pod_objects
-from podium.objects.meta import Object
-from podium.objects.node import Node
-from podium.objects.pod import Affinity, Pod, PodAffinity, ResourceRequirements
+from podium.engine.framework.rule import Predicate
+from podium.engine.rules.devices.v1_36 import DynamicResources, DynamicResourcesScore
+from podium.engine.rules.images.v1_36 import ImageLocality
+from podium.engine.rules.node_affinity.v1_36 import NodeAffinity, NodeAffinityScore
+from podium.engine.rules.nodes.v1_36 import NodeUnschedulable
+from podium.engine.rules.nodes.v1_36_features import NodeDeclaredFeatures
+from podium.engine.rules.nodes.v1_36_name import NodeName
+from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
+from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinity, InterPodAffinityScore
+from podium.engine.rules.ports.v1_36 import NodePorts
+from podium.engine.rules.resources.v1_36 import NodeResourcesFit, NodeResourcesFitScore
+from podium.engine.rules.resources.v1_36_balanced import NodeResourcesBalancedAllocation
+from podium.engine.rules.spreading.constraints import SpreadDefaults
+from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.rules.taints.v1_36 import TaintToleration, TaintTolerationScore
+from podium.engine.rules.volumes.v1_36_binding import VolumeBinding, VolumeBindingScore
+from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
+from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
+from podium.engine.rules.volumes.v1_36_zone import VolumeZone
+from podium.objects.kinds import pod as pod_objects
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Affinity, Pod, PodAffinity, ResourceRequirements
 
 ADDED = pod_objects.NodeAffinity(
     required=pod_objects.NodeSelector([node_term(expression("zone", "Exists"))]),

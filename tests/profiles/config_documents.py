@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from podium.engine.profile import Profile
+from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
-from podium.profiles.build import Options
-from podium.profiles.config_build import (
+from podium.profiles.config.build import (
     ProfileConfig,
     SchedulerConfig,
     config_from,
     from_config,
     load_config,
 )
+from podium.profiles.policy.build import Options
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 BUILDING = "initializing profiles: creating profile for scheduler name default-scheduler: "

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium.engine.profile import Profile
+from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
-from podium.profiles.build import Options, from_policy
+from podium.profiles.policy.build import Options, from_policy
 
 
 def policy(**sections: Any) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from builders import SOME_TIME
-from podium.engine.accounting import ContainerSums
-from podium.engine.view import View
-from podium.objects.meta import ObjectMeta
-from podium.objects.pod import ClaimVolume, Pod, PodSpec, Volume
-from podium.objects.storage import PersistentVolumeClaim
-from podium.profiles.checks import claims_exist
+from podium.engine.state.accounting import ContainerSums
+from podium.engine.state.view import View
+from podium.objects.kinds.meta import ObjectMeta
+from podium.objects.kinds.pod import ClaimVolume, Pod, PodSpec, Volume
+from podium.objects.kinds.storage import PersistentVolumeClaim
+from podium.profiles.policy.checks import claims_exist
 
 LEAVING = 'persistentvolumeclaim "leaving" is being deleted'
 

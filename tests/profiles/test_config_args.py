@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.objects.pod import NodeAffinity
-from podium.profiles.config_args import (
+from podium.objects.kinds.pod import NodeAffinity
+from podium.profiles.config.args import (
     DefaultPreemptionArgs,
     DynamicResourcesArgs,
     InterPodAffinityArgs,

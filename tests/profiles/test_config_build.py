@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from builders import claim_volume, gce, node, pod, simulation
-from podium.engine.decision import Decision
-from podium.engine.plugins.default_preemption import DefaultPreemption
-from podium.engine.plugins.inter_pod_affinity import InterPodAffinityScore
-from podium.engine.plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.plugins.pod_topology_spread import PodTopologySpread
-from podium.engine.profile import Profile
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.engine.preemption.v1_36 import DefaultPreemption
+from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinityScore
+from podium.engine.rules.resources.v1_36 import NodeResourcesFit, NodeResourcesFitScore
+from podium.engine.rules.spreading.v1_36 import PodTopologySpread
 from podium.errors import ConfigError
-from podium.objects.meta import Object
-from podium.objects.pod import Pod
-from podium.profiles.build import Options
-from podium.profiles.config_build import default_config, from_config
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options
 from profiles.config_documents import (
     Document,
     built,

@@ -12,7 +12,7 @@ import yaml
 from podium.cli.composition import options_of
 from podium.cli.flags import ProfileFlags
 from podium.cli.main import run
-from podium.cluster.backoff import Backoff
+from podium.cluster.queue.backoff import Backoff
 from profiles.config_documents import HEAD
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"

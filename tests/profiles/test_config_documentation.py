@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.profiles.config_args import ARGUMENTS
-from podium.profiles.config_build import default_config, load_config
-from podium.profiles.config_decode import Slice, Struct
-from podium.profiles.config_defaults import default_plugins
-from podium.profiles.config_gates import CONFIG_GATES, ConfigGates
-from podium.profiles.config_registry import PLUGINS
-from podium.profiles.config_schema import KINDS
+from podium.profiles.config.args import ARGUMENTS
+from podium.profiles.config.build import default_config, load_config
+from podium.profiles.config.decode import Slice, Struct
+from podium.profiles.config.defaults import default_plugins
+from podium.profiles.config.gates import CONFIG_GATES, ConfigGates
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.config.schema import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "config.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.errors import ConfigError
-from podium.profiles.config_gates import CONFIG_GATES, OTHER_GATES, ConfigGates
+from podium.profiles.config.gates import CONFIG_GATES, OTHER_GATES, ConfigGates
 
 ON = """
     SchedulerQueueingHints SchedulerAsyncPreemption SchedulerPopFromBackoffQ OpportunisticBatching

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podium.errors import ConfigError
-from podium.profiles.config_build import EnabledPlugin, ProfileConfig
-from podium.profiles.config_loading import check_together
+from podium.profiles.config.build import EnabledPlugin, ProfileConfig
+from podium.profiles.config.loading import check_together
 from profiles.config_documents import (
     BUILDING,
     Document,

@@ -9,13 +9,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.engine.profile import Profile
+from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
-from podium.profiles.build import Options
-from podium.profiles.config_build import SchedulerConfig, config_from, from_config, load_config
-from podium.profiles.config_describe import describe_config
-from podium.profiles.config_registry import PLUGINS
-from podium.profiles.config_schema import KINDS, MULTI_POINT, POINTS
+from podium.profiles.config.build import SchedulerConfig, config_from, from_config, load_config
+from podium.profiles.config.describe import describe_config
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.config.schema import KINDS, MULTI_POINT, POINTS
+from podium.profiles.policy.build import Options
 from profiles.config_documents import HEAD, config
 
 SCALARS = (

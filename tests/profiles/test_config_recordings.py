@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podium.profiles.build import Options
-from podium.profiles.config_build import config_from, default_config, from_config
+from podium.profiles.config.build import config_from, default_config, from_config
+from podium.profiles.policy.build import Options
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1.36"
 FILES = sorted(GOLDEN.glob("*.jsonl"))

@@ -9,8 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.profiles import config_durations, config_json, config_yaml
-from podium.profiles.config_tree import compact, plain, tree_of
+from podium.profiles.config import durations as config_durations
+from podium.profiles.config import json_tree as config_json
+from podium.profiles.config import yaml_tree as config_yaml
+from podium.profiles.config.tree import compact, plain, tree_of
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from podium.profiles.build import Options, from_provider
-from podium.profiles.describe import catalogue, describe
-from podium.profiles.predicate_registry import PREDICATES
+from podium.profiles.policy.build import Options, from_provider
+from podium.profiles.policy.describe import catalogue, describe
+from podium.profiles.policy.predicate_registry import PREDICATES
 from profiles.policies import policy, predicates, priorities, profile
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.profiles.build import Options, from_policy, parse_policy
-from podium.profiles.gates import GATES
-from podium.profiles.predicate_registry import BY_NAME, POSITIONS
-from podium.profiles.priority_registry import PRIORITIES, PROVIDERS
+from podium.profiles.policy.build import Options, from_policy, parse_policy
+from podium.profiles.policy.gates import GATES
+from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
+from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policy.md").read_text("utf-8")
 BLOCKS = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.engine.profile import Profile
-from podium.profiles.build import Options, from_policy, parse_policy
+from podium.engine.framework.profile import Profile
+from podium.profiles.policy.build import Options, from_policy, parse_policy
 
 POLICIES = Path(__file__).parents[2] / "examples" / "policies"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium.engine.predicates.volume_counts import MaxVolumeCount
+from podium.engine.rules.volumes.v1_13_limits import MaxVolumeCount
 from podium.errors import ConfigError
-from podium.profiles.build import Options, from_provider
+from podium.profiles.policy.build import Options, from_provider
 from profiles.policies import policy, predicates, profile, refusal, running
 
 CONDITIONS = {"TaintNodesByCondition": False}

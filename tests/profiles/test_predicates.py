@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.predicates.nodes import CheckNodeLabelPresence, HostName
-from podium.engine.predicates.service_affinity import CheckServiceAffinity
-from podium.profiles.build import Options, from_provider
+from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence, HostName
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.profiles.policy.build import Options, from_provider
 from profiles.policies import policy, predicates, profile, refusal, running
 
 PRESENCE = {"labelsPresence": {"labels": ["a"], "presence": True}}

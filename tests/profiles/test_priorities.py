@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from podium.engine.priorities.nodes import NodeLabelPriority
-from podium.engine.priorities.pod_affinity import InterPodAffinityPriority
-from podium.engine.priorities.resources import RequestedToCapacityRatioPriority
-from podium.engine.priorities.spreading import ServiceAntiAffinity
-from podium.engine.profile import Profile
-from podium.profiles.build import Options, from_provider
+from podium.engine.framework.profile import Profile
+from podium.engine.rules.nodes.v1_13_scores import NodeLabelPriority
+from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13_scores import RequestedToCapacityRatioPriority
+from podium.engine.rules.spreading.v1_13 import ServiceAntiAffinity
+from podium.profiles.policy.build import Options, from_provider
 from profiles.policies import policy, priorities, profile
 
 DEFAULTS = {

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.engine.profile import Profile
+from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
-from podium.profiles import schema
-from podium.profiles.build import Options, from_policy, parse_policy
+from podium.profiles.policy import schema
+from podium.profiles.policy.build import Options, from_policy, parse_policy
 from profiles.policies import policy, predicates, profile, refusal
 
 YAML = """

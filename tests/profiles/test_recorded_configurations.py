@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from podium.engine.profile import Profile
+from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
-from podium.profiles.build import Options, from_policy, from_provider
+from podium.profiles.policy.build import Options, from_policy, from_provider
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1.13"
 FILES = sorted(GOLDEN.glob("*.jsonl"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.errors import ConfigError
-from podium.profiles.build import Options, from_provider
+from podium.profiles.policy.build import Options, from_provider
 from profiles.policies import policy, predicates, priorities, profile, refusal
 
 MAX_WEIGHT = (2**63 - 1) // 10

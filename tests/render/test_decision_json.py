@@ -19,17 +19,17 @@ from builders import (
     storage_class,
     volume,
 )
-from podium.cli.recordings import objects_of, pending_of, scenario_of
-from podium.cli.replay import profile_of
 from podium.cluster.simulation import Simulation
-from podium.engine.decision import Decision
-from podium.engine.extending import Filtered
-from podium.engine.plugins.base import Refused
-from podium.engine.predicates.volumes import CheckVolumeBinding
-from podium.engine.priorities.resources import LeastRequestedPriority
-from podium.engine.profile import Extender
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.extenders import Filtered
+from podium.engine.framework.profile import Extender
+from podium.engine.rules.plugins import Refused
+from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority
+from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding
 from podium.errors import ConfigError
-from podium.render.decision_json import to_json
+from podium.library.recordings import objects_of, pending_of, scenario_of
+from podium.library.replay import profile_of
+from podium.render.decision.as_json import to_json
 from render.json_schema import problems
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.objects.yaml_text import documents
+from podium.objects.reading.yaml_text import documents
 from podium.render.documents import to_json_line, to_json_text, to_yaml
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=12)

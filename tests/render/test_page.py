@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from builders import node, nodes, pod, profile, simulation
-from podium.engine.decision import Decision
-from podium.engine.priorities.resources import LeastRequestedPriority
-from podium.render.explanation import Explanation, Room, ask
-from podium.render.page import page
+from podium.engine.framework.decision import Decision
+from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority
+from podium.render.decision.explanation import Explanation, Room, ask
+from podium.render.decision.page import page
 
 RULES = profile(priorities=[LeastRequestedPriority()])
 WANTED = pod("web", requests={"cpu": "1"})

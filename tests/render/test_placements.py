@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from builders import node, objects, pod, profile, simulation
-from podium.objects.pod import Pod
-from podium.render.placements import (
+from podium.objects.kinds.pod import Pod
+from podium.render.decision.placements import (
     Placement,
     aligned,
     evictions,
@@ -15,7 +15,7 @@ from podium.render.placements import (
     rows,
     summary,
 )
-from podium.render.recording import scenario
+from podium.render.recording.v1_13 import scenario
 
 RULES = profile()
 LOW = pod("low", node="a", requests={"cpu": "1"})

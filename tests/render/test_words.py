@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from builders import node, nodes, pod, profile, simulation
-from podium.engine.decision import Decision, Preemption, Victims
-from podium.engine.priorities.resources import LeastRequestedPriority, MostRequestedPriority
-from podium.render import words
-from podium.render.explanation import ask
-from podium.render.names import common_ending
+from podium.engine.framework.decision import Decision, Preemption, Victims
+from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority, MostRequestedPriority
+from podium.render.decision import words
+from podium.render.decision.explanation import ask
+from podium.render.decision.node_names import common_ending
+from podium.render.decision.reasoning import gaps, groups, ranking, telling
 from podium.render.plain import counted, printable
 from podium.render.quantities import shown
-from podium.render.reasoning import gaps, groups, ranking, telling
 
 RULES = profile(priorities=[(LeastRequestedPriority(), 3), (MostRequestedPriority(), 1)])
 WANTED = pod(requests={"cpu": "1", "memory": "1Gi"})

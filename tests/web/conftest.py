@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from podium.cli.inputs import read
+from podium.library.reading import read
 from web.playground import Playground, Served
 
 WORLD = str(Path(__file__).with_name("small_world.yaml"))

@@ -17,17 +17,17 @@ from typing import Any
 import uvicorn
 from msgspec.structs import replace
 
-from podium.cluster.queue import SchedulingQueue
+from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.simulation import Simulation
-from podium.cluster.wakeups import MoveRules
-from podium.daemon.decision_log import DecisionLog
-from podium.daemon.hands import SchedulerOptions
-from podium.daemon.observatory import Observatory, Pulse
-from podium.daemon.observing import Attempted
-from podium.engine.profile import Profile
-from podium.objects.collection import Objects
-from podium.objects.pod import Pod, PodCondition
-from podium.profiles.build import Options, from_provider
+from podium.cluster.wakeups.wakeups import MoveRules
+from podium.daemon.actions import SchedulerOptions
+from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.observers import Attempted
+from podium.daemon.page_data import Observatory, Pulse
+from podium.engine.framework.profile import Profile
+from podium.objects.kinds.pod import Pod, PodCondition
+from podium.objects.reading.collection import Objects
+from podium.profiles.policy.build import Options, from_provider
 from podium.web.app import pages
 
 

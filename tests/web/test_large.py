@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from builders import node, pod
-from podium.objects.collection import Objects
+from podium.objects.reading.collection import Objects
 from web.playground import Playground, Served
 
 NODES, PODS = 5_000, 50_000

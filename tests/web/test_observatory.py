@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from builders import node, pod
-from podium.daemon.observatory.cluster_picture import CORDONED, NOT_READY, ClusterPicture
-from podium.daemon.observatory.profile_text import reweighted, rules_from, written
-from podium.daemon.observatory.scene import take
-from podium.engine.profile import Profile
+from podium.daemon.page_data.cluster_copy import take
+from podium.daemon.page_data.cluster_map import CORDONED, NOT_READY, ClusterPicture
+from podium.daemon.page_data.profile_text import reweighted, rules_from, written
+from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
-from podium.objects.collection import Objects
-from podium.profiles.build import Options, from_provider
-from podium.profiles.config_build import default_config, from_config
+from podium.objects.reading.collection import Objects
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
 from web.playground import Playground
 
 ZONE = "topology.kubernetes.io/zone"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from podium.bench.definitions import RECREATE, Churn, DeletePods
 
 if TYPE_CHECKING:
-    from podium.bench.world import World
-    from podium.objects.meta import Object
+    from podium.bench.cluster import World
+    from podium.objects.kinds.meta import Object
 
 
 class Churning:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from podium.errors import InputError
-from podium.objects.yaml_text import documents
+from podium.objects.reading.yaml_text import documents
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from podium.errors import InputError
-from podium.objects.meta import Object
-from podium.objects.pod import ClaimVolume, Pod, Volume
-from podium.objects.storage import (
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import ClaimVolume, Pod, Volume
+from podium.objects.kinds.storage import (
     CsiNode,
     CsiNodeAllocatable,
     CsiNodeDriver,
@@ -23,7 +23,7 @@ from podium.objects.storage import (
 if TYPE_CHECKING:
     from podium.bench.definitions import AllocatableStrategy, CreateNodes
     from podium.bench.templates import Template
-    from podium.objects.node import Node
+    from podium.objects.kinds.node import Node
 
 HOST_LABEL = "kubernetes.io/hostname"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"

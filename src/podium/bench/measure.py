@@ -19,8 +19,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from podium.bench.world import World
-    from podium.objects.pod import Pod
+    from podium.bench.cluster import World
+    from podium.objects.kinds.pod import Pod
 
 _CHUNKS = 50
 _STATUS = Path("/proc/self/status")

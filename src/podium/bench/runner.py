@@ -5,17 +5,17 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
+from podium.bench.cluster import World
 from podium.bench.definitions import CreatePods, CreatePodSets, Workload
 from podium.bench.measure import Clocks, Result, forget_peak, measure
-from podium.bench.world import World
 from podium.cluster.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from podium.cluster.simulation import Step
-    from podium.engine.profile import Profile
-    from podium.objects.pod import Pod
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.pod import Pod
 
 FAST, PLAIN = "fast", "plain"
 

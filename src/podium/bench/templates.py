@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podium.errors import InputError
-from podium.objects.collection import KINDS, Objects
-from podium.objects.decode import decode
-from podium.objects.defaults import with_defaults
-from podium.objects.validate import validate
-from podium.objects.yaml_text import documents
+from podium.objects.completing.defaults import with_defaults
+from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.reading.decode import decode
+from podium.objects.reading.validate import validate
+from podium.objects.reading.yaml_text import documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from podium.objects.meta import JsonObject, Object
+    from podium.objects.kinds.meta import JsonObject, Object
 
 _PLACE = re.compile(r"\{\{-?(.*?)-?\}\}", re.DOTALL)
 _WORD = re.compile(r"[()]|[^\s()]+")

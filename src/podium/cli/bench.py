@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from podium.bench.definitions import Workload
     from podium.bench.measure import Result
-    from podium.engine.profile import Profile
+    from podium.engine.framework.profile import Profile
 
 _COUNT = click.IntRange(min=0)
 

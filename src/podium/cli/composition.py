@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from podium.cli.generations import Chosen
 from podium.cli.generations import options_of as profile_options
-from podium.daemon.manners import CLASSIC, CURRENT, Manners
+from podium.daemon.behaviour import CLASSIC, CURRENT, Manners
 from podium.daemon.scheduler import Scheduler, SchedulerOptions
 from podium.errors import ConfigError
 from podium.kube.client import ApiClient
-from podium.profiles.build import from_policy, parse_policy
-from podium.profiles.gates import Gates
+from podium.profiles.policy.build import from_policy, parse_policy
+from podium.profiles.policy.gates import Gates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from podium.cli.flags import ProfileFlags
-    from podium.daemon.announcing import Recorder
-    from podium.daemon.observing import Observer
-    from podium.engine.profile import Profile
+    from podium.daemon.observers import Observer
+    from podium.daemon.pod_events import Recorder
+    from podium.engine.framework.profile import Profile
     from podium.kube.access import Access
-    from podium.objects.node import Node
-    from podium.objects.pod import Pod
-    from podium.profiles.config_model import SchedulerConfig
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
+    from podium.profiles.config.model import SchedulerConfig
 
 #: Where a ConfigMap keeps a Policy.
 POLICY_KEY = "policy.cfg"
@@ -132,7 +132,7 @@ class _ExtenderBinding:
 
     async def bind(self, profile: Profile, pod: Pod, node: str) -> str | None:
         """Why the extender did not bind the pod, "" if it did, None if none binds it."""
-        from podium.engine.extending import interested  # noqa: PLC0415
+        from podium.engine.framework.extenders import interested  # noqa: PLC0415
 
         assert self._seen.scheduler is not None
         incoming = self._seen.scheduler.cache.columns.incoming(pod)

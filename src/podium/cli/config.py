@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import print_parts, write_data
-from podium.cli.files import text_from
 from podium.cli.flags import FlagsCommand, gates_flag, output_flag
 from podium.cli.generations import config_in
-from podium.profiles.build import Options
-from podium.profiles.config_build import default_config, from_config
-from podium.profiles.config_describe import describe_config
-from podium.render.config_table import accepted, configured
+from podium.library.files import text_from
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.config.describe import describe_config
+from podium.profiles.policy.build import Options
+from podium.render.profile.config_table import accepted, configured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from podium.profiles.config_build import SchedulerConfig
+    from podium.profiles.config.build import SchedulerConfig
 
     Gates = tuple[Mapping[str, bool], ...]
 

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from podium.cli.asking import simulated
 from podium.cli.console import console, note, notes, print_parts, write, write_data
+from podium.cli.extender_simulation import simulated
 from podium.cli.flags import FlagsCommand, ProfileFlags, files_argument, output_flag, profile_flags
-from podium.cli.inputs import read
-from podium.cli.lookup import check_node, pod_named
-from podium.cli.pending import seen_by
-from podium.engine.accounting import NATIVE
-from podium.objects.validate import notes as input_notes
-from podium.render.explanation import Asked, Explanation, Room, ask
+from podium.engine.state.accounting import NATIVE
+from podium.library.lookup import check_node, pod_named
+from podium.library.pending import seen_by
+from podium.library.reading import read
+from podium.objects.reading.validate import notes as input_notes
+from podium.render.decision.explanation import Asked, Explanation, Room, ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.cluster.columns import Columns
+    from podium.cluster.cache.columns import Columns
     from podium.cluster.simulation import Simulation
-    from podium.engine.profile import Profile
-    from podium.objects.collection import Objects
-    from podium.objects.pod import Pod
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
 
 PODS = "pods"
 
@@ -141,11 +141,11 @@ def _room(columns: Columns, pod: Pod, asked: Asked) -> Iterator[Room]:
 
 def _show(found: Explanation, output: str) -> None:
     if output == "html":
-        from podium.render.page import page  # noqa: PLC0415  only for pages
+        from podium.render.decision.page import page  # noqa: PLC0415  only for pages
 
         write(page(found))
     elif output == "table":
-        from podium.render.explain_table import explained  # noqa: PLC0415  brings rich
+        from podium.render.decision.explain_table import explained  # noqa: PLC0415  brings rich
 
         printer = console()
         print_parts(explained(found, printer.width), printer)

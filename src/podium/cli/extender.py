@@ -15,7 +15,7 @@ from podium.errors import ConfigError, InputError
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from podium.engine.profile import Profile
+    from podium.engine.framework.profile import Profile
 
 
 @click.command(cls=FlagsCommand)
@@ -74,7 +74,7 @@ def extender(
     notes(profile.notes)
     knowledge = Knowledge(profile)
     if files:
-        from podium.cli.inputs import read  # noqa: PLC0415
+        from podium.library.reading import read  # noqa: PLC0415
 
         knowledge.load(read(files))
     access = None
@@ -101,10 +101,10 @@ def _profile(flags: ProfileFlags) -> Profile:
     """What the flags choose; with nothing but rules, those alone."""
     if any((flags.policy, flags.provider, flags.config, flags.profile)):
         return flags.choose().profile
-    from podium.cli.own_rules import rules_of  # noqa: PLC0415
-    from podium.engine.accounting import ContainerSums  # noqa: PLC0415
-    from podium.engine.profile import Profile  # noqa: PLC0415
-    from podium.profiles.rules import with_rules  # noqa: PLC0415
+    from podium.cli.user_rules import rules_of  # noqa: PLC0415
+    from podium.engine.framework.profile import Profile  # noqa: PLC0415
+    from podium.engine.state.accounting import ContainerSums  # noqa: PLC0415
+    from podium.profiles.user_rules.loading import with_rules  # noqa: PLC0415
 
     rules = rules_of(flags, None)
     if not rules:

@@ -120,7 +120,7 @@ class ProfileFlags:
 
     def text(self, path: str) -> str:
         """The text of a file that a flag names."""
-        from podium.cli.files import text_from  # noqa: PLC0415  only when there is one
+        from podium.library.files import text_from  # noqa: PLC0415  only when there is one
 
         found = self.texts.get(path)
         return text_from(path) if found is None else found

@@ -1,65 +1,33 @@
-"""The generations of kube-scheduler that Podium knows of, and the profile a command decides by.
-
-A generation is one row of the table: with a way to make its profile it is served, without one it
-is refused in one sentence.
-"""
+"""The profile that a command decides by, chosen from its flags."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from podium.cli.files import text_from
-from podium.cli.own_rules import rules_of
+from podium.cli.user_rules import rules_of
 from podium.errors import ConfigError, InputError
-from podium.profiles.build import Options, from_policy, from_provider, parse_policy
-from podium.profiles.config_build import (
-    config_from,
-    default_config,
+from podium.library.files import text_from
+from podium.library.generations import (
+    not_served,
+    served,
+)
+from podium.profiles.config.build import (
     from_config,
     load_config,
 )
-from podium.profiles.gates import Gates
-from podium.profiles.priority_registry import DEFAULT, PROVIDERS
-from podium.profiles.rules import with_rules
+from podium.profiles.policy.build import Options, from_policy, from_provider, parse_policy
+from podium.profiles.policy.gates import Gates
+from podium.profiles.policy.priority_registry import DEFAULT
+from podium.profiles.user_rules.loading import with_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from podium.cli.flags import ProfileFlags
-    from podium.engine.profile import Profile
-    from podium.objects.pod import Pod
-    from podium.profiles.config_build import SchedulerConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """A generation: what its decisions are made of, and how to get its profile."""
-
-    name: str
-    description: str
-    #: The profile without any file, if the generation is served.
-    default: Callable[[Options], Profile] | None = None
-    #: Names that `--provider` takes.
-    providers: tuple[str, ...] = ()
-
-
-#: Oldest first; the newest that is served is what commands use when told nothing.
-GENERATIONS: Final = (
-    Generation(
-        "v1.13",
-        "predicates and priorities, Policy files, scores 0 to 10",
-        default=lambda options: from_provider(DEFAULT, options),
-        providers=tuple(PROVIDERS),
-    ),
-    Generation(
-        "v1.36",
-        "plugins, KubeSchedulerConfiguration, scores 0 to 100",
-        default=lambda options: _named(from_config(_current(options), options)[0], options),
-    ),
-)
-#: The generation whose configuration files `--config` reads.
-CONFIGURED: Final = "v1.36"
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.pod import Pod
+    from podium.profiles.config.build import SchedulerConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +76,6 @@ class Chosen:
         if given.max_pd_volumes is not None:
             found["env"] = {"KUBE_MAX_PD_VOLS": given.max_pd_volumes}
         return found
-
-
-def served() -> list[Generation]:
-    """The generations that Podium can decide as."""
-    return [generation for generation in GENERATIONS if generation.default is not None]
-
-
-def not_served(name: str, what: str = "") -> ConfigError:
-    """The refusal of a generation that is known, or of a name that is not."""
-    names = ", ".join(generation.name for generation in served())
-    if any(generation.name == name for generation in GENERATIONS):
-        return ConfigError(
-            f"{what or f'profile {name}'} is not served yet", hint=f"served: {names}"
-        )
-    return ConfigError(f"there is no profile {name!r}", hint=f"served: {names}")
 
 
 def choose(flags: ProfileFlags) -> Chosen:
@@ -174,28 +127,6 @@ def config_in(
         return found, from_config(found, options)
     except ConfigError as error:
         raise error.located(path) from None
-
-
-def _current(options: Options) -> SchedulerConfig:
-    """The default configuration, with the one weight that is a flag of every command."""
-    weight = options.hard_pod_affinity_symmetric_weight
-    if weight == 1:
-        return default_config(options.feature_gates)
-    args = {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": weight}}
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"pluginConfig": [args]}],
-    }
-    return config_from(document, options.feature_gates)
-
-
-def _named(profile: Profile, options: Options) -> Profile:
-    """The profile under the name of the scheduler asked for."""
-    if options.scheduler_name == profile.scheduler_name:
-        return profile
-    name = f"{CONFIGURED} {options.scheduler_name}"
-    return replace(profile, scheduler_name=options.scheduler_name, name=name)
 
 
 def _by_default(flags: ProfileFlags, options: Options) -> Chosen:

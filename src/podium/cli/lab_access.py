@@ -16,7 +16,7 @@ import msgspec
 from podium.cli.lab import PORT
 from podium.errors import InputError
 from podium.kube.address import TOKEN_PATH
-from podium.objects import yaml_text
+from podium.objects.reading import yaml_text
 from podium.render.documents import to_yaml
 
 NAME: Final = "podium-lab"

@@ -20,29 +20,29 @@ import uvloop
 
 from podium.cli.composition import composed, options_of
 from podium.cli.console import note, notes, write
-from podium.cli.files import text_from
 from podium.cli.lab_access import default_place, token_in, write_kubeconfig
-from podium.cli.lab_world import make_world
-from podium.daemon.decision_log import DecisionLog
-from podium.daemon.hands import SchedulerOptions
+from podium.cli.lab_contents import make_world
+from podium.daemon.actions import SchedulerOptions
+from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.http_server import Health, application, serve_on
 from podium.daemon.metrics import Metrics
-from podium.daemon.observatory.observatory import Observatory
-from podium.daemon.observatory.pulse import Pulse
-from podium.daemon.serving import Health, application, serve_on
-from podium.daemon.stopwatch import Stopwatch
+from podium.daemon.page_data.activity import Pulse
+from podium.daemon.page_data.page_data import Observatory
+from podium.daemon.rule_timings import Stopwatch
 from podium.errors import InputError
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
 from podium.kube.credentials import Credentials
 from podium.kube.events import CORE, EVENTS
 from podium.kube.recorder import EventRecorder
+from podium.lab.contents.building import build
 from podium.lab.controllers.running import Controllers
-from podium.lab.registry import Registry
-from podium.lab.security import Guard
-from podium.lab.server import ApiServer
-from podium.lab.store import Store
-from podium.lab.worlds.building import build
-from podium.objects.workloads import PriorityClass
+from podium.lab.http.security import Guard
+from podium.lab.http.server import ApiServer
+from podium.lab.registry.registry import Registry
+from podium.lab.store.store import Store
+from podium.library.files import text_from
+from podium.objects.kinds.workloads import PriorityClass
 from podium.render.documents import to_json_text
 from podium.web.app import pages, serves
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from podium.cli.flags import ProfileFlags
     from podium.cli.generations import Chosen
     from podium.cli.lab import LabFlags
-    from podium.lab.worlds.documents import Document
+    from podium.lab.contents.documents import Document
 
 HOST: Final = "127.0.0.1"
 #: Up to so many nodes the pages show each decision with all its scores, as it was made.
@@ -129,7 +129,7 @@ class _Lab:
     def _store(self, stack: AsyncExitStack) -> Store:
         if self._own.data is None:
             return Store()
-        from podium.lab.sqlite import opened  # noqa: PLC0415  only where something is kept
+        from podium.lab.store.sqlite import opened  # noqa: PLC0415  only where something is kept
 
         store, journal = opened(Path(self._own.data))
         stack.callback(journal.close)

@@ -101,7 +101,7 @@ def new(*, kind: str, name: str, folder: str) -> int:
     test_team_nodes.py. Nothing is overwritten.
     """
     from podium.profiles.naming import check_name  # noqa: PLC0415  brings the profiles
-    from podium.profiles.rules import is_built_in  # noqa: PLC0415
+    from podium.profiles.user_rules.loading import is_built_in  # noqa: PLC0415
 
     check_name(name)
     if is_built_in(kind, name):

@@ -9,16 +9,16 @@ import click
 from podium.cli.console import print_parts, write_data
 from podium.cli.flags import FlagsCommand, ProfileFlags, gates_flag, output_flag
 from podium.cli.generations import options_of, policy_in
-from podium.profiles.build import from_policy, from_provider
-from podium.profiles.describe import describe
-from podium.profiles.priority_registry import DEFAULT
-from podium.render.profile_table import described
+from podium.profiles.policy.build import from_policy, from_provider
+from podium.profiles.policy.describe import describe
+from podium.profiles.policy.priority_registry import DEFAULT
+from podium.render.profile.policy_table import described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from podium.engine.profile import Profile
-    from podium.profiles.build import Options
+    from podium.engine.framework.profile import Profile
+    from podium.profiles.policy.build import Options
 
 
 @click.group()

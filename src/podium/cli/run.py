@@ -116,7 +116,7 @@ def run(
     The cluster is that of --kubeconfig, $KUBECONFIG, the service account of the pod it runs in, or
     ~/.kube/config. Pods that name another scheduler count as load and are left alone.
     """
-    from podium.cli.running import run_scheduler  # noqa: PLC0415  brings everything
+    from podium.cli.run_session import run_scheduler  # noqa: PLC0415  brings everything
     from podium.kube.access import load_access  # noqa: PLC0415
 
     own = RunFlags(**given)

@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.asking import simulated
 from podium.cli.console import console, note, notes, tracked, write
+from podium.cli.extender_simulation import simulated
 from podium.cli.flags import FlagsCommand, ProfileFlags, files_argument, output_flag, profile_flags
 from podium.cli.generations import refuse_extenders
-from podium.cli.inputs import read
-from podium.cli.pending import pending, seen_by
-from podium.cli.plugin_replay import recorded_simulation
 from podium.cluster.simulation import Simulation
 from podium.errors import InputError
-from podium.objects.validate import notes as input_notes
-from podium.render import placements as table
-from podium.render import plugin_recording
-from podium.render.decision_json import to_json
+from podium.library.pending import pending, seen_by
+from podium.library.reading import read
+from podium.library.replay_v1_36 import recorded_simulation
+from podium.objects.reading.validate import notes as input_notes
+from podium.render.decision import placements as table
+from podium.render.decision.as_json import to_json
 from podium.render.documents import to_json_line, to_json_text, to_yaml
-from podium.render.recording import scenario
+from podium.render.recording import v1_36 as plugin_recording
+from podium.render.recording.v1_13 import scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from podium.cli.generations import Chosen
     from podium.cluster.simulation import Step
-    from podium.objects.collection import Objects
-    from podium.objects.pod import Pod
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
 
 
 @click.command(cls=FlagsCommand)

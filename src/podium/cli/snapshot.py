@@ -44,10 +44,10 @@ def snapshot(
     Exit code: 0 written, 2 the cluster cannot be read or the file cannot be written.
     """
     from podium.cli.composition import policy_in_configmap  # noqa: PLC0415  brings the engine
-    from podium.cli.snapshot_listing import listed  # noqa: PLC0415
     from podium.cli.snapshot_profile import profile_of  # noqa: PLC0415
-    from podium.cli.snapshot_writing import write, written  # noqa: PLC0415
     from podium.kube.access import load_access  # noqa: PLC0415
+    from podium.library.snapshot_listing import listed  # noqa: PLC0415
+    from podium.library.snapshot_writing import write, written  # noqa: PLC0415
 
     access = load_access(kubeconfig, context)
     if policy_configmap is None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from podium.cli.flags import ProfileFlags
     from podium.cli.generations import Chosen
-    from podium.objects.renaming import Names
 
 #: Options that are kept besides: the flag, and its name in the snapshot.
 _OPTIONS: Final = {
@@ -88,38 +87,3 @@ def _gates(kept: Mapping[str, Any]) -> Mapping[str, bool]:
 
 
 #: Where a Policy or a KubeSchedulerConfiguration names label keys.
-_KEY_FIELDS: Final = frozenset({"label", "topologyKey"})
-_KEY_LISTS: Final = frozenset({"labels"})
-
-
-def renamed_profile(profile: Any, names: Names) -> Any:
-    """The profile with label keys, and the addresses of extenders, under their new names."""
-    if isinstance(profile, list):
-        return [renamed_profile(each, names) for each in profile]
-    if not isinstance(profile, dict):
-        return profile
-    found: dict[str, Any] = {}
-    for field, value in profile.items():
-        if field in _KEY_FIELDS and isinstance(value, str):
-            found[field] = names.key(value)
-        elif field in _KEY_LISTS and isinstance(value, list):
-            found[field] = [names.key(each) for each in value]
-        elif field == "urlPrefix":
-            found[field] = "http://extender.invalid"
-        elif field in {"matchExpressions", "matchFields"} and isinstance(value, list):
-            found[field] = [_requirement(field, each, names) for each in value]
-        else:
-            found[field] = renamed_profile(value, names)
-    return found
-
-
-def _requirement(field: str, each: Any, names: Names) -> Any:
-    key, values = each.get("key", ""), each.get("values", [])
-    if field == "matchFields":
-        return {**each, "values": names.names("node", values)}
-    names.compared(key, each.get("operator", ""))
-    return {
-        **each,
-        "key": names.key(key),
-        "values": [names.value(key, text) for text in values],
-    }

@@ -8,16 +8,16 @@ import click
 
 from podium.cli.console import print_parts, tracked, write_data
 from podium.cli.flags import FlagsCommand, files_argument, output_flag
-from podium.cli.recordings import recordings_in, scenarios_in
-from podium.cli.replay import replay
 from podium.errors import ConfigError, InputError
-from podium.render.parity import FileReport, ParityReport, as_json, parity
+from podium.library.recordings import recordings_in, scenarios_in
+from podium.library.replay import replay
+from podium.render.recording.parity import FileReport, ParityReport, as_json, parity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.cli.recordings import Scenario
-    from podium.cli.replay import Replay
+    from podium.library.recordings import Scenario
+    from podium.library.replay import Replay
 
 
 @click.command(cls=FlagsCommand)

@@ -9,7 +9,7 @@ import click
 import podium
 from podium.cli.console import write, write_data
 from podium.cli.flags import FlagsCommand, output_flag
-from podium.cli.generations import served
+from podium.library.generations import served
 
 
 @click.command(cls=FlagsCommand)

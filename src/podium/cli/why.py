@@ -16,7 +16,7 @@ from podium.errors import InputError
 from podium.kube.address import shown
 
 if TYPE_CHECKING:
-    from podium.render.explanation import Explanation
+    from podium.render.decision.explanation import Explanation
 
 #: Where `podium run` answers, unless told otherwise.
 DEFAULT_SERVER: Final = "http://127.0.0.1:10251"
@@ -127,7 +127,7 @@ def _show(items: list[dict[str, Any]], where: str) -> None:
     from rich.table import Table  # noqa: PLC0415  brings rich
     from rich.text import Text  # noqa: PLC0415
 
-    from podium.render.explain_table import explained  # noqa: PLC0415
+    from podium.render.decision.explain_table import explained  # noqa: PLC0415
     from podium.render.plain import printable  # noqa: PLC0415
 
     printer = console()
@@ -150,8 +150,8 @@ def _what(item: dict[str, Any]) -> str:
 
 
 def _explanation(item: dict[str, Any], where: str) -> Explanation:
-    from podium.render.decision_reading import from_json  # noqa: PLC0415  brings NumPy
-    from podium.render.explanation import Explanation  # noqa: PLC0415
+    from podium.render.decision.explanation import Explanation  # noqa: PLC0415
+    from podium.render.decision.from_json import from_json  # noqa: PLC0415  brings NumPy
 
     decision = from_json(item, where)
     timings = [(each["step"], each["seconds"]) for each in item.get("timings", ())]

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from podium.cluster.cache import Cache
-from podium.cluster.nominations import Nominations
-from podium.engine.cycle import Attempt, cycle
-from podium.engine.ranking import Rankings
-from podium.engine.ties import ties
+from podium.cluster.cache.cache import Cache
+from podium.cluster.queue.nominations import Nominations
+from podium.engine.cycle.cycle import Attempt, cycle
+from podium.engine.cycle.ties import ties
+from podium.engine.fast.class_answers import Rankings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from podium.engine.decision import Decision
-    from podium.engine.profile import Profile
-    from podium.objects.collection import Objects
-    from podium.objects.pod import Pod
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
 
 RETRY, DEFER, TERMINATE = "retry", "defer", "terminate"
 #: When victims are marked as being deleted: any time will do, only its presence counts.

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
-from podium.daemon.observing import Observer
-from podium.render.decision_json import outcome
+from podium.daemon.observers import Observer
+from podium.render.decision.as_json import outcome
 from podium.render.plain import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.daemon.observing import Attempted
+    from podium.daemon.observers import Attempted
 
 TEXT, JSON = "text", "json"
 FORMATS: Final = (TEXT, JSON)

@@ -14,18 +14,18 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from podium.daemon.counting import Counters, Histograms, exponential, gauges
-from podium.daemon.observing import Observer
+from podium.daemon.metric_types import Counters, Histograms, exponential, gauges
+from podium.daemon.observers import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from prometheus_client import Metric
 
-    from podium.daemon.observing import Attempted
-    from podium.daemon.stopwatch import Stopwatch
-    from podium.engine.decision import Decision
-    from podium.objects.pod import Pod
+    from podium.daemon.observers import Attempted
+    from podium.daemon.rule_timings import Stopwatch
+    from podium.engine.framework.decision import Decision
+    from podium.objects.kinds.pod import Pod
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 PENDING: Final = ("active", "backoff", "unschedulable", "gated")

@@ -13,32 +13,32 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from podium.cluster.trimming import Trimmer
-from podium.daemon.attempting import Attempts
-from podium.daemon.believing import Beliefs
+from podium.cluster.cache.trimming import Trimmer
+from podium.daemon.actions import Hands, SchedulerOptions
 from podium.daemon.clock import SteadyClock
-from podium.daemon.crew import Crew
-from podium.daemon.hands import Hands, SchedulerOptions
-from podium.daemon.observing import Attempted, Observer
-from podium.daemon.pretending import PATIENCE_SECONDS
+from podium.daemon.cluster_state import Beliefs
+from podium.daemon.decider import Attempts
+from podium.daemon.informers import Watching
+from podium.daemon.observers import Attempted, Observer
+from podium.daemon.shadow_binder import PATIENCE_SECONDS
 from podium.daemon.slow_trace import Steps
-from podium.daemon.watching import Watching
+from podium.daemon.worker_pool import Crew
 from podium.profiles.needs import needed_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.cluster.cache import Cache
-    from podium.cluster.queue import SchedulingQueue
-    from podium.cluster.queued_pod import Turn
-    from podium.daemon.announcing import Recorder
-    from podium.daemon.attempting import Ask
-    from podium.daemon.binding import ExtenderBind
-    from podium.engine.decision import Decision
-    from podium.engine.profile import Profile
+    from podium.cluster.cache.cache import Cache
+    from podium.cluster.queue.queue import SchedulingQueue
+    from podium.cluster.queue.queued_pod import Turn
+    from podium.daemon.binder import ExtenderBind
+    from podium.daemon.decider import Ask
+    from podium.daemon.pod_events import Recorder
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
     from podium.kube.client import ApiClient
     from podium.kube.discovery import Served
-    from podium.objects.pod import Pod
+    from podium.objects.kinds.pod import Pod
 
 __all__ = ["Scheduler", "SchedulerOptions"]
 

@@ -15,20 +15,20 @@ import time
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.daemon.counting import Counters, gauges
-from podium.daemon.decision_packing import NodeNames, pack, unpack
-from podium.daemon.observing import Observer
-from podium.render.comparison import SAME, Agreement, agreement_text, compared
+from podium.daemon.decisions.decision_packing import NodeNames, pack, unpack
+from podium.daemon.metric_types import Counters, gauges
+from podium.daemon.observers import Observer
+from podium.render.decision.comparison import SAME, Agreement, agreement_text, compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prometheus_client import Metric
 
-    from podium.daemon.observing import Attempted
-    from podium.engine.verdicts import Verdicts
-    from podium.objects.pod import Pod
-    from podium.render.comparison import Compared
+    from podium.daemon.observers import Attempted
+    from podium.engine.state.verdicts import Verdicts
+    from podium.objects.kinds.pod import Pod
+    from podium.render.decision.comparison import Compared
 
 #: Decisions that wait for the real one; the oldest is given up beyond that.
 MOST_WAITING: Final = 20_000

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.daemon.observing import Observer
+from podium.daemon.observers import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.daemon.logs import Log
-    from podium.daemon.observing import Attempted
+    from podium.daemon.observers import Attempted
 
 SLOW_SECONDS: Final = 0.1
 

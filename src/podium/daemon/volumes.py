@@ -13,19 +13,19 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-from podium.engine.predicates.volumes import BIND_COMPLETED, SELECTED_NODE, reaches
-from podium.engine.rows import OneRow
+from podium.engine.rows.many import OneRow
+from podium.engine.rules.volumes.v1_13 import BIND_COMPLETED, SELECTED_NODE, reaches
 from podium.kube.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from podium.daemon.believing import Beliefs
-    from podium.daemon.observing import Attempted
-    from podium.daemon.writing import StatusWriter
-    from podium.engine.predicates.volumes import VolumePlan
-    from podium.objects.pod import Pod
-    from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
+    from podium.daemon.cluster_state import Beliefs
+    from podium.daemon.observers import Attempted
+    from podium.daemon.pod_status import StatusWriter
+    from podium.engine.rules.volumes.v1_13 import VolumePlan
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
 logger = logging.getLogger(__name__)
 

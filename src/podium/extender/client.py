@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import aiohttp
 
-from podium.engine.extending import AskFilter, AskScores, AskVictims, Failure, Together, interested
+from podium.engine.framework.extenders import (
+    AskFilter,
+    AskScores,
+    AskVictims,
+    Failure,
+    Together,
+    interested,
+)
 from podium.extender import wire
 from podium.extender.tls import context_of
 from podium.kube.errors import words
@@ -23,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
 
-    from podium.engine.decision import Victims
-    from podium.engine.extending import Filtered, Kept, Scored
-    from podium.engine.pod_class import Incoming
-    from podium.engine.profile import Extender, Profile
-    from podium.objects.node import Node
-    from podium.objects.pod import Pod
+    from podium.engine.framework.decision import Victims
+    from podium.engine.framework.extenders import Filtered, Kept, Scored
+    from podium.engine.framework.profile import Extender, Profile
+    from podium.engine.state.pod_class import Incoming
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
 
 Reply = Any
 _HEADERS = {"Content-Type": "application/json"}

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from podium.engine.contracts import AttemptError
-from podium.engine.cycle import Attempt, decide
-from podium.engine.extending import EXTENDER_MAX_SCORE
-from podium.engine.fit import judge_one
-from podium.engine.pre_filter import FirstLook
-from podium.engine.ties import First
-from podium.engine.trial import TrialRow
-from podium.engine.verdicts import FITS
+from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.filtering import judge_one
+from podium.engine.cycle.first_look import FirstLook
+from podium.engine.cycle.ties import First
+from podium.engine.framework.extenders import EXTENDER_MAX_SCORE
+from podium.engine.framework.rule import AttemptError
+from podium.engine.rows.trial_one import TrialRow
+from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from podium.engine.decision import Decision
-    from podium.engine.profile import Profile
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
     from podium.extender.knowledge import Knowledge
-    from podium.objects.pod import Pod
+    from podium.objects.kinds.pod import Pod
 
 STRANGER = "node(s) were unknown to the extender"
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podium.cluster.simulation import Simulation
-from podium.objects.node import Node
-from podium.objects.pod import Pod
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from podium.cluster.columns import Columns
-    from podium.engine.profile import Profile
-    from podium.objects.collection import Objects
+    from podium.cluster.cache.columns import Columns
+    from podium.engine.framework.profile import Profile
+    from podium.objects.reading.collection import Objects
 
 _node = msgspec.json.Decoder(Node)
 

@@ -16,9 +16,9 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from podium.engine.contracts import AttemptError
+from podium.engine.framework.rule import AttemptError
 from podium.extender import wire
-from podium.objects.pod import Pod
+from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -11,8 +11,8 @@ from podium.errors import PodiumError
 from podium.kube.client import ApiClient
 from podium.kube.errors import UnreachableError
 from podium.kube.reflector import Reflector
-from podium.objects.node import Node
-from podium.objects.pod import Pod
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable

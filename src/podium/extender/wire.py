@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.engine.extending import Filtered, Kept, Scored
+from podium.engine.framework.extenders import Filtered, Kept, Scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from podium.objects.node import Node
-    from podium.objects.pod import Pod
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
 
 #: The first JSON value of a text; what follows it is not looked at.
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")

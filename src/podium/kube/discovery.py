@@ -10,7 +10,7 @@ import msgspec
 
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError, UnreachableError
-from podium.objects.collection import KINDS
+from podium.objects.reading.collection import KINDS
 
 #: Seconds before asking again, where nobody answers.
 _PAUSES = (0.2, 0.5, 1.0)

@@ -21,7 +21,7 @@ from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.event_counts import CountingLedger
 from podium.kube.event_series import SeriesLedger
 from podium.kube.events import CORE, EVENTS, Ledger, Occurrence, Reference, Write
-from podium.objects.meta import Object
+from podium.objects.kinds.meta import Object
 
 _TRIES, _PAUSE_SECONDS = 12, 10.0
 _SWEEP_SECONDS = 360.0

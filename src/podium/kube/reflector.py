@@ -19,7 +19,7 @@ import msgspec
 
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError, Status, words
-from podium.objects.meta import Object
+from podium.objects.kinds.meta import Object
 
 _GONE = 410
 #: The server is asked to end a watch after this time or a little more, with a bookmark, and may be

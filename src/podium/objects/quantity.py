@@ -15,7 +15,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from podium.objects.meta import RawQuantity
+from podium.objects.kinds.meta import RawQuantity
 
 INT64_MAX = 2**63 - 1
 _NANO = -9

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.objects.node import Taint
-from podium.objects.pod import Toleration
+from podium.objects.kinds.node import Taint
+from podium.objects.kinds.pod import Toleration
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.objects.collection import KINDS
+from podium.objects.reading.collection import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from podium.engine.profile import Profile
+    from podium.engine.framework.profile import Profile
 
 _ALWAYS: Final = frozenset({"Node", "Pod"})
 _SELECTING: Final = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from podium.web.observatory import Observatory
+    from podium.web.page_data import Observatory
 
 
 def pages(observatory: Observatory) -> Starlette:

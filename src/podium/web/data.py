@@ -17,7 +17,7 @@ from podium.web.stream import stream
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from podium.web.observatory import Observatory
+    from podium.web.page_data import Observatory
 
     Answer = Callable[[Request], Awaitable[Response]]
 

@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from podium.web.observatory import Observatory
+    from podium.web.page_data import Observatory
 
 COALESCED_SECONDS: Final = 0.2
 ALIVE_SECONDS: Final = 1.0

@@ -12,8 +12,8 @@ from podium.lab.controllers.ownership import selector
 from podium.lab.controllers.pod_facts import PodFacts
 from podium.lab.controllers.reading import controller_of, moment, replicas_of
 from podium.lab.controllers.selecting_pods import SelectsPods
-from podium.objects.meta import JsonObject
-from podium.objects.selectors import Selector
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.selectors.selectors import Selector
 
 #: How long an eviction that was allowed may take to show, in seconds.
 _PATIENCE: Final = 120.0

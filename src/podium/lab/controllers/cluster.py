@@ -17,12 +17,12 @@ from podium.lab.controllers.pod_facts import Key, PodFacts
 from podium.lab.controllers.pod_index import PodIndex
 from podium.lab.controllers.queueing import WorkQueue
 from podium.lab.controllers.reading import key_of, timestamp, uid_of
-from podium.lab.options import DeleteOptions
-from podium.lab.status import StatusError
-from podium.objects.meta import JsonObject
+from podium.lab.http.options import DeleteOptions
+from podium.lab.http.status import StatusError
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
-    from podium.lab.registry import Registry
+    from podium.lab.registry.registry import Registry
 
 _NOTHING: Final[dict[Key, JsonObject]] = {}
 _GONE: Final = 404

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.pod_facts import PodFacts
 from podium.lab.controllers.reading import key_of
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 #: What is called with an object before and after a change; None where it did not exist.
 Hearing = Callable[[JsonObject | None, JsonObject | None], None]

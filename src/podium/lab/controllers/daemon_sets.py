@@ -20,10 +20,10 @@ from podium.lab.controllers.reading import is_leaving, key_of, labels_of, moment
 from podium.lab.controllers.replica_sets import available_in
 from podium.lab.controllers.revisions import HASH, present_revision
 from podium.lab.controllers.rollout import resolved
-from podium.objects import daemons
-from podium.objects.meta import JsonObject
-from podium.objects.node import Node
-from podium.objects.pod import PodSpec
+from podium.objects.completing import daemons
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import PodSpec
 
 _PREFIX: Final = "node.kubernetes.io/"
 _TOLERATED: Final = (

@@ -10,7 +10,7 @@ from typing import Final
 
 from podium.lab.controllers import rollout
 from podium.lab.controllers.reading import condition, moment, timestamp
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 _COUNTED: Final = (
     ("replicas", "replicas"),

@@ -24,7 +24,7 @@ from podium.lab.controllers.reading import (
     uid_of,
 )
 from podium.lab.controllers.rollout import Standing
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 HASH: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"

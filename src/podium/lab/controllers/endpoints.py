@@ -13,8 +13,8 @@ from podium.lab.controllers.ownership import reference
 from podium.lab.controllers.pod_facts import PodFacts
 from podium.lab.controllers.reading import is_leaving, key_of, labels_of
 from podium.lab.controllers.selecting_pods import SelectsPods
-from podium.objects.meta import JsonObject
-from podium.objects.selectors import NOTHING, Selector, from_map_literal
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.selectors.selectors import NOTHING, Selector, from_map_literal
 
 #: No more addresses than this are listed, as upstream.
 _MOST: Final = 1000

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from podium.lab.status import StatusError
-from podium.objects.meta import JsonObject
+from podium.lab.http.status import StatusError
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
     from podium.lab.controllers.cluster import Cluster

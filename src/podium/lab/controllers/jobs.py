@@ -13,7 +13,7 @@ from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.pod_facts import Key, PodFacts
 from podium.lab.controllers.pod_making import from_template
 from podium.lab.controllers.reading import condition, is_leaving, key_of, moment, uid_of
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"

@@ -15,7 +15,7 @@ from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.pod_facts import EXIT_CODE, RUN_SECONDS, Key, PodFacts
 from podium.lab.controllers.reading import annotation, condition, moment
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 #: With more pods than this on their way up, the step in between is not reported.
 _BUSY: Final = 20

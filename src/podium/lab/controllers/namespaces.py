@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final
 from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.reading import is_leaving
-from podium.lab.options import DeleteOptions
-from podium.lab.resources import STORED, Resource
-from podium.lab.status import StatusError
-from podium.objects.meta import JsonObject
+from podium.lab.http.options import DeleteOptions
+from podium.lab.http.status import StatusError
+from podium.lab.registry.resources import STORED, Resource
+from podium.objects.kinds.meta import JsonObject
 
 _FINALIZER: Final = "kubernetes"
 #: Objects deleted in one go; the rest follows when others had their turn.

@@ -9,7 +9,7 @@ import zlib
 from typing import Final
 
 from podium.lab.controllers.reading import condition
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 VERSION: Final = "v1.36.0-lab"
 ROOM: Final = {"cpu": "4", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}

@@ -11,7 +11,7 @@ from podium.lab.controllers import node_status
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.pod_facts import PodFacts
 from podium.lab.controllers.reading import condition
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 _PREFIX: Final = "node.kubernetes.io/"
 #: Condition, its value, and the taint that stands for it.

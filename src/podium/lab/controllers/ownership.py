@@ -13,8 +13,8 @@ import msgspec
 
 from podium.lab.controllers.pod_facts import Key
 from podium.lab.controllers.reading import is_leaving, uid_of
-from podium.objects.meta import JsonObject, LabelSelector
-from podium.objects.selectors import NOTHING, Selector, SelectorError, from_label_selector
+from podium.objects.kinds.meta import JsonObject, LabelSelector
+from podium.objects.selectors.selectors import NOTHING, Selector, SelectorError, from_label_selector
 
 if TYPE_CHECKING:
     from podium.lab.controllers.cluster import Cluster

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from podium.lab.controllers.reading import condition, controller_of
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 Key = tuple[str, str]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from podium.lab.controllers.reading import condition
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 #: Where containers of this kubelet run; others came from elsewhere and are left alone.
 RUNTIME: Final = "lab://"

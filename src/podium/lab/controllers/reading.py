@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 NOTHING_YET: Final[JsonObject] = {}
 

@@ -22,9 +22,9 @@ from podium.lab.controllers.reading import (
     replicas_of,
     uid_of,
 )
-from podium.lab.status import StatusError
-from podium.objects.meta import JsonObject
-from podium.objects.selectors import Selector, from_map_literal
+from podium.lab.http.status import StatusError
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.selectors.selectors import Selector, from_map_literal
 
 #: Pods made or deleted in one go; the rest follows when others had their turn.
 BURST: Final = 100

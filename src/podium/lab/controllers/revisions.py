@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from podium.lab.controllers.ownership import reference
 from podium.lab.controllers.pod_making import digest
 from podium.lab.controllers.reading import controller_of, key_of, labels_of, uid_of
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
     from podium.lab.controllers.cluster import Cluster

@@ -26,12 +26,12 @@ from podium.lab.controllers.service_addresses import ServiceAddresses
 from podium.lab.controllers.stateful_sets import StatefulSets
 from podium.lab.controllers.taint_eviction import TaintEviction
 from podium.lab.controllers.volumes import Volumes
-from podium.lab.resources import STORED
-from podium.lab.status import StatusError
-from podium.objects.meta import JsonObject
+from podium.lab.http.status import StatusError
+from podium.lab.registry.resources import STORED
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
-    from podium.lab.registry import Registry
+    from podium.lab.registry.registry import Registry
 
 #: How long controllers work before others get their turn, in seconds.
 _TURN: Final = 0.005

@@ -9,8 +9,8 @@ from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller
 from podium.lab.controllers.pod_facts import Key, PodFacts
 from podium.lab.controllers.reading import key_of
-from podium.objects.meta import JsonObject
-from podium.objects.selectors import Selector
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.selectors.selectors import Selector
 
 
 class SelectsPods(Controller):

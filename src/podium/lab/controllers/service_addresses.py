@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.reading import is_leaving, key_of
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 _POOL: Final = 10 << 24 | 128 << 16  # 10.128.0.0/16
 _FIRST_PORT, _LAST_PORT = 30_000, 32_767

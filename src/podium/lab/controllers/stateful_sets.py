@@ -13,7 +13,7 @@ from podium.lab.controllers.pod_making import from_template
 from podium.lab.controllers.reading import is_leaving, key_of, replicas_of, uid_of
 from podium.lab.controllers.replica_sets import available_in
 from podium.lab.controllers.revisions import HASH, present_revision, template_of
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 #: Pods made in one go when they need not wait for each other.
 _BURST: Final = 100

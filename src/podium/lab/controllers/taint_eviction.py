@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.pod_facts import PodFacts
 from podium.lab.controllers.reading import moment
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 
 class TaintEviction(Controller):

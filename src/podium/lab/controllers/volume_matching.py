@@ -9,7 +9,7 @@ from typing import Final
 
 from podium.lab.controllers.ownership import selector
 from podium.lab.controllers.reading import annotation, is_leaving, key_of, labels_of, uid_of
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import QuantityError, value
 
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"

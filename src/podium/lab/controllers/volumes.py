@@ -18,7 +18,7 @@ from podium.lab.controllers.volume_matching import (
     refers,
     room,
 )
-from podium.objects.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject
 
 #: Makes volumes for claims of its classes, in the lab.
 PROVISIONER: Final = "lab.podium/volumes"

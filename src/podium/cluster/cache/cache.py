@@ -1,0 +1,259 @@
+"""What we believe about the cluster: confirmed by the API server, or assumed by ourselves.
+
+    nobody --assume--> assumed --add_pod--> confirmed --remove_pod--> nobody
+                        |  ^                    ^
+                 forget,|  |finish_binding      |add_pod (of a pod we did not place)
+                 expire v  |(starts the clock)  |
+                      nobody                  nobody
+
+A pod is assumed on its node the moment it is decided, so the next decision sees it; the watch
+confirms it later. Once its binding is finished and the confirmation does not come in time, the
+assumption expires. Time is an argument, never read from a clock here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.cluster.cache.columns import Columns
+from podium.cluster.cache.node_tree import (
+    BETA_ZONE_LABELS,
+    ZONE_LABELS,
+    NodeTree,
+    ZoneLabels,
+    zone_key,
+)
+from podium.errors import PodiumError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.engine.rules.volumes.v1_13 import VolumePlan
+    from podium.engine.state.accounting import Accounting
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
+
+ASSUMED_SECONDS = 30.0
+
+
+class CacheError(PodiumError):
+    """An event does not fit what the cache believes."""
+
+
+class _Assumed:
+    """A pod that we placed and nobody has confirmed yet."""
+
+    __slots__ = ("deadline", "node", "promises")
+
+    def __init__(self, node: str, promises: tuple[list[str], list[str]]) -> None:
+        self.node = node
+        self.deadline: float | None = None
+        #: Volumes and claims that were promised along with the pod.
+        self.promises = promises
+
+
+class Cache:
+    """Columns, node order and assumed pods, kept in step."""
+
+    def __init__(
+        self,
+        accounting: Accounting,
+        *,
+        listed_order: bool = False,
+        node_order: str = "cursors",
+        ttl_seconds: float = ASSUMED_SECONDS,
+    ) -> None:
+        self.columns = Columns(accounting)
+        self.tree = NodeTree()
+        self.ttl_seconds = ttl_seconds
+        self._listed_order = listed_order
+        self._one_list = node_order == "list"
+        self._zone_labels: ZoneLabels = ZONE_LABELS if self._one_list else BETA_ZONE_LABELS
+        #: Where the next pod begins in the list.
+        self._start = 0
+        self._assumed: dict[str, _Assumed] = {}
+        #: How many pods stand on the promise of a volume, or of one for a claim.
+        self._promises: Counter[str] = Counter()
+        self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
+        self._ring_epoch = -1
+        #: The same order (the same array) for as long as it does not change.
+        self._rolled: tuple[int, np.ndarray] = (0, self._ring[1])
+
+    def rebuilt(
+        self,
+        accounting: Accounting,
+        *,
+        node_order: str,
+        pod_named: Callable[[str], Pod | None],
+    ) -> Cache:
+        """The same beliefs for other rules: nodes and pods in the order they have now.
+
+        *pod_named* knows the pods; whoever it does not know is left out. What a node remembers of
+        its past (images, pressures no longer reported) begins anew.
+        """
+        new = Cache(accounting, node_order=node_order, ttl_seconds=self.ttl_seconds)
+        columns = self.columns
+        new.columns.catalog = columns.catalog
+        for row in columns.order.tolist():
+            node = columns.nodes[row]
+            assert node is not None
+            new.put_node(node)
+        for row, residents in enumerate(columns.residents):
+            for resident in residents:
+                pod = pod_named(resident.key)
+                if pod is not None and pod.uid == resident.uid:
+                    new.columns.add_pod(pod, columns.names[row])
+        new._assumed = {u: a for u, a in self._assumed.items() if new.columns.pod(u) is not None}
+        new._promises = self._promises
+        return new
+
+    @property
+    def catalog(self) -> object:
+        """Services, controllers, volumes and budgets."""
+        return self.columns.catalog
+
+    # Nodes
+    def put_node(self, node: Node) -> None:
+        """A node was added or changed."""
+        self.columns.put_node(node)
+        self.tree.update(node.name, zone_key(node.labels, self._zone_labels))
+
+    def drop_node(self, node: Node) -> None:
+        """A node was deleted; pods still on it stay believed in."""
+        self.columns.drop_node(node.name)
+        self.tree.remove(node.name)
+
+    def order(self) -> np.ndarray:
+        """The rows of all nodes in the order the next pod looks at them."""
+        if self._listed_order:
+            return self.columns.order
+        if self._one_list:
+            names, start = self.tree.round_robin_order(), self._start
+        else:
+            names, start = self.tree.ring()
+        epoch = self.columns.epoch
+        if names is not self._ring[0] or epoch != self._ring_epoch:
+            # The same names may have other rows, after a node went and came back.
+            self._ring_epoch = epoch
+            self._ring = (names, self.columns.rows_named(names))
+            self._rolled = (0, self._ring[1])
+        if self._rolled[0] != start:
+            self._rolled = (start, np.roll(self._ring[1], -start))
+        return self._rolled[1]
+
+    def advance(self, consumed: int, *, dropped: bool = False) -> None:
+        """So many nodes were looked at, the last of them in vain if it was dropped again."""
+        if self._one_list:
+            self._start = (self._start + consumed - dropped) % max(len(self.tree), 1)
+        else:
+            self.tree.advance(consumed)
+
+    # Pods
+    def is_assumed(self, uid: str) -> bool:
+        """Whether the pod is believed placed on our own word only."""
+        return uid in self._assumed
+
+    @property
+    def assumed_total(self) -> int:
+        """How many pods are believed placed on our own word only."""
+        return len(self._assumed)
+
+    def assume(self, pod: Pod, node: str, plan: VolumePlan | None = None) -> None:
+        """Believe that the pod runs on the node, and that its claims get what was planned."""
+        if self.columns.pod(pod.uid) is not None:
+            raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
+        self.columns.add_pod(pod, node)
+        self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
+
+    def finish_binding(self, uid: str, now: float) -> None:
+        """The binding was sent: from now on the confirmation is awaited."""
+        assumed = self._assumed.get(uid)
+        if assumed is not None:
+            assumed.deadline = now + self.ttl_seconds
+
+    def forget(self, pod: Pod) -> None:
+        """The pod was not bound after all."""
+        assumed = self._assumed.get(pod.uid)
+        if assumed is None:
+            raise CacheError(f"pod {pod.uid} wasn't assumed so cannot be forgotten")
+        if pod.spec.node_name and pod.spec.node_name != assumed.node:
+            wrong = f"pod {pod.uid} was assumed on {assumed.node}"
+            raise CacheError(f"{wrong} but assigned to {pod.spec.node_name}")
+        self._break(pod.uid)
+        self.columns.remove_pod(pod.uid)
+
+    def expire(self, now: float) -> list[str]:
+        """Stop believing in pods whose confirmation is overdue; their uids."""
+        late = [
+            uid
+            for uid, assumed in self._assumed.items()
+            if assumed.deadline is not None and assumed.deadline < now
+        ]
+        for uid in late:
+            self._break(uid)
+            self.columns.remove_pod(uid)
+        return late
+
+    def add_pod(self, pod: Pod) -> None:
+        """The API server says that the pod has a node."""
+        assumed = self._assumed.pop(pod.uid, None)
+        known = self.columns.pod(pod.uid)
+        if known is None:
+            self.columns.add_pod(pod)
+        elif assumed is None:
+            raise CacheError(f"pod {pod.uid} was already in added state")
+        elif assumed.node != pod.spec.node_name:
+            # Somebody else bound it elsewhere; on our own node the assumed copy stays.
+            self.columns.remove_pod(pod.uid)
+            self.columns.add_pod(pod)
+
+    def update_pod(self, old: Pod, new: Pod) -> None:
+        """A placed pod changed."""
+        if self.columns.pod(old.uid) is None or old.uid in self._assumed:
+            raise CacheError(f"pod {old.uid} is not added to scheduler cache, so cannot be updated")
+        self.columns.remove_pod(old.uid)
+        self.columns.add_pod(new)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """A placed pod was deleted, or has finished. An assumption goes with it."""
+        self.remove(pod.uid)
+
+    def remove(self, uid: str) -> None:
+        """The same, by its uid."""
+        if self.columns.pod(uid) is None:
+            raise CacheError(
+                f"pod {uid} is not found in scheduler cache, so cannot be removed from it"
+            )
+        self._assumed.pop(uid, None)
+        self.columns.remove_pod(uid)
+
+    # Volumes
+    def keep_promise(self, name: str) -> None:
+        """A volume, or a claim (`namespace/name`), says itself by now what was promised of it."""
+        self._promises.pop(name, None)
+        self.columns.catalog.promised_volumes.pop(name, None)
+        self.columns.catalog.provisioning.pop(name, None)
+
+    def _promise(self, pod: Pod, node: str, plan: VolumePlan | None) -> tuple[list[str], list[str]]:
+        if plan is None:
+            return [], []
+        catalog = self.columns.catalog
+        for name, volume in (*plan.bind.items(), *plan.again):
+            claim = catalog.claims.get(name, pod.namespace)
+            if claim is not None:
+                catalog.promised_volumes[volume] = claim
+        keys = [f"{pod.namespace}/{name}" for name in plan.provision]
+        catalog.provisioning.update(dict.fromkeys(keys, node))
+        volumes = [volume for _, volume in (*plan.bind.items(), *plan.again)]
+        self._promises.update((*volumes, *keys))
+        return volumes, keys
+
+    def _break(self, uid: str) -> None:
+        volumes, claims = self._assumed.pop(uid).promises
+        for name in (*volumes, *claims):
+            self._promises[name] -= 1
+            if self._promises[name] <= 0:
+                self.keep_promise(name)  # nobody else stands on the same promise

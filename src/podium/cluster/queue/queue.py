@@ -1,0 +1,387 @@
+"""Pods waiting for a node.
+
+A pod is in one place: *active* (to be tried now), *backoff* (tried, resting), *unschedulable*
+(waits until an event could help, or is gated) or *in flight* (being scheduled or bound). `pop`
+takes the best active pod; its turn ends with `requeue` or `done`. Which event wakes which pod is
+not decided here but by the rule set (`podium.cluster.wakeups.wakeups`).
+
+Nothing runs by itself: time comes from the clock given, and every call first does what timers
+would have done since the last one.
+
+Upstream: internal/queue/scheduling_queue.go, Kubernetes v1.13; backend/queue, v1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from podium.cluster.queue.backoff import Backoff, BackoffPool
+from podium.cluster.queue.heap import KeyedHeap, Rank
+from podium.cluster.queue.in_flight import InFlight
+from podium.cluster.queue.nominations import Nominations
+from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn, written_time
+from podium.cluster.queue.unschedulable import WaitingPool
+from podium.cluster.wakeups.wakeups import (
+    ClusterEvent,
+    MoveRequest,
+    NominationLost,
+    Updated,
+    WaitedTooLong,
+    Wake,
+    WakeRules,
+)
+from podium.objects.kinds.pod import Pod
+from podium.objects.timestamps import NEVER
+
+_NO_REST = Backoff(maximum=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """How a queue differs from one generation to the next; the defaults are those of v1.13."""
+
+    #: How long pods rest after a failure; `None`: not at all.
+    backoff: Backoff | None = None
+    #: Whether pods equal in priority and time go in the order of arrival. Otherwise the mechanics
+    #: of the heap decide, exactly as they do in kube-scheduler.
+    arrival_order: bool = True
+    #: Whether pods of higher priority go first; otherwise the order of arrival alone counts.
+    by_priority: bool = True
+    #: Whether pods are ordered by the times written in them (to the second), or by the clock.
+    pod_times: bool = True
+    #: How long a pod may wait for an event, and how often that is looked at.
+    longest_wait: float = 60.0
+    flush_interval: float = 30.0
+    #: Whether a resting pod is tried early when no other is active.
+    pop_resting: bool = False
+    #: Whether a nomination survives an update of the pod that does not know of it.
+    keep_unwritten_nominations: bool = False
+
+
+V1_13 = QueueOptions()
+V1_36 = QueueOptions(
+    backoff=Backoff(),
+    pod_times=False,
+    longest_wait=300.0,
+    pop_resting=True,
+    keep_unwritten_nominations=True,
+)
+
+
+class SchedulingQueue:
+    """Pods by priority, then time; synchronous and in memory."""
+
+    def __init__(
+        self, clock: Callable[[], float], rules: WakeRules, options: QueueOptions = V1_13
+    ) -> None:
+        """An empty queue. The *clock* tells seconds since 1970."""
+        self._clock = clock
+        self._rules = rules
+        self._options = options
+        self._active: KeyedHeap[QueuedPod] = KeyedHeap()
+        self._resting = BackoffPool(options.backoff or _NO_REST)
+        self._waiting = WaitingPool()
+        self._in_flight = InFlight(keep_requests=rules.keeps_requests)
+        self._nominations = Nominations(keep_unwritten=options.keep_unwritten_nominations)
+        self._arrivals = 0
+        self._cycle = 0
+        self._move_request_cycle = -1
+        self._next_flush = clock() + options.flush_interval
+
+    # --- pods come, change and go ---------------------------------------------------------
+
+    def add(self, pod: Pod) -> Pool:
+        """Queue a new pod; one under the same name is replaced."""
+        now = self._catch_up()
+        self._resting.remove(pod.key)
+        self._waiting.remove(pod.key)
+        pool = self._add(self._new(pod, now), now)
+        if pool is Pool.GATED:
+            self._active.remove(pod.key)
+        return pool
+
+    def add_if_absent(self, pod: Pod) -> Pool:
+        """Queue a pod unless it is queued already."""
+        self._catch_up()
+        return self._pool_of(pod.key) or self.add(pod)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """Take note of a newer version of an unassigned pod.
+
+        It may wake the pod. In v1.13 a pod that is in no pool is queued, even while it is in
+        flight; later versions keep the change until its turn ends.
+        """
+        now = self._catch_up()
+        queued = self._find(new.key)
+        if queued is None and new in self._in_flight and self._rules.keeps_requests:
+            for request in self._rules.requests(Updated(old, new), len(self._waiting)):
+                self._in_flight.record(request)
+        elif queued is None:
+            queued = self._in_flight.queued(new) or self._new(new, now)
+            self._renew(queued, new)
+            self._add(queued, now)
+        else:
+            self._nominations.update(old, new)
+            self._renew(queued, new)
+            self._replace(old, queued, now)
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name:
+            self.on_event(NominationLost(old))
+
+    def delete(self, pod: Pod, *, bound: bool = False) -> None:
+        """Forget a pod that was deleted, or (*bound*) has got its node."""
+        self._catch_up()
+        self._nominations.remove(pod)
+        if not self._active.remove(pod.key) and not self._resting.remove(pod.key):
+            self._waiting.remove(pod.key)
+        if pod.status.nominated_node_name and not bound:
+            self.on_event(NominationLost(pod))
+
+    # --- turns ----------------------------------------------------------------------------
+
+    def pop(self) -> Turn | None:
+        """Take the pod to be tried next, or `None` if none is ready (see `next_ready_at`)."""
+        self._catch_up()
+        while queued := self._pop():
+            # The same pod may not be tried twice at a time, where that is kept track of.
+            if not self._rules.keeps_requests or queued.pod not in self._in_flight:
+                self._cycle += 1
+                queued.attempts += 1
+                return self._in_flight.begin(queued, self._cycle)
+        return None
+
+    def requeue(
+        self,
+        turn: Turn,
+        pod: Pod | None = None,
+        *,
+        rejected_by: Iterable[str] = (),
+        pending_on: Iterable[str] = (),
+        cycle: int | None = None,
+    ) -> Pool:
+        """Put a pod back whose attempt failed, and tell where it is now.
+
+        *pod* is its newest version, with the condition that tells of the failure; a pod that is
+        gone or has a node is `done` instead. *cycle* is the scheduling cycle at the time of the
+        failure, if it came late (a failed binding). A pod that is queued already stays as it is.
+        """
+        now = self._catch_up()
+        requests = self._in_flight.since(turn)
+        self._in_flight.end(turn)
+        pod = pod or turn.pod
+        if pool := self._pool_of(pod.key):
+            return pool
+        queued = turn.queued
+        queued.pod = pod
+        queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
+        self._count_failure(queued, now)
+        moved = (turn.cycle if cycle is None else cycle) <= self._move_request_cycle
+        self._nominations.refresh(pod)
+        return self._enter(queued, self._rules.after_failure(queued, requests, moved=moved), now)
+
+    def done(self, turn: Turn) -> None:
+        """End the turn of a pod that was bound or is gone."""
+        self._in_flight.end(turn)
+
+    # --- events ---------------------------------------------------------------------------
+
+    def on_event(self, event: ClusterEvent) -> int:
+        """Wake the pods that an event could help; return how many."""
+        now = self._catch_up()
+        return sum(
+            self._move(request, self._waiting.about(request.topics), now)
+            for request in self._rules.requests(event, len(self._waiting))
+        )
+
+    def move_all(self) -> int:
+        """Wake every waiting pod, whatever it waits for."""
+        now = self._catch_up()
+        return self._move_without_event(self._waiting.about(None), now)
+
+    def next_ready_at(self) -> float | None:
+        """When `pop` is worth calling again without an event; `None`: only after one."""
+        now = self._catch_up()
+        if self._active or (self._options.pop_resting and self._resting.has_early()):
+            return now
+        flush = self._next_flush if self._waiting else None
+        times = (self._resting.next_ready_at(), flush)
+        return min((time for time in times if time is not None), default=None)
+
+    # --- nominations ----------------------------------------------------------------------
+
+    def nominated_on(self, node: str) -> tuple[Pod, ...]:
+        """The pods nominated to a node, in the order of nomination."""
+        return self._nominations.on(node)
+
+    def nominated_nodes(self) -> tuple[str, ...]:
+        """The nodes to which any pod is nominated."""
+        return self._nominations.nodes()
+
+    @property
+    def nominations_version(self) -> int:
+        """Changes with every nomination that is made or ends."""
+        return self._nominations.version
+
+    def nominated_node(self, pod: Pod) -> str:
+        """The node to which a pod is nominated, or nothing."""
+        return self._nominations.node_of(pod)
+
+    def nominate(self, pod: Pod, node: str) -> None:
+        """Nominate a pod to a node, before its status says so."""
+        self._nominations.set(pod, node)
+
+    def clear_nomination(self, pod: Pod) -> None:
+        """End a pod's nomination: it was assumed on a node, or the write of it failed."""
+        self._nominations.remove(pod)
+
+    # --- looking in -----------------------------------------------------------------------
+
+    @property
+    def scheduling_cycle(self) -> int:
+        """How many pods were popped."""
+        return self._cycle
+
+    @property
+    def move_request_cycle(self) -> int:
+        """The scheduling cycle of the last move request; -1 before the first."""
+        return self._move_request_cycle
+
+    def pool_of(self, pod: Pod) -> Pool | None:
+        """Where the pod waits, if it does."""
+        self._catch_up()
+        return self._pool_of(pod.key)
+
+    def counts(self) -> dict[Pool, int]:
+        """How many pods each pool holds."""
+        self._catch_up()
+        return {
+            Pool.ACTIVE: len(self._active),
+            Pool.BACKOFF: len(self._resting),
+            Pool.UNSCHEDULABLE: len(self._waiting) - self._waiting.gated,
+            Pool.GATED: self._waiting.gated,
+        }
+
+    # --- how it works ---------------------------------------------------------------------
+
+    def _catch_up(self) -> float:
+        """Do what the timers would have done by now, as of the time they would have fired."""
+        now = self._clock()
+        if now >= self._next_flush:
+            interval = self._options.flush_interval
+            fired = self._next_flush + (now - self._next_flush) // interval * interval
+            self._next_flush = fired + interval
+            self._flush(fired)
+        for queued in self._resting.pop_rested(now):
+            self._activate(queued)
+        return now
+
+    def _flush(self, now: float) -> None:
+        """Wake the pods that have waited too long. With none to wake it is no move request."""
+        late = [queued for queued in self._waiting.about(None) if self._late(queued, now)]
+        for queued in late:
+            queued.flushed_at = now
+        if late:
+            self._move_without_event(late, now)
+
+    def _late(self, queued: QueuedPod, now: float) -> bool:
+        since = max(queued.timestamp, queued.flushed_at)
+        return since != NEVER and now - since > self._options.longest_wait
+
+    def _move_without_event(self, pods: Sequence[QueuedPod], now: float) -> int:
+        requests = self._rules.requests(WaitedTooLong(), len(self._waiting))
+        return sum(self._move(request, pods, now) for request in requests)
+
+    def _new(self, pod: Pod, now: float) -> QueuedPod:
+        self._arrivals += 1
+        timestamp = written_time(pod) if self._options.pod_times else now
+        return QueuedPod(pod, timestamp, self._arrivals)
+
+    def _pool_of(self, key: str) -> Pool | None:
+        if key in self._active:
+            return Pool.ACTIVE
+        if self._resting.get(key):
+            return Pool.BACKOFF
+        if queued := self._waiting.get(key):
+            return Pool.GATED if queued.gated_by else Pool.UNSCHEDULABLE
+        return None
+
+    def _find(self, key: str) -> QueuedPod | None:
+        return self._active.get(key) or self._resting.get(key) or self._waiting.get(key)
+
+    def _add(self, queued: QueuedPod, now: float) -> Pool:
+        pool = self._enter(queued, Wake.NOW, now)
+        if pool is Pool.ACTIVE:
+            self._nominations.refresh(queued.pod)
+        return pool
+
+    def _pop(self) -> QueuedPod | None:
+        queued = self._active.pop()
+        if queued is None and self._options.pop_resting:
+            queued = self._resting.pop_early()
+        return queued
+
+    def _renew(self, queued: QueuedPod, pod: Pod) -> None:
+        queued.pod = pod
+        if self._options.pod_times:
+            queued.timestamp = written_time(pod)
+
+    def _replace(self, old: Pod, queued: QueuedPod, now: float) -> None:
+        """Restore the order after a queued pod changed; a waiting one may wake."""
+        key = queued.key
+        if key in self._active:
+            self._activate(queued)
+        elif self._resting.get(key):
+            self._resting.put(queued, self._rank(queued))
+        elif (wake := self._rules.own_update(old, queued.pod, queued)) is Wake.NO:
+            self._waiting.put(queued, self._rules.interests(queued))
+        else:
+            self._waiting.remove(key)
+            self._enter(queued, wake, now)
+
+    def _count_failure(self, queued: QueuedPod, now: float) -> None:
+        if self._rules.is_error(queued):
+            queued.errors += 1
+        else:
+            queued.rejections += 1
+            queued.errors = 0
+        queued.failed_at, queued.flushed_at = now, NEVER
+        queued.timestamp = written_time(queued.pod) if self._options.pod_times else now
+
+    def _move(self, request: MoveRequest, pods: Iterable[QueuedPod], now: float) -> int:
+        moved = 0
+        for queued in pods:
+            if queued.gated_by and request.topics and queued.gated_by not in request.topics:
+                continue
+            wake = self._rules.wakes(request, queued)
+            if wake is not Wake.NO:
+                self._waiting.remove(queued.key)
+                self._enter(queued, wake, now)
+                moved += 1
+        self._move_request_cycle = self._cycle
+        self._in_flight.record(request)
+        return moved
+
+    def _enter(self, queued: QueuedPod, wake: Wake, now: float) -> Pool:
+        """Put a pod, which is in no pool, where it belongs. Gates are looked at here only."""
+        if wake is not Wake.NO:
+            queued.gated_by = self._rules.gate(queued.pod)
+        if queued.gated_by or wake is Wake.NO:
+            if queued.gated_by:
+                queued.rejected_by |= {queued.gated_by}
+            self._waiting.put(queued, self._rules.interests(queued))
+            return Pool.GATED if queued.gated_by else Pool.UNSCHEDULABLE
+        if wake is Wake.AFTER_BACKOFF and self._resting.must_rest(queued, now):
+            self._resting.put(queued, self._rank(queued))
+            return Pool.BACKOFF
+        self._activate(queued)
+        return Pool.ACTIVE
+
+    def _activate(self, queued: QueuedPod) -> None:
+        self._active.put(queued.key, queued, self._rank(queued))
+
+    def _rank(self, queued: QueuedPod) -> Rank:
+        if not self._options.by_priority:
+            return (0, 0.0, queued.arrival)
+        rank: Rank = (-queued.pod.priority, queued.timestamp)
+        return (*rank, queued.arrival) if self._options.arrival_order else rank

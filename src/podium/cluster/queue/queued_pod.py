@@ -1,0 +1,90 @@
+"""A pod that waits, and what the queue remembers about it between attempts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from podium.objects.kinds.pod import Pod, PodCondition
+from podium.objects.timestamps import NEVER, seconds
+
+
+class Pool(StrEnum):
+    """Where a pod waits; the names are those of the `pending_pods` metric."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+
+
+@dataclass(slots=True)
+class QueuedPod:
+    """One pod of the queue. It lives from the pod's arrival until it is scheduled or deleted."""
+
+    pod: Pod
+    #: What orders it among pods of the same priority.
+    timestamp: float
+    #: The place in the order of arrival, which breaks the remaining ties.
+    arrival: int
+    attempts: int = 0
+    #: How often it was found unschedulable, and how many errors it met in a row since.
+    rejections: int = 0
+    errors: int = 0
+    failed_at: float = NEVER
+    #: When it last left the unschedulable pool for having waited too long.
+    flushed_at: float = NEVER
+    #: Who turned it down at the last attempt, and who only asked for patience.
+    rejected_by: frozenset[str] = frozenset()
+    pending_on: frozenset[str] = frozenset()
+    #: Who keeps it from being tried at all.
+    gated_by: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.pod.key
+
+    @property
+    def rejectors(self) -> frozenset[str]:
+        """All whose change of mind could help."""
+        return self.rejected_by | self.pending_on
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A pod taken from the queue to be tried; ends with `requeue` or `done`."""
+
+    queued: QueuedPod
+    pod: Pod
+    #: The number of this scheduling cycle.
+    cycle: int
+    #: Which attempt it is for this pod, from 1.
+    number: int
+    #: How many move requests had been recorded when the turn began.
+    start: int = 0
+
+
+def scheduled_condition(pod: Pod) -> PodCondition | None:
+    """The condition that tells how the last attempt ended."""
+    conditions = pod.status.conditions or ()
+    return next((found for found in conditions if found.type == "PodScheduled"), None)
+
+
+def is_unschedulable(pod: Pod) -> bool:
+    """Whether the pod's own status says that it fits nowhere."""
+    condition = scheduled_condition(pod)
+    return (
+        condition is not None
+        and condition.status == "False"
+        and condition.reason == "Unschedulable"
+    )
+
+
+def written_time(pod: Pod) -> float:
+    """When the pod says it was last tried, or else was made; to the second."""
+    condition = scheduled_condition(pod)
+    if condition is None:
+        return seconds(pod.metadata.creation_timestamp)
+    probed = seconds(condition.last_probe_time)
+    return probed if probed != NEVER else seconds(condition.last_transition_time)

@@ -1,0 +1,1 @@
+"""Which cluster event moves which pod back to the active queue."""

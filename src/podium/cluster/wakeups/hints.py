@@ -1,0 +1,216 @@
+"""Ask the plugins that rejected a pod whether an event could change their answer.
+
+Each plugin registers the events it cares about, most with a condition on the waiting pod and the
+object (`podium.cluster.wakeups.table`). A change of an object is taken apart into aspects (a node's
+labels, its taints, ...), and each aspect is an event of its own. One plugin that says yes is
+enough.
+
+Upstream: backend/queue/scheduling_queue.go and framework/events.go, Kubernetes v1.36, with feature
+gates at their defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import ClassVar, Final
+
+from podium.cluster.queue.queued_pod import QueuedPod
+from podium.cluster.wakeups.node_hints import Requests
+from podium.cluster.wakeups.table import Hint, always, registrations
+from podium.cluster.wakeups.wakeups import (
+    Added,
+    ClusterEvent,
+    Deleted,
+    MoveRequest,
+    NominationLost,
+    Updated,
+    WaitedTooLong,
+    Wake,
+    condition_statuses,
+    resource,
+)
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import NodeSelector, Pod
+
+#: Stands for every plugin that registers nothing itself, and for extenders.
+_ANYBODY: Final = "*"
+_RESOURCES_OF_ANYBODY: Final = frozenset(
+    {
+        "Pod",
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "CSINode",
+        "CSIDriver",
+        "CSIStorageCapacity",
+        "StorageClass",
+        "ResourceClaim",
+        "DeviceClass",
+    }
+)
+
+
+class HintRules:
+    """v1.36: pods wake when a plugin that rejected them sees a chance."""
+
+    keeps_requests: ClassVar[bool] = True
+
+    def __init__(self, requests: Requests, added_affinity: NodeSelector | None = None) -> None:
+        """*requests* tells what a pod asks for; *added_affinity* is that of the profile."""
+        self._requests = requests
+        self._known = registrations(requests, added_affinity)
+        self._by_event: dict[str, dict[str, Hint]] = {}
+        self._merged: dict[str, dict[str, Hint]] = {}
+        for plugin, registered in self._known.items():
+            for event, hint in registered.items():
+                self._by_event.setdefault(event, {})[plugin] = hint
+            # Whoever waits for new nodes is also told of changed taints, without a condition:
+            # a relic of times when the arrival of a tainted node could be missed.
+            if "Node Add" in registered and "Node UpdateNodeTaint" not in registered:
+                self._by_event.setdefault("Node UpdateNodeTaint", {})[plugin] = always
+
+    def requests(self, event: ClusterEvent, waiting: int) -> Sequence[MoveRequest]:  # noqa: ARG002
+        """One request per aspect of the event that any plugin has registered."""
+        if isinstance(event, WaitedTooLong):
+            return (MoveRequest(event),)
+        found = []
+        for action in self._aspects(event):
+            topics = frozenset(self._hints(event, action))
+            if topics:
+                found.append(MoveRequest(event, action, topics))
+        return found
+
+    def interests(self, queued: QueuedPod) -> Collection[str]:
+        """The plugins that rejected the pod."""
+        return {self._topic(name) for name in queued.rejectors}
+
+    def wakes(self, request: MoveRequest, queued: QueuedPod) -> Wake:
+        """Ask the plugins. A lost nomination concerns pods of the same or a lower priority."""
+        event = request.event
+        if isinstance(event, NominationLost) and queued.pod.priority > event.old.priority:
+            return Wake.NO
+        return self._ask(request, queued)
+
+    def own_update(self, old: Pod, new: Pod, queued: QueuedPod) -> Wake:
+        """Ask the plugins about each aspect, until one wakes the pod."""
+        asked = (self._ask(each, queued) for each in self.requests(Updated(old, new), 0))
+        return next((wake for wake in asked if wake is not Wake.NO), Wake.NO)
+
+    def after_failure(
+        self,
+        queued: QueuedPod,
+        requests: Sequence[MoveRequest],
+        *,
+        moved: bool,  # noqa: ARG002
+    ) -> Wake:
+        """Rest after an error; otherwise wait, unless something happened that could help."""
+        if not queued.rejectors:
+            return Wake.AFTER_BACKOFF
+        found = Wake.NO
+        for request in requests:
+            wake = self._ask(request, queued)
+            if wake is Wake.NOW:
+                return wake
+            found = wake if found is Wake.NO else found
+        return found
+
+    def is_error(self, queued: QueuedPod) -> bool:
+        """Nobody rejected the pod, so something else went wrong."""
+        return not queued.rejectors
+
+    def gate(self, pod: Pod) -> str:
+        """A pod with scheduling gates is not tried."""
+        return "SchedulingGates" if pod.spec.scheduling_gates else ""
+
+    def _ask(self, request: MoveRequest, queued: QueuedPod) -> Wake:
+        if isinstance(request.event, WaitedTooLong):
+            return Wake.AFTER_BACKOFF
+        hints, sides = self._hints(request.event, request.action), _sides(request.event)
+        found = Wake.NO
+        for name in queued.rejectors:
+            hint = hints.get(self._topic(name))
+            if hint and _says_yes(hint, queued.pod, *sides):
+                if name in queued.pending_on:
+                    return Wake.NOW
+                found = Wake.AFTER_BACKOFF
+        return found
+
+    def _topic(self, rejector: str) -> str:
+        return rejector if rejector in self._known else _ANYBODY
+
+    def _hints(self, event: ClusterEvent, action: str) -> dict[str, Hint]:
+        """Who has registered an aspect; a plain `Update` stands for all of its aspects."""
+        kind = resource(event)
+        name = f"{kind} {action}"
+        hints = self._merged.get(name)
+        if hints is None:
+            hints = dict(self._by_event.get(name, ()))
+            if action.startswith("Update"):
+                hints |= self._by_event.get(f"{kind} Update", {})
+            if kind in _RESOURCES_OF_ANYBODY:
+                hints[_ANYBODY] = always
+            self._merged[name] = hints
+        return hints
+
+    def _aspects(self, event: ClusterEvent) -> Iterator[str]:
+        match event:
+            case Added():
+                yield "Add"
+            case Deleted() | NominationLost():
+                yield "Delete"
+            case Updated(Node() as old, Node() as new):
+                yield from _node_aspects(old, new)
+            case Updated(Pod() as old, Pod() as new):
+                yield from tuple(self._pod_aspects(old, new)) or ("Update",)
+            case Updated():
+                yield "Update"
+
+    def _pod_aspects(self, old: Pod, new: Pod) -> Iterator[str]:
+        if old.labels != new.labels:
+            yield "UpdatePodLabel"
+        after = self._requests(new)
+        if any(
+            name not in after or after[name] < amount
+            for name, amount in self._requests(old).items()
+        ):
+            yield "UpdatePodScaleDown"
+        if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+            yield "UpdatePodSchedulingGatesEliminated"
+        # Only the number is compared: the API lets tolerations be added, never changed.
+        if len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()):
+            yield "UpdatePodToleration"
+
+
+def _node_aspects(old: Node, new: Node) -> Iterator[str]:
+    if old.spec.unschedulable and not new.spec.unschedulable:
+        yield "UpdateNodeTaint"
+    if (old.status.allocatable or {}) != (new.status.allocatable or {}):
+        yield "UpdateNodeAllocatable"
+    if old.labels != new.labels:
+        yield "UpdateNodeLabel"
+    if (old.spec.taints or []) != (new.spec.taints or []):
+        yield "UpdateNodeTaint"
+    if condition_statuses(old) != condition_statuses(new):
+        yield "UpdateNodeCondition"
+    if (old.metadata.annotations or {}) != (new.metadata.annotations or {}):
+        yield "UpdateNodeAnnotation"
+    if (old.status.declared_features or []) != (new.status.declared_features or []):
+        yield "UpdateNodeDeclaredFeature"
+
+
+def _sides(event: ClusterEvent) -> tuple[object, object]:
+    match event:
+        case Added(new):
+            return None, new
+        case Updated(old, new):
+            return old, new
+        case Deleted(old) | NominationLost(old):
+            return old, None
+    return None, None
+
+
+def _says_yes(hint: Hint, waiting: Pod, old: object, new: object) -> bool:
+    try:
+        return hint(waiting, old, new)
+    except ValueError:  # an invalid selector or quantity: rather one attempt too many
+        return True

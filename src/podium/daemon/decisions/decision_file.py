@@ -1,0 +1,99 @@
+"""Decisions as JSON lines in a file, which is turned over when it is full.
+
+`FILE` is written; `FILE.1` is the one before, up to as many as are kept. A full disk stops the
+file, never the scheduler.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from podium.errors import InputError
+from podium.render.documents import to_json_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.daemon.decisions.decision_log import Entry
+
+MOST_BYTES: Final = 64 << 20
+KEPT: Final = 3
+
+
+class DecisionFile:
+    """Writes entries of the decision log, one per line, without lists of nodes."""
+
+    def __init__(
+        self,
+        path: str,
+        tell: Callable[[str], None],
+        *,
+        most_bytes: int = MOST_BYTES,
+        kept: int = KEPT,
+    ) -> None:
+        self._path, self._tell = Path(path), tell
+        self._most_bytes, self._kept = most_bytes, kept
+        self._file: BinaryIO | None = None
+        try:
+            self._open()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InputError(f"cannot be written: {reason}", where=path) from None
+
+    def _open(self) -> None:
+        self._file = self._path.open("ab")
+        self._written = self._file.tell()
+
+    def write(self, entry: Entry) -> None:
+        """One more line."""
+        if self._file is None:
+            return
+        line = to_json_line(entry.as_json(whole=False)).encode()
+        try:
+            if self._written and self._written + len(line) > self._most_bytes:
+                self._turn_over()
+            self._file.write(line)
+        except OSError as error:
+            self._give_up(error)
+            return
+        self._written += len(line)
+
+    def _turn_over(self) -> None:
+        assert self._file is not None
+        self._file.close()
+        for number in range(self._kept, 0, -1):
+            older = self._numbered(number)
+            newer = self._numbered(number - 1)
+            if newer.exists():
+                newer.replace(older)
+        if not self._kept:
+            self._path.unlink()
+        self._open()
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
+
+    def _give_up(self, error: OSError) -> None:
+        reason = (error.strerror or str(error)).lower()
+        self._tell(f"decisions are not written to {self._path} any more: {reason}")
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                file.close()
+
+    def flush(self) -> None:
+        """Everything so far is in the file."""
+        if self._file is not None:
+            try:
+                self._file.flush()
+            except OSError as error:
+                self._give_up(error)
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self.flush()
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,242 @@
+"""A decision in few bytes, and back.
+
+What every decision has (outcome, node, histogram of verdicts) becomes some dozens of bytes. The
+matrix of a recorded one, nodes down and priorities across, becomes columns of the smallest
+integers that hold it, compressed: about 20 KB for 5,000 nodes and ten priorities. Node names are
+numbers of a vocabulary that decisions share.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from podium.engine.framework.decision import NO_CODES, Decision, Preemption, ScoreColumn, Victims
+from podium.engine.rules.plugins import Refused
+from podium.engine.rules.volumes.v1_13 import VolumePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from podium.engine.state.verdicts import Verdicts
+
+    Told = tuple[Verdicts | None, "NodeNames"]
+
+#: Small, and fast enough to be done between two decisions.
+_LEVEL: Final = 1
+#: Fewer bytes than this are not compressed.
+_WORTHWHILE: Final = 512
+#: The place of a name in a dictionary, as CPython has it, on average.
+_SLOT: Final = 120
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class NodeNames:
+    """The names of nodes, each once."""
+
+    __slots__ = ("_numbers", "names", "size", "users")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+        #: Bytes, about.
+        self.size = 0
+        #: How many decisions refer to it.
+        self.users = 0
+
+    def numbers(self, names: Iterable[str]) -> np.ndarray:
+        """The number of each name, given on first sight."""
+        known = self._numbers
+        return np.fromiter((known.get(name) or self._number(name) for name in names), np.int64)
+
+    def _number(self, name: str) -> int:
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = len(self.names)
+            self.names.append(name)
+            self.size += getsizeof(name) + _SLOT
+        return found
+
+    def named(self, numbers: np.ndarray) -> list[str]:
+        """The names of these numbers."""
+        return [self.names[number] for number in numbers.tolist()]
+
+
+class _Columns:
+    """Writes integer columns one after the other."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        #: Type and length of each.
+        self.shapes: list[tuple[str, int]] = []
+
+    def put(self, values: np.ndarray) -> None:
+        """One more column."""
+        low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+        kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
+        kind = kind if kind.kind in "iu" else np.dtype(np.int64)
+        self.shapes.append((kind.char, len(values)))
+        self.parts.append(values.astype(kind).tobytes())
+
+    def put_numbers(self, numbers: np.ndarray) -> None:
+        """Node numbers: mostly each one more than the last, so the differences are what is kept."""
+        self.put(np.diff(numbers, prepend=0))
+
+
+class _Reader:
+    """Reads them back."""
+
+    def __init__(self, data: bytes, shapes: Sequence[tuple[str, int]]) -> None:
+        self._data, self._shapes = data, iter(shapes)
+        self._at = 0
+
+    def take(self) -> np.ndarray:
+        """The next column."""
+        kind, length = next(self._shapes)
+        found = np.frombuffer(self._data, np.dtype(kind), length, self._at)
+        self._at += found.nbytes
+        return found.astype(np.int64)
+
+    def take_numbers(self) -> np.ndarray:
+        """The next column of node numbers."""
+        found: np.ndarray = np.cumsum(self.take())
+        return found
+
+
+def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
+    """The decision but for its pod; *whole*: with the matrix and all candidates, if it has them."""
+    columns = _Columns()
+    scores = None
+    matrix = whole and bool(decision.examined)
+    if matrix:
+        columns.put_numbers(names.numbers(decision.examined))
+        columns.put(decision.codes)
+        columns.put_numbers(names.numbers(decision.feasible))
+        columns.put_numbers(names.numbers(decision.best))
+        if decision.totals is not None:
+            columns.put(decision.totals)
+            scores = []
+            for column in decision.scores:
+                columns.put(column.raw)
+                columns.put(column.score)
+                scores.append((column.name, column.weight, column.uniform))
+    preemption = _packed_preemption(decision.preemption, names, columns, whole=whole)
+    volumes = decision.volumes
+    head = (
+        decision.node,
+        decision.error,
+        decision.nodes,
+        list(decision.histogram.items()),
+        decision.feasible_count,
+        decision.tied,
+        decision.cursor,
+        # Without the verdicts of each node their number stands in for them.
+        len(decision.codes) or decision.consumed,
+        decision.dropped,
+        decision.nominated,
+        _packed_refusal(decision.held),
+        _packed_refusal(decision.refused),
+        decision.post_code,
+        decision.post_message,
+        (dict(volumes.bind), list(volumes.provision)) if volumes is not None else None,
+        decision.extender_failed or None,
+        preemption,
+        scores,
+        columns.shapes,
+        matrix,
+    )
+    packed = _encode(head)
+    body = b"".join((len(packed).to_bytes(4, "little"), packed, *columns.parts))
+    return b"\1" + zlib.compress(body, _LEVEL) if len(body) > _WORTHWHILE else b"\0" + body
+
+
+def unpack(data: bytes, pod: str, uid: str, profile: str, told: Told) -> Decision:
+    """The decision; *told* are the vocabularies of verdicts and of nodes."""
+    verdicts, names = told
+    body = zlib.decompress(memoryview(data)[1:]) if data[0] else data[1:]
+    end = 4 + int.from_bytes(body[:4], "little")
+    head = _decode(body[4:end])
+    made = Decision(pod, uid, profile, nodes=head[2], node=head[0], error=head[1])
+    made.verdicts = verdicts
+    made.histogram = Counter(dict(head[3]))
+    made.feasible_count, made.tied, made.cursor, made.consumed = head[4:8]
+    made.dropped, made.nominated = head[8], head[9]
+    made.held, made.refused = _refusal(head[10]), _refusal(head[11])
+    made.post_code, made.post_message = head[12], head[13]
+    if head[14] is not None:
+        made.volumes = VolumePlan(head[14][0], tuple(head[14][1]))
+    made.extender_failed = head[15] or {}
+    reader = _Reader(body[end:], head[18])
+    if head[19]:
+        _fill_matrix(made, reader, names, head[17])
+    if head[16] is not None:
+        made.preemption = _preemption(head[16], names, reader)
+    return made
+
+
+def _fill_matrix(made: Decision, reader: _Reader, names: NodeNames, scores: Any) -> None:
+    made.examined = names.named(reader.take_numbers())
+    made.codes = reader.take().astype(NO_CODES.dtype)
+    made.feasible = names.named(reader.take_numbers())
+    made.best = names.named(reader.take_numbers())
+    if scores is not None:
+        made.totals = reader.take()
+        made.scores = tuple(
+            ScoreColumn(name, weight, reader.take(), reader.take(), uniform=uniform)
+            for name, weight, uniform in scores
+        )
+
+
+def _packed_refusal(refused: Refused | None) -> tuple[str, str, bool] | None:
+    return None if refused is None else (refused.plugin, refused.reason, refused.curable)
+
+
+def _refusal(packed: Any) -> Refused | None:
+    return None if packed is None else Refused(*packed)
+
+
+def _packed_preemption(
+    preemption: Preemption | None, names: NodeNames, columns: _Columns, *, whole: bool
+) -> Any:
+    if preemption is None:
+        return None
+    columns.put_numbers(names.numbers(preemption.potential))
+    candidates = [
+        (node, each.pods, each.uids, each.priorities, each.violations, each.earliest)
+        for node, each in preemption.candidates.items()
+        if whole or node == preemption.node
+    ]
+    return (
+        preemption.eligible,
+        candidates,
+        preemption.node,
+        preemption.tie if whole else (),
+        preemption.criterion,
+        preemption.cleared,
+        preemption.error,
+        preemption.nomination,
+    )
+
+
+def _preemption(packed: Any, names: NodeNames, reader: _Reader) -> Preemption:
+    eligible, candidates, node, tie, criterion, cleared, error, nomination = packed
+    return Preemption(
+        eligible,
+        tuple(names.named(reader.take_numbers())),
+        {
+            at: Victims(tuple(pods), tuple(uids), tuple(priorities), violations, earliest)
+            for at, pods, uids, priorities, violations, earliest in candidates
+        },
+        node,
+        tuple(tie),
+        criterion,
+        tuple((uid, key) for uid, key in cleared),
+        error,
+        nomination,
+    )

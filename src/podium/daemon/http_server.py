@@ -1,0 +1,270 @@
+"""What a running scheduler answers over HTTP; reading only.
+
+/healthz  /livez  /readyz         probes, in the manner of Kubernetes: ?verbose, ?exclude=NAME
+/metrics                          for Prometheus
+/decisions                        the last decisions: ?namespace= &outcome= &limit=
+/decisions/NAMESPACE/NAME         the attempts at one pod, the newest whole
+/shadow                           agreement with the scheduler beside it: ?text for a table
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from uvicorn.config import Config
+from uvicorn.server import Server
+
+from podium.errors import InputError
+from podium.render.decision.as_json import (
+    API_VERSION,
+    ERROR,
+    HELD,
+    NOMINATED,
+    PLACED,
+    UNSCHEDULABLE,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from starlette.requests import Request
+
+    from podium.daemon.decisions.decision_log import DecisionLog
+    from podium.daemon.metrics import Metrics
+
+#: Says what is wrong; nothing if nothing is.
+Check = Callable[[], str]
+OUTCOMES: Final = (PLACED, NOMINATED, UNSCHEDULABLE, HELD, ERROR)
+#: How many decisions are told, unless asked for another number; and at most.
+LIMIT: Final = 100
+MOST: Final = 1000
+#: How many attempts at one pod are told.
+ATTEMPTS: Final = 20
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+#: How long answers under way may take when the scheduler stops.
+_PATIENCE_SECONDS: Final = 2
+
+
+def fine() -> str:
+    """Nothing is wrong."""
+    return ""
+
+
+@dataclass(slots=True)
+class Health:
+    """What must hold, by name: for being alive, and besides for being ready."""
+
+    alive: dict[str, Check] = field(default_factory=lambda: {"ping": fine})
+    ready: dict[str, Check] = field(default_factory=dict)
+
+
+class Report(Protocol):
+    """A comparison with another scheduler."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As data."""
+
+    def table(self) -> str:
+        """As text."""
+
+
+def application(
+    health: Health,
+    metrics: Metrics | None = None,
+    log: DecisionLog | None = None,
+    shadow: Report | None = None,
+    *,
+    loopback: bool = False,
+) -> Starlette:
+    """The application; *loopback*: it is asked by names of this machine only."""
+    app = _Answers(health, metrics, log, shadow)
+    routes = [
+        Route("/healthz", app.alive),
+        Route("/livez", app.alive),
+        Route("/readyz", app.ready),
+        Route("/{probe:str}/{check:str}", app.one_check),
+    ]
+    if metrics is not None:
+        routes.insert(0, Route("/metrics", app.metrics))
+    if log is not None:
+        routes.insert(0, Route("/decisions", app.decisions))
+        routes.insert(0, Route("/decisions/{namespace}/{name}", app.pod))
+    if shadow is not None:
+        routes.insert(0, Route("/shadow", app.shadow))
+    guards = [Middleware(TrustedHostMiddleware, allowed_hosts=LOOPBACK)] if loopback else []
+    return Starlette(routes=routes, middleware=guards)
+
+
+class _Answers:
+    """An answer per route."""
+
+    def __init__(
+        self,
+        health: Health,
+        metrics: Metrics | None,
+        log: DecisionLog | None,
+        shadow: Report | None,
+    ) -> None:
+        self._health, self._metrics, self._log, self._shadow = health, metrics, log, shadow
+
+    def _checks(self, probe: str) -> dict[str, Check]:
+        ready = self._health.ready if probe == "readyz" else {}
+        return {**self._health.alive, **ready}
+
+    async def alive(self, request: Request) -> Response:
+        return _checked(request, self._checks("livez"))
+
+    async def ready(self, request: Request) -> Response:
+        return _checked(request, self._checks("readyz"))
+
+    async def one_check(self, request: Request) -> Response:
+        probe, name = request.path_params["probe"], request.path_params["check"]
+        check = self._checks(probe).get(name) if probe in _PROBES else None
+        if check is None:
+            return PlainTextResponse("404 page not found\n", 404)
+        wrong = check()
+        text = f"internal server error: {wrong}\n" if wrong else "ok"
+        return PlainTextResponse(text, _code(wrong))
+
+    async def metrics(self, request: Request) -> Response:
+        assert self._metrics is not None
+        text, content_type = self._metrics.exposition(request.headers.get("accept", ""))
+        return Response(text, media_type=content_type)
+
+    async def decisions(self, request: Request) -> Response:
+        assert self._log is not None
+        query = request.query_params
+        outcomes = [each for given in query.getlist("outcome") for each in given.split(",")]
+        unknown = [each for each in outcomes if each not in OUTCOMES]
+        if unknown:
+            return _refused(f"outcome={unknown[0]}: known outcomes are {', '.join(OUTCOMES)}")
+        given = query.get("limit", str(LIMIT))
+        if not given.isdecimal() or not 0 < int(given) <= MOST:
+            return _refused(f"limit={given}: expected a number from 1 to {MOST}")
+        found = self._log.recent(
+            namespace=query.get("namespace", ""), outcomes=outcomes, limit=int(given)
+        )
+        return _list([entry.as_json(whole=False) for entry in found])
+
+    async def pod(self, request: Request) -> Response:
+        assert self._log is not None
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        found = self._log.of(namespace, name)[:ATTEMPTS]
+        if not found:
+            return _status(404, "NotFound", f"no decision about pod {namespace}/{name} is kept")
+        items = [entry.as_json(whole=place == 0) for place, entry in enumerate(found)]
+        items[0]["ties"] = found[0].ties
+        return _list(items)
+
+    async def shadow(self, request: Request) -> Response:
+        assert self._shadow is not None
+        if "text" in request.query_params:
+            return PlainTextResponse(self._shadow.table())
+        return _json(self._shadow.as_json())
+
+
+_PROBES: Final = ("healthz", "livez", "readyz")
+
+
+def _checked(request: Request, checks: Mapping[str, Check]) -> Response:
+    """Every check in turn; the list is shown when asked for, and when something is wrong."""
+    left_out = set(request.query_params.getlist("exclude"))
+    lines, failed = [], False
+    for name, check in checks.items():
+        if name in left_out:
+            lines.append(f"[+]{name} excluded: ok")
+            continue
+        wrong = check()
+        failed = failed or bool(wrong)
+        lines.append(f"[-]{name} failed: {wrong}" if wrong else f"[+]{name} ok")
+    probe = request.url.path.strip("/")
+    if not failed and "verbose" not in request.query_params:
+        return PlainTextResponse("ok")
+    lines.append(f"{probe} check {'failed' if failed else 'passed'}")
+    return PlainTextResponse("".join(f"{line}\n" for line in lines), _code(failed))
+
+
+def _code(wrong: object) -> int:
+    return 500 if wrong else 200
+
+
+def _json(value: Any, code: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), code, media_type="application/json")
+
+
+def _list(items: list[dict[str, Any]]) -> Response:
+    return _json({"apiVersion": API_VERSION, "kind": "DecisionList", "items": items})
+
+
+def _refused(message: str) -> Response:
+    return _status(400, "BadRequest", message)
+
+
+def _status(code: int, reason: str, message: str) -> Response:
+    return _json(
+        {
+            "apiVersion": "v1",
+            "kind": "Status",
+            "status": "Failure",
+            "reason": reason,
+            "message": message,
+            "code": code,
+        },
+        code,
+    )
+
+
+class _Server(Server):
+    """A server inside a program that handles signals itself."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them alone."""
+        yield
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there; an address without a host is every interface."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot listen on {host}:{port}: {reason}") from None
+
+
+async def serve(app: Starlette, host: str, port: int) -> None:
+    """Answer until cancelled."""
+    await serve_on(app, listening(host, port))
+
+
+async def serve_on(app: Starlette, listener: socket.socket) -> None:
+    """Answer on a socket that listens already, until cancelled."""
+    config = Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=_PATIENCE_SECONDS,
+    )
+    server = _Server(config)
+    running = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await running
+        raise
+    finally:
+        listener.close()

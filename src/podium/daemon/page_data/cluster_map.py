@@ -1,0 +1,211 @@
+"""The cluster as a picture needs it: few bytes per node and pod, straight from the columns.
+
+Nodes are rows. A reader that has a picture already hands in its cursor and is told of the rows
+that changed since; words (zones, workloads, taints) are numbered and told once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from podium.cluster.cache.node_tree import ZONE_LABELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.view import View
+
+Data = dict[str, Any]
+
+#: Loads are told in thousandths of what is allocatable, and no load is told beyond this.
+FULL: Final = 1000
+_MOST: Final = 9999
+#: Bits of a node's flags.
+CORDONED, NOT_READY, GHOST = 1, 2, 4
+
+
+class Words:
+    """A numbered list of distinct values."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._index: dict[Any, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The number of a value, given on first use."""
+        found = self._index.get(value)
+        if found is None:
+            found = self._index[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+class ClusterPicture:
+    """Keeps what is costly to derive, row by row, and brings it up to date from the journal."""
+
+    def __init__(self) -> None:
+        self._view: View | None = None
+        #: How many views there were: a cursor is of one of them.
+        self._views = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._zones, self._workloads, self._taints = Words(), Words(), Words()
+        self._workload_of: dict[int, int] = {}
+        self._cells: dict[int, list[int]] = {}
+        self._facts: dict[int, tuple[int, int, int]] = {}
+        self._epoch, self._seen = -1, 0
+
+    def since(self, view: View, cursor: str = "") -> Data:
+        """The picture, or what changed of it since the *cursor* of an earlier one."""
+        if view is not self._view:
+            self._view = view
+            self._views += 1
+            self._forget()
+        self._refresh(view)
+        known = _read(cursor)
+        whole = known is None or known[:2] != (self._views, view.epoch)
+        whole = whole or (known is not None and known[2] < view.journal_start)
+        if known is None or whole:
+            rows = [*view.order.tolist(), *view.ghosts_by_name()]
+            told = (0, 0, 0)
+        else:
+            rows = sorted(_rows_noted(view, known[2]))
+            told = known[3:]
+        return self._told(view, rows, told) | {"whole": whole}
+
+    def _refresh(self, view: View) -> None:
+        """Derive again what the rows noted since the last time need."""
+        if self._epoch != view.epoch or self._seen < view.journal_start:
+            noted = {*view.order.tolist(), *view.ghosts}
+            self._cells.clear()
+            self._facts.clear()
+        else:
+            noted = _rows_noted(view, self._seen)
+        for row in noted:
+            self._cells[row] = [self._workload(each.cls) for each in view.residents[row]]
+            self._facts[row] = self._facts_of(view, row)
+        self._epoch, self._seen = view.epoch, view.changes
+
+    def _workload(self, cls: PodClass) -> int:
+        found = self._workload_of.get(cls.id)
+        if found is None:
+            found = self._workloads.number(workload(cls))
+            self._workload_of[cls.id] = found
+        return found
+
+    def _facts_of(self, view: View, row: int) -> tuple[int, int, int]:
+        """Numbers of zone and taints, and the flags."""
+        node = view.nodes[row]
+        if node is None:
+            return self._zones.number(("", "")), self._taints.number(()), GHOST
+        taints = tuple((t.key, t.value, t.effect) for t in node.spec.taints or ())
+        flags = CORDONED if node.spec.unschedulable else 0
+        ready = {c.status for c in node.status.conditions or () if c.type == "Ready"}
+        if ready and ready != {"True"}:
+            flags |= NOT_READY
+        return self._zones.number(zone(node.labels)), self._taints.number(taints), flags
+
+    def _told(self, view: View, rows: list[int], told: tuple[int, int, int]) -> Data:
+        index = np.array(rows, np.int64)
+        resources = shown_resources(view)
+        loads = [_loads(view, view.resources[name], index).tolist() for name in resources]
+        room = view.allowed_pods[index]
+        loads.append(_thousandths(view.pod_count[index], room).tolist())
+        facts = [self._facts[row] for row in rows]
+        cursor = (self._views, view.epoch, view.changes, *map(len, self._words()))
+        return {
+            "cursor": "-".join(map(str, cursor)),
+            "resources": [*resources, "pods"],
+            "words": {
+                "from": list(told),
+                "zones": self._zones.values[told[0] :],
+                "workloads": self._workloads.values[told[1] :],
+                "taints": self._taints.values[told[2] :],
+            },
+            "nodes": {
+                "row": rows,
+                "name": [view.names[row] for row in rows],
+                "zone": [fact[0] for fact in facts],
+                "taints": [fact[1] for fact in facts],
+                "flags": [fact[2] for fact in facts],
+                "load": loads,
+                "pods": [self._cells[row] for row in rows],
+            },
+            "totals": totals(view),
+        }
+
+    def _words(self) -> tuple[list[Any], list[Any], list[Any]]:
+        return self._zones.values, self._workloads.values, self._taints.values
+
+
+def _read(cursor: str) -> tuple[int, int, int, int, int, int] | None:
+    """The parts of a cursor; None when it is none of ours."""
+    parts = cursor.split("-")
+    if len(parts) != 6 or not all(part.isdecimal() for part in parts):
+        return None
+    view, epoch, changes, zones, workloads, taints = map(int, parts)
+    return view, epoch, changes, zones, workloads, taints
+
+
+def _rows_noted(view: View, since: int) -> set[int]:
+    """The rows that the journal names after so many changes; those that were freed are gone."""
+    entries: Iterable[int] = view.journal[since - view.journal_start :]
+    rows = {entry if entry >= 0 else ~entry for entry in entries}
+    return {row for row in rows if view.known[row] or row in view.ghosts}
+
+
+def _loads(view: View, column: int, rows: np.ndarray) -> np.ndarray:
+    return _thousandths(view.requested[column][rows], view.allocatable[column][rows])
+
+
+def _thousandths(used: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """How much is used; a node that has nothing of it counts as empty, or as overfull."""
+    share = used.astype(np.float64) * FULL / np.maximum(there, 1)
+    found: np.ndarray = np.clip(np.rint(share), 0, _MOST).astype(np.int64)
+    return found
+
+
+def shown_resources(view: View) -> list[str]:
+    """The resources that some node has, cpu and memory in any case."""
+    return [
+        name
+        for name, column in view.resources.items()
+        if name in {"cpu", "memory"} or view.allocatable[column].any()
+    ]
+
+
+def totals(view: View) -> Data:
+    """Numbers about the whole cluster."""
+    rows = view.order
+    load = {}
+    for name in shown_resources(view):
+        column = view.resources[name]
+        used = float(view.requested[column][rows].sum(dtype=np.float64))
+        there = float(view.allocatable[column][rows].sum(dtype=np.float64))
+        load[name] = round(used / there, 4) if there else 0.0
+    return {"nodes": len(rows), "pods": view.pod_total, "load": load}
+
+
+def zone(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Region and zone of a node, by whichever labels it has."""
+    region, name = (
+        next((labels[key] for key in reversed(keys) if key in labels), "") for keys in ZONE_LABELS
+    )
+    return region, name
+
+
+def workload(cls: PodClass) -> tuple[str, str, str]:
+    """Namespace, kind and name of what the pods of a class belong to; alone, their own kind."""
+    owner = cls.owner
+    if owner is None:
+        labels = cls.sample.labels
+        name = labels.get("app.kubernetes.io/name") or labels.get("app") or ""
+        return cls.namespace, "Pod", name
+    made = cls.sample.labels.get("pod-template-hash", "")
+    if owner.kind == "ReplicaSet" and made and owner.name.endswith(f"-{made}"):
+        return cls.namespace, "Deployment", owner.name.removesuffix(f"-{made}")
+    return cls.namespace, owner.kind, owner.name

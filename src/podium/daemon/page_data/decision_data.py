@@ -1,0 +1,118 @@
+"""A decision as the pages show it: what `podium explain -o json` says, and the words around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.render.decision import words
+from podium.render.decision.explanation import Explanation
+from podium.render.decision.reasoning import gaps, ranking
+from podium.render.plain import counted
+
+if TYPE_CHECKING:
+    from podium.engine.framework.decision import Decision
+
+Data = dict[str, Any]
+
+#: Where a decision comes from: kept from when it was made, made again now, made for a manifest.
+RECORDED, NOW, DRY_RUN = "recorded", "now", "dry-run"
+_CANDIDATES: Final = 200
+
+
+def decision_data(
+    decision: Decision,
+    *,
+    source: str,
+    ties: str,
+    max_score: int,
+    never: bool = False,
+    actual: str | None = None,
+) -> Data:
+    """Everything the decision page needs.
+
+    *ties* says how the choice among equals was made, *never* that the pod evicts nobody, *actual*
+    where it runs, if it does.
+    """
+    explanation = Explanation(
+        decision,
+        pods=0,
+        ties=ties,
+        max_score=max_score,
+        actual=actual,
+        never_preempts=never,
+    )
+    found = explanation.as_json() | {
+        "source": source,
+        "recorded": len(decision.examined) > 0 or bool(decision.error or decision.held),
+        "headline": words.headline(decision),
+        "because": words.because(decision, ties),
+        "stoppedEarly": words.stopped_early(decision),
+        "maxScore": max_score,
+        "ruleNames": list(words.rule_names(decision)),
+        "separation": _separation(decision),
+    }
+    if decision.tied > 1:
+        found["tie"] = _tie(decision, ties)
+    if decision.node is None:
+        found["hopeless"] = _hopeless(decision, never=never)
+        if decision.preemption is not None:
+            found["preemption"] |= _preemption(decision)
+    if actual is not None and source != RECORDED:
+        found["actually"] = words.actually(decision, actual)
+    return found
+
+
+def _tie(decision: Decision, ties: str) -> str:
+    """How one of the equals was taken, and what the next tie will do."""
+    equals = f"{counted(decision.tied, 'node')} share the best total, numbered in node order"
+    taken = f"{equals}; {words.chosen_by(decision, ties)}."
+    if ties != "round-robin":
+        return taken
+    return f"{taken} Every choice among several nodes moves the counter on by one."
+
+
+def _separation(decision: Decision) -> Data | None:
+    """What puts the winner ahead of the next best."""
+    if decision.totals is None or decision.node is None or len(decision.feasible) < 2:
+        return None
+    first, second = ranking(decision)[:2]
+    return {
+        "node": decision.feasible[first],
+        "next": decision.feasible[second],
+        "gaps": [
+            {"priority": gap.priority, "weight": gap.weight, "points": gap.points}
+            for gap in gaps(decision, first, second)
+        ],
+    }
+
+
+def _hopeless(decision: Decision, *, never: bool) -> str:
+    """Why evicting pods does not help, where it does not."""
+    preemption = decision.preemption
+    if preemption is not None and preemption.node is not None:
+        return ""
+    return words.hopeless(decision, never=never)
+
+
+def _preemption(decision: Decision) -> Data:
+    """The candidates with what each costs, the chosen one first, and why it was chosen."""
+    preemption = decision.preemption
+    assert preemption is not None
+    names = words.by_cost(preemption.candidates, preemption.node)
+    return {
+        "criterionWords": words.criterion(preemption) if preemption.node else "",
+        "candidateCount": len(names),
+        "candidates": [
+            {
+                "node": name,
+                "victims": [
+                    {"pod": pod, "priority": priority}
+                    for pod, priority in zip(victims.pods, victims.priorities, strict=True)
+                ],
+                "pdbViolations": victims.violations,
+                "cost": list(words.cost(victims)),
+            }
+            for name in names[:_CANDIDATES]
+            for victims in [preemption.candidates[name]]
+        ],
+    }

@@ -1,0 +1,67 @@
+"""What a profile does, for the form: rules in order, weights, what to know about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from podium.daemon.page_data.profile_text import can_weigh, is_classic
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.policy.describe import describe
+
+if TYPE_CHECKING:
+    from podium.daemon.page_data.profile_text import Rules
+    from podium.engine.framework.profile import Profile
+    from podium.profiles.policy.build import Options
+
+Data = dict[str, Any]
+
+
+def form(rules: Rules, options: Options) -> Data:
+    """Everything the page about the rules shows."""
+    return {
+        "kind": rules.kind,
+        "text": rules.text,
+        "profiles": [_profile(profile, options) for profile in rules.profiles],
+    }
+
+
+def _profile(profile: Profile, options: Options) -> Data:
+    classic = is_classic(profile)
+    told = _described(profile, options) if classic else {}
+    return {
+        "name": profile.name,
+        "scheduler": profile.scheduler_name,
+        "ruleNames": ["predicate", "priority"] if classic else ["filter plugin", "score plugin"],
+        "maxScore": profile.max_score,
+        "ties": profile.ties,
+        "preemption": profile.preemption,
+        "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+        "predicates": [
+            {"name": rule.name, "description": told.get(rule.name) or _plugin(rule.name)}
+            for rule in profile.predicates
+        ],
+        "priorities": [
+            {
+                "name": each.name,
+                "weight": each.weight,
+                "description": told.get(each.name) or _plugin(each.name),
+                "editable": can_weigh(profile, each.name),
+            }
+            for each in profile.priorities
+        ],
+        "extenders": [each.url_prefix for each in profile.extenders],
+        "notes": list(profile.notes),
+    }
+
+
+def _described(profile: Profile, options: Options) -> dict[str, str]:
+    told = describe(profile, options)
+    return {
+        each["name"]: each.get("description", "")
+        for each in (*told["predicates"], *told["priorities"])
+    }
+
+
+def _plugin(name: str) -> str:
+    known = PLUGINS.get(name)
+    return known.description if known is not None else ""

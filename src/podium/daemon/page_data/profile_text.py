@@ -1,0 +1,159 @@
+"""The rules of a scheduler as text that can be edited, kept and given back.
+
+Whatever it was started with, its rules can be written as a Policy or a KubeSchedulerConfiguration.
+New weights change that text, and only text becomes profiles: what was tried here can be copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import yaml
+
+from podium.daemon.behaviour import CLASSIC, CURRENT, Manners
+from podium.errors import ConfigError
+from podium.profiles.config.build import from_config, load_config
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.config.schema import ALL, API_VERSION, KIND
+from podium.profiles.policy.build import Options, from_policy, parse_policy
+from podium.profiles.policy.describe import describe
+from podium.profiles.user_rules.loading import with_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from podium.engine.framework.profile import Profile
+
+Data = dict[str, Any]
+
+POLICY: Final = "Policy"
+_WHERE: Final = "the text"
+_LARGEST: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A text and the profiles that it makes."""
+
+    text: str
+    kind: str
+    profiles: tuple[Profile, ...]
+    #: How the generation behaves besides its decisions.
+    manners: Manners
+
+
+def rules_from(text: str, options: Options) -> Rules:
+    """The profiles of a text; refused in one sentence if it makes none."""
+    document = parse_policy(text, _WHERE)
+    if document.get("kind") == KIND:
+        config = load_config(text, options.feature_gates)
+        made = from_config(config, options)
+        first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
+        return Rules(
+            text,
+            KIND,
+            tuple(with_rules(each, options.rules) for each in made),
+            CURRENT.with_backoff(float(first), float(longest)),
+        )
+    if document.get("kind") != POLICY:
+        raise ConfigError(
+            f"{_WHERE} is neither a {POLICY} nor a {KIND}",
+            hint=f"it begins with kind: {POLICY} and apiVersion: v1, or with kind: {KIND} "
+            f"and apiVersion: {API_VERSION}",
+        )
+    return Rules(text, POLICY, (from_policy(document, options),), CLASSIC)
+
+
+def written(profiles: Sequence[Profile], options: Options) -> str:
+    """The profiles as text, when nobody wrote one."""
+    if is_classic(profiles[0]):
+        return _dumped(_policy(profiles[0], options))
+    return _dumped(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "profiles": [
+                {"schedulerName": each.scheduler_name, "plugins": {"score": _scores(each)}}
+                for each in profiles
+            ],
+        }
+    )
+
+
+def is_classic(profile: Profile) -> bool:
+    """Whether a Policy describes it, rather than a KubeSchedulerConfiguration."""
+    return profile.name.startswith("v1.13")
+
+
+def reweighted(rules: Rules, weights: Mapping[str, int], scheduler: str, options: Options) -> str:
+    """The text with other weights for one profile's priorities; 0 takes a priority out."""
+    profile = next((p for p in rules.profiles if p.scheduler_name == scheduler), rules.profiles[0])
+    _check(weights, profile)
+    document = dict(parse_policy(rules.text, _WHERE))
+    if rules.kind == POLICY:
+        entries = document.get("priorities")
+        listed = entries if entries is not None else _policy(profile, options)["priorities"]
+        document["priorities"] = _changed(listed, weights)
+        return _dumped(document)
+    profiles = [dict(each) for each in document.get("profiles") or [{}]]
+    mine = next((p for p in profiles if p.get("schedulerName") == scheduler), profiles[0])
+    scores = _scores(profile)
+    scores["enabled"] = _changed(scores["enabled"], weights)
+    mine["plugins"] = {**(mine.get("plugins") or {}), "score": scores}
+    document["profiles"] = profiles
+    return _dumped(document)
+
+
+def can_weigh(profile: Profile, name: str) -> bool:
+    """Whether the text can say how much a priority counts."""
+    return is_classic(profile) or name in PLUGINS
+
+
+def _check(weights: Mapping[str, int], profile: Profile) -> None:
+    known = {each.name for each in profile.priorities}
+    for name, weight in weights.items():
+        if name not in known:
+            raise ConfigError(f"{profile.name} has no priority {name!r}")
+        if not 0 <= weight <= _LARGEST:
+            raise ConfigError(
+                f"the weight of {name} is {weight}", hint=f"a whole number from 0 to {_LARGEST}"
+            )
+
+
+def _changed(entries: Sequence[Data], weights: Mapping[str, int]) -> list[Data]:
+    changed = [{**each, "weight": weights.get(each["name"], each["weight"])} for each in entries]
+    return [each for each in changed if each["weight"]]
+
+
+def _scores(profile: Profile) -> Data:
+    """What scores, said completely."""
+    return {
+        "disabled": [{"name": ALL}],
+        "enabled": [
+            {"name": each.name, "weight": each.weight}
+            for each in profile.priorities
+            if each.name in PLUGINS
+        ],
+    }
+
+
+def _policy(profile: Profile, options: Options) -> Data:
+    told = describe(profile, options)
+    arguments = {
+        each["name"]: each["argument"] for each in told["predicates"] if "argument" in each
+    }
+    predicates: list[Data] = []
+    for name in profile.configured_predicates:
+        entry: Data = {"name": name}
+        predicates.append(entry | ({"argument": arguments[name]} if name in arguments else {}))
+    priorities: list[Data] = []
+    for each in told["priorities"]:
+        entry = {"name": each["name"], "weight": each["weight"]}
+        priorities.append(entry | ({"argument": each["argument"]} if "argument" in each else {}))
+    return {"kind": POLICY, "apiVersion": "v1", "predicates": predicates, "priorities": priorities}
+
+
+def _dumped(document: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(msgspec.to_builtins(document), sort_keys=False, default_flow_style=False)

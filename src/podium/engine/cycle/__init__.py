@@ -1,0 +1,1 @@
+"""One scheduling cycle: filter, score, select, reserve; or preempt."""

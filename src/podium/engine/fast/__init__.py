@@ -1,0 +1,1 @@
+"""Answers kept between decisions, so that only what changed is computed again."""

@@ -1,0 +1,160 @@
+"""The one result of a scheduling attempt, and everything it rests on.
+
+Command line, events, pages and logs are renderers of a `Decision`. Columns in it run over
+`examined` (verdicts) or `feasible` (scores); names are taken when the decision is made, so it
+stays true when the cluster moves on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from podium.engine.rules.plugins import Refused
+    from podium.engine.rules.volumes.v1_13 import VolumePlan
+    from podium.engine.state.verdicts import Verdict, Verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """What one priority gave to each feasible node."""
+
+    name: str
+    weight: int
+    raw: np.ndarray
+    score: np.ndarray
+    #: Set when the priority gave every node the same without looking.
+    uniform: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """The pods that would have to go from one node."""
+
+    pods: tuple[str, ...]  #: namespace/name, in the order they were given up
+    uids: tuple[str, ...]
+    priorities: tuple[int, ...]
+    violations: int = 0
+    #: When the first of the most important ones started; infinity when that is not known.
+    earliest: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """What evicting pods could do for a pod that fits nowhere."""
+
+    eligible: bool
+    potential: tuple[str, ...] = ()
+    candidates: Mapping[str, Victims] = field(default_factory=dict)
+    node: str | None = None
+    #: All nodes as good as the chosen one, itself included, when there are several.
+    tie: tuple[str, ...] = ()
+    #: What decided between the candidates.
+    criterion: str = ""
+    #: Pods whose nomination is taken back: uids and keys.
+    cleared: tuple[tuple[str, str], ...] = ()
+    #: Why an extender kept it from happening.
+    error: str = ""
+    #: What becomes of the pod's own nomination: a node, "" when it is taken back, None when kept.
+    nomination: str | None = None
+
+
+NO_CODES = np.zeros(0, np.int32)
+NO_CODES.flags.writeable = False
+
+
+@dataclass(slots=True)
+class Decision:
+    """Where the pod goes, or why nowhere."""
+
+    pod: str
+    uid: str
+    profile: str
+    #: How many nodes the cluster has.
+    nodes: int
+    node: str | None = None
+    error: str = ""
+    #: Nodes looked at, in order, and the verdict code of each; filled when recording.
+    examined: Sequence[str] = ()
+    codes: np.ndarray = field(default_factory=lambda: NO_CODES)
+    verdicts: Verdicts | None = None
+    #: How many nodes got which verdict.
+    histogram: Counter[int] = field(default_factory=Counter)
+    #: Nodes dropped by extenders, with their message; and those that evicting pods cannot help.
+    extender_failed: dict[str, list[str]] = field(default_factory=dict)
+    extender_hopeless: set[str] = field(default_factory=set)
+    feasible_count: int = 0
+    feasible: Sequence[str] = ()
+    scores: tuple[ScoreColumn, ...] = ()
+    #: Weighted sums over `feasible`; None when nothing was scored.
+    totals: np.ndarray | None = None
+    #: How many nodes shared the best total, and the cursor that chose among them.
+    tied: int = 0
+    cursor: int = 0
+    #: Their names, filled when recording.
+    best: Sequence[str] = ()
+    volumes: VolumePlan | None = None
+    preemption: Preemption | None = None
+    #: What was tried after no node fitted, and its words.
+    post_code: str = ""
+    post_message: str = ""
+    #: Why the pod was not tried at all, or refused before any node was looked at.
+    held: Refused | None = None
+    refused: Refused | None = None
+    #: The node promised to the pod, when it was tried first and taken.
+    nominated: str | None = None
+    #: How many nodes were taken from the node order, and whether the last one was dropped again.
+    consumed: int = 0
+    dropped: bool = False
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """How often each reason was given; a node may give several."""
+        counted: Counter[str] = Counter()
+        for code, number in self.histogram.items():
+            for reason in self.verdict(code).reasons:
+                counted[reason] += number
+        for messages in self.extender_failed.values():
+            counted.update(messages)
+        return counted
+
+    @property
+    def message(self) -> str:
+        """The sentence users see when no node fits; empty otherwise."""
+        if self.node is not None or self.error:
+            return self.error
+        if self.held is not None:
+            return self.held.reason
+        if self.refused is not None:
+            fit = f"0/{self.nodes} nodes are available: {self.refused.reason}."
+        else:
+            fit = fit_message(self.nodes, self.reasons)
+        return f"{fit} {self.post_message}" if self.post_message else fit
+
+    def verdict(self, code: int) -> Verdict:
+        """What a code stands for."""
+        assert self.verdicts is not None
+        return self.verdicts[code]
+
+    def failed(self) -> dict[str, list[str]]:
+        """Node -> its reasons, for every examined node that does not fit."""
+        found = {
+            name: list(self.verdict(code).reasons)
+            for name, code in zip(self.examined, self.codes.tolist(), strict=True)
+            if code > 0
+        }
+        for name, messages in self.extender_failed.items():
+            found.setdefault(name, []).extend(messages)
+        return found
+
+
+def fit_message(nodes: int, reasons: Counter[str]) -> str:
+    """`0/5 nodes are available: 2 Insufficient cpu, 3 …`; the parts sort as text."""
+    parts = sorted(f"{number} {reason}" for reason, number in reasons.items())
+    return f"0/{nodes} nodes are available: {', '.join(parts)}."

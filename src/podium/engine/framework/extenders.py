@@ -1,0 +1,217 @@
+"""Where extenders take part: after the predicates, after the priorities, and when pods must go.
+
+The cycle yields a question and is sent the reply; how it is asked (HTTP, a function in a test) is
+the business of whoever runs the cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.engine.framework.decision import ScoreColumn
+from podium.engine.framework.rule import AttemptError
+from podium.engine.state.int64 import wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+
+    from podium.engine.cycle.cycle import Attempt
+    from podium.engine.framework.decision import Decision, Victims
+    from podium.engine.framework.profile import Extender
+    from podium.engine.state.pod_class import Incoming, Resident
+    from podium.engine.state.view import View
+
+#: The range of extenders' scores, in every generation.
+EXTENDER_MAX_SCORE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AskFilter:
+    """Which of these nodes does the extender leave? Answered by `Filtered` or `Failure`."""
+
+    extender: Extender
+    pod: Incoming
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The nodes left, in the extender's order, and a message for some of the others."""
+
+    nodes: tuple[str, ...]
+    failed: dict[str, str] = field(default_factory=dict)
+    #: The same for nodes where evicting pods cannot help.
+    unresolvable: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AskScores:
+    """What does the extender give these nodes? Answered by `Scored` or `Failure`."""
+
+    extender: Extender
+    pod: Incoming
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Score per node; a node may be named twice."""
+
+    scores: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Questions that may be asked at the same time. Answered by as many replies."""
+
+    questions: tuple[AskScores, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskVictims:
+    """On which of these nodes may these pods go? Answered by `Kept` or `Failure`."""
+
+    extender: Extender
+    pod: Incoming
+    candidates: Mapping[str, Victims]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Node -> uids of the pods that would have to go, and how many budgets that violates."""
+
+    victims: dict[str, tuple[tuple[str, ...], int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The extender could not be asked, or answered with an error."""
+
+    text: str
+
+
+def interested(extender: Extender, pod: Incoming) -> bool:
+    """Whether the extender looks after a resource that some container names."""
+    if not extender.managed_resources:
+        return True
+    containers = (*(pod.pod.spec.containers or ()), *(pod.pod.spec.init_containers or ()))
+    for container in containers:
+        resources = container.resources
+        for part in (resources.requests, resources.limits) if resources else ():
+            if not extender.managed_resources.isdisjoint(part or {}):
+                return True
+    return False
+
+
+def ask_filters(
+    view: View, attempt: Attempt, feasible: np.ndarray, decision: Decision
+) -> Generator[Any, Any, np.ndarray]:
+    """Each extender in turn sees what the one before it left."""
+    for extender in attempt.profile.extenders:
+        if not len(feasible):
+            break
+        if not extender.filter_verb or not interested(extender, attempt.pod):
+            continue
+        names = tuple(view.names[row] for row in feasible.tolist())
+        reply = yield AskFilter(extender, attempt.pod, names)
+        if isinstance(reply, Failure):
+            if extender.ignorable:
+                continue
+            raise AttemptError(reply.text)
+        for name, message in {**reply.failed, **reply.unresolvable}.items():
+            decision.extender_failed.setdefault(name, []).append(message)
+        decision.extender_hopeless.update(reply.unresolvable.keys() & view.row_of.keys())
+        feasible = view.rows_named([name for name in reply.nodes if name in view.row_of])
+        decision.feasible_count = len(feasible)
+    return feasible
+
+
+def ask_priorities(
+    view: View, attempt: Attempt, feasible: np.ndarray, totals: np.ndarray
+) -> Generator[Any, Any, tuple[np.ndarray, tuple[ScoreColumn, ...]]]:
+    """The totals with what extenders add, and what each gave; their errors are ignored."""
+    profile = attempt.profile
+    asked = [e for e in profile.extenders if e.prioritize_verb and interested(e, attempt.pod)]
+    if not asked:
+        return totals, ()
+    names = tuple(view.names[row] for row in feasible.tolist())
+    questions = tuple(AskScores(extender, attempt.pod, names) for extender in asked)
+    if len(questions) > 1:
+        replies = yield Together(questions)
+    else:
+        replies = ((yield questions[0]),)
+    # Extenders score up to 10, whatever the rules of the profile do.
+    scale = profile.max_score // EXTENDER_MAX_SCORE
+    columns = []
+    for extender, reply in zip(asked, replies, strict=True):
+        if isinstance(reply, Failure):
+            continue
+        given = dict.fromkeys(names, 0)
+        for name, number in reply.scores:
+            if name in given:
+                given[name] = wrap(given[name] + number)
+        score = np.fromiter(given.values(), np.int64, len(names)) * scale
+        columns.append(ScoreColumn(extender.url_prefix, extender.weight, score, score))
+        totals = totals + score * extender.weight
+    return totals, tuple(columns)
+
+
+def ask_victims(
+    pod: Incoming,
+    view: View,
+    extenders: Sequence[Extender],
+    candidates: Mapping[str, Victims],
+    made: Callable[[list[Resident], int], Victims],
+) -> Generator[Any, Any, Mapping[str, Victims]]:
+    """Each extender in turn sees the candidates that the one before it left, and may change them.
+
+    An `AttemptError` is what keeps pods from being evicted at all.
+    """
+    for extender in extenders:
+        if not candidates:
+            break
+        if not extender.preempt_verb or not interested(extender, pod):
+            continue
+        reply = yield AskVictims(extender, pod, candidates)
+        try:
+            kept = _kept(reply, view, extender, made)
+        except AttemptError:
+            if not extender.ignorable:
+                raise
+            continue
+        # In node order, as the candidates were; a reply has no order of its own.
+        order = [name for name in candidates if name in kept]
+        candidates = {name: kept[name] for name in (*order, *(kept.keys() - candidates.keys()))}
+    return candidates
+
+
+def _kept(
+    reply: Kept | Failure,
+    view: View,
+    extender: Extender,
+    made: Callable[[list[Resident], int], Victims],
+) -> dict[str, Victims]:
+    """The victims that a reply names, looked up on their nodes."""
+    if isinstance(reply, Failure):
+        raise AttemptError(reply.text)
+    kept = {}
+    for node, (uids, violations) in reply.victims.items():
+        row = view.row_of.get(node)
+        there = {pod.uid: pod for pod in view.residents[row]} if row is not None else {}
+        for uid in uids:
+            if uid not in there:
+                raise AttemptError(
+                    f"extender: {extender.url_prefix} claims to preempt pod (UID: {uid}) "
+                    f"on node: {node}, but the pod is not found on that node"
+                )
+        if row is None:
+            continue  # a node that nobody knows, and nobody to evict there
+        if not uids and extender.current:
+            if extender.ignorable:
+                continue
+            raise AttemptError(f'expected at least one victim pod on node "{node}"')
+        kept[node] = made([there[uid] for uid in uids], violations if extender.current else 0)
+    return kept

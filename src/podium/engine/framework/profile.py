@@ -1,0 +1,112 @@
+"""A named set of rules and options: everything that one generation or one Policy decides.
+
+The engine never asks which generation it serves; it runs what the profile lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.engine.cycle.post_filter import PostFilter
+    from podium.engine.framework.rule import Predicate, Priority
+    from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
+    from podium.engine.state.accounting import Accounting
+    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A priority and how much it counts."""
+
+    priority: Priority
+    weight: int
+
+    @property
+    def name(self) -> str:
+        """The priority's name."""
+        return self.priority.name
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """An HTTP service that takes part in decisions; the shell talks to it."""
+
+    url_prefix: str
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 0
+    enable_https: bool = False
+    tls: dict[str, object] = field(default_factory=dict)
+    timeout_seconds: float = 5.0
+    node_cache_capable: bool = False
+    managed_resources: frozenset[str] = frozenset()
+    ignorable: bool = False
+    #: Whether replies are read as today: nodes may be failed for good, names are checked, victims
+    #: may not be none, error texts are taken as they are.
+    current: bool = False
+
+
+class Gate(Protocol):
+    """Something that keeps a pod from being tried."""
+
+    def hold(self, pod: Incoming) -> Refused | None:
+        """Why the pod must wait, if it must."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What to run, in order, and how."""
+
+    name: str
+    #: In the order they run.
+    predicates: tuple[Predicate, ...]
+    #: Sorted by name, as they are reported.
+    priorities: tuple[Weighted, ...]
+    accounting: Accounting
+    #: What must hold for the pod itself before any node is looked at: an error text, or nothing.
+    checks: tuple[Callable[[Incoming, View], str], ...] = ()
+    #: Names as configured, sorted; some of them may never run.
+    configured_predicates: tuple[str, ...] = ()
+    extenders: tuple[Extender, ...] = ()
+    #: What may hold a pod back before it is tried at all.
+    gates: tuple[Gate, ...] = ()
+    #: Rules that have a first look at the pod before any node, in order.
+    pre_filters: tuple[FilterPlugin, ...] = ()
+    #: What is tried when no node fits, in order; without any, `preemption` decides.
+    post_filters: tuple[PostFilter, ...] = ()
+    #: Scores that must be ready before any node is scored, in order.
+    pre_scores: tuple[ScorePlugin, ...] = ()
+    max_score: int = 10
+    #: Whether a score outside 0 to `max_score` is an error.
+    checks_scores: bool = False
+    always_check_all: bool = False
+    preemption: bool = True
+    #: Whether the node promised to a pod is tried first, and taken if it fits.
+    nominated_first: bool = False
+    #: Whether promised pods count for the affinity of others.
+    nominated_fully: bool = False
+    #: Of all nodes, how many percent of feasible ones are enough.
+    percentage_of_nodes_to_score: int = 100
+    #: Whether 0 percent means a share that shrinks as the cluster grows.
+    adaptive_sampling: bool = False
+    #: Whether the first feasible node is enough when nothing would tell nodes apart.
+    first_if_equal: bool = False
+    #: `cursors`: zones in turn, with cursors that stay where they are; `list`: one list of nodes,
+    #: zones in turn, taken up where the last pod stopped.
+    node_order: str = "cursors"
+    #: Whether the errors of all nodes are told, or only that of the first.
+    all_errors: bool = True
+    #: Whether waiting pods go by priority; otherwise in the order of arrival.
+    by_priority: bool = True
+    #: `round-robin`, `first` or `random:SEED`.
+    ties: str = "round-robin"
+    scheduler_name: str = "default-scheduler"
+    #: Things users should know about this configuration.
+    notes: tuple[str, ...] = ()

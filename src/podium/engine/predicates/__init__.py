@@ -1,1 +1,0 @@
-"""The predicates, one idea per module."""

@@ -1,0 +1,1 @@
+"""Preemption: which pods to evict so that a pending pod fits, for both generations."""

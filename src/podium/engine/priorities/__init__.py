@@ -1,1 +1,0 @@
-"""The priorities, one idea per module."""

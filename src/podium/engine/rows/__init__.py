@@ -1,0 +1,1 @@
+"""Rows as rules read them: many as arrays, one as plain numbers, with or without trial changes."""

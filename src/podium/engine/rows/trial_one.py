@@ -1,0 +1,146 @@
+"""One row with pods added and taken away, to see what would be.
+
+Two-pass checks with nominated pods and the choice of victims use nothing else. The row's columns
+and the counts per domain are read through the changes; nothing is written to the view.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from podium.engine.rows.many import OneRow
+from podium.engine.state.int64 import wrap
+from podium.engine.state.tallies import ABSENT, Ints, LabelSet, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from podium.engine.state.pod_class import PodClass, Port, Resident
+    from podium.engine.state.view import View
+
+
+class TrialRow(OneRow):
+    """A row of the view under `add` and `remove`."""
+
+    __slots__ = (
+        "_assumed",
+        "_carried",
+        "_labels",
+        "_pods",
+        "_ports",
+        "_requested",
+        "added",
+        "changes",
+        "nominees",
+    )
+    on_trial = True
+
+    def __init__(self, view: View, row: int) -> None:
+        super().__init__(view, row)
+        self._requested: dict[int, int] = defaultdict(int)
+        self._assumed = [0, 0]
+        self._carried: dict[Tally, int] = defaultdict(int)
+        # By label set, not by tally: a tally may be made only after the change.
+        self._labels: dict[LabelSet, int] = defaultdict(int)
+        self._pods = list(view.residents[row])
+        self._ports = set(view.ports[row])
+        #: Every pod put on the row (1) or taken off it (-1), in sequence.
+        self.changes: list[tuple[Resident, int]] = []
+        #: Pods put back on the row, and nominated ones put there.
+        self.added: list[Resident] = []
+        self.nominees: list[Resident] = []
+
+    def copy(self) -> TrialRow:
+        """The same row with the same changes, to be changed further."""
+        other = TrialRow(self.view, self.row)
+        other._requested = self._requested.copy()
+        other._assumed = list(self._assumed)
+        other._carried = self._carried.copy()
+        other._labels = self._labels.copy()
+        other._pods = list(self._pods)
+        other._ports = set(self._ports)
+        other.changes = list(self.changes)
+        other.added = list(self.added)
+        other.nominees = list(self.nominees)
+        return other
+
+    def add(self, pod: Resident, *, nominated: bool = False) -> None:
+        """Put a pod on the row.
+
+        A nominated pod has no node of its own yet: it uses room and its own anti-affinity is
+        honoured, but nobody's affinity sees it.
+        """
+        self._count(pod, 1, labels=not nominated)
+        self._pods.append(pod)
+        self._ports.update(pod.cls.ports)
+        (self.nominees if nominated else self.added).append(pod)
+
+    def remove(self, pod: Resident) -> None:
+        """Take a pod off the row; its host ports are free even if another pod shares them."""
+        self._count(pod, -1, labels=True)
+        self._pods = [other for other in self._pods if other.uid != pod.uid]
+        self._ports.difference_update(pod.cls.ports)
+        self.added = [other for other in self.added if other.uid != pod.uid]
+
+    def _count(self, pod: Resident, sign: int, *, labels: bool) -> None:
+        self.changes.append((pod, sign))
+        for resource, number in pod.cls.taken:
+            self._requested[resource] += sign * number
+        self._assumed[0] += sign * pod.cls.assumed[0]
+        self._assumed[1] += sign * pod.cls.assumed[1]
+        for carried in pod.cls.carried:
+            self._carried[carried.tally] += sign
+        if labels:
+            self._labels[pod.labels] += sign
+
+    def requested(self, resource: int) -> Ints:
+        """With the changes."""
+        return wrap(super().requested(resource) + self._requested.get(resource, 0))
+
+    def assumed(self, resource: int) -> Ints:
+        """With the changes."""
+        return wrap(super().assumed(resource) + self._assumed[resource])
+
+    def pod_count(self) -> Ints:
+        """With the changes."""
+        return len(self._pods)
+
+    def on_row(self, tally: Tally) -> Ints:
+        """With the changes."""
+        return super().on_row(tally) + self._difference(tally)
+
+    def domain(self, tally: Tally, key: str) -> Ints:
+        """With the changes, which all happen in this row's own domain."""
+        return super().domain(tally, key) + self._change(tally, key)
+
+    def total(self, tally: Tally, key: str) -> int:
+        """With the changes."""
+        return super().total(tally, key) + self._change(tally, key)
+
+    def _change(self, tally: Tally, key: str) -> int:
+        return self._difference(tally) if self.label_ids(key) != ABSENT else 0
+
+    def _difference(self, tally: Tally) -> int:
+        labels = sum(n for labels, n in self._labels.items() if n and tally in labels.tallies)
+        return self._carried.get(tally, 0) + labels
+
+    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
+        """The sum of a fact of the labels over all pods added, less that over those taken away."""
+        return sum(sign * fact(pod.labels) for pod, sign in self.changes)
+
+    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Ints:  # noqa: ARG002
+        """The same, of a fact of the class."""
+        return sum(sign * fact(pod.cls) for pod, sign in self.changes)
+
+    def returned(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
+        """The sum of a fact of the labels over all pods put back."""
+        return sum(fact(pod.labels) for pod in self.added)
+
+    def residents(self) -> list[Resident]:
+        """With the changes."""
+        return self._pods
+
+    def ports(self) -> set[Port]:
+        """With the changes."""
+        return self._ports

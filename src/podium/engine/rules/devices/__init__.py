@@ -1,0 +1,1 @@
+"""Rules on devices requested by resource claims (dynamic resource allocation)."""

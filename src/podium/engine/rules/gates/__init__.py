@@ -1,0 +1,1 @@
+"""Rules that hold a pod back before it is scheduled."""

@@ -1,0 +1,1 @@
+"""Rules on container images already present on a node."""

@@ -1,0 +1,59 @@
+"""ImageLocality: prefers nodes that hold the pod's images; widely spread images count more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.rules.nodes.v1_13_scores import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
+from podium.engine.rules.plugins import MAX_SCORE, ScorePlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Ints
+    from podium.engine.state.view import View
+
+
+class ImageLocality(ScorePlugin):
+    """Bytes present, weighted by their spread, on a scale that grows with the containers."""
+
+    name = "ImageLocality"
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:
+        """Nobody has any of the images."""
+        return None if any(name in view.image_registry for name in _images(pod.cls)) else 0
+
+    def state(self, pod: Incoming, view: View) -> Hashable:
+        """How widely the images are spread: the same for all nodes, whichever of them changed."""
+        found = (view.image_registry.get(name) for name in _images(pod.cls))
+        return (len(view.order), *((each[0], len(each[1])) if each else None for each in found))
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """How widely an image is spread is counted now, for all nodes alike."""
+        total = len(at.view.order)
+        present = at.full(0)
+        for name in _images(pod.cls):
+            size, rows = at.view.image_registry.get(name, (0, ()))
+            worth = int(float(size) * (float(len(rows)) / float(total))) if rows else 0
+            present = present + at.image(name, lambda _, worth=worth: worth)
+        spec = pod.cls.spec
+        containers = len(spec.containers or ()) + len(spec.init_containers or ())
+        most = MAX_IMAGE_BYTES * containers
+        # In this order: without any container the most is less than the least.
+        bounded = at.where(present > most, most, present)
+        present = at.where(present < MIN_IMAGE_BYTES, MIN_IMAGE_BYTES, bounded)
+        return at.divide(MAX_SCORE * (present - MIN_IMAGE_BYTES), most - MIN_IMAGE_BYTES)
+
+
+def _images(cls: PodClass) -> tuple[str, ...]:
+    """All images the pod brings: init containers, containers, image volumes."""
+    return cls.once("all images", lambda: tuple(map(tagged, _named(cls))))
+
+
+def _named(cls: PodClass) -> list[str]:
+    spec = cls.spec
+    containers = (*(spec.init_containers or ()), *(spec.containers or ()))
+    volumes = [volume.image.reference for volume in cls.volumes if volume.image is not None]
+    return [container.image for container in containers] + volumes

@@ -1,0 +1,1 @@
+"""Rules on node selectors and node affinity."""

@@ -1,0 +1,167 @@
+"""NodeAffinity: node selector, required and preferred node affinity, and the operator's own.
+
+Required terms that all name nodes (matchFields) tell beforehand which nodes are in question.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import AttemptError, Scope
+from podium.engine.rows.many import NAME_FIELD
+from podium.engine.rows.node_match import selects_any
+from podium.engine.rules.nodes.v1_13 import matches_required_node, required_node
+from podium.engine.rules.plugins import FilterPlugin, OnlyNodes, Refused, ScorePlugin, normalized
+from podium.engine.state.verdicts import Reason
+from podium.objects.selectors.faults import preferences_fault
+from podium.objects.selectors.selectors import (
+    NodeTerm,
+    SelectorError,
+    from_field_requirements,
+    from_node_requirements,
+    node_terms,
+)
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Ints
+    from podium.engine.state.view import View
+    from podium.objects.kinds import pod as objects
+
+NO_MATCH = Reason("node(s) didn't match Pod's node affinity/selector", curable=False)
+NOT_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", curable=False)
+CONFLICT = "pod affinity terms conflict"
+
+
+class NodeAffinity(FilterPlugin):
+    """The node must match what the pod, and the profile, require."""
+
+    name = "NodeAffinity"
+
+    def __init__(self, added: objects.NodeAffinity | None = None) -> None:
+        required = added.required if added is not None else None
+        #: As it is written in the profile.
+        self.added_required = required
+        self.enforced = node_terms(required) if required is not None else None
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Most pods select nothing."""
+        if self.enforced is None and not any(part is not None for part in required_node(cls)):
+            return Scope.NONE
+        return Scope.NODE
+
+    def skips(self, pod: Incoming, view: View) -> bool:  # noqa: ARG002
+        """Nothing is required."""
+        affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
+        required = affinity.required if affinity else None
+        selector = pod.cls.spec.node_selector
+        return self.enforced is None and required is None and selector is None
+
+    def quiet(self, cls: PodClass) -> bool:
+        """Only required terms that name nodes have anything to tell beforehand."""
+        affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
+        required = affinity.required if affinity else None
+        terms = (required.node_selector_terms if required is not None else None) or ()
+        return not any(term.match_fields for term in terms)
+
+    def prepare(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
+        """The only nodes in question, when every term names some."""
+        affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
+        terms = (
+            affinity.required.node_selector_terms if affinity and affinity.required else None
+        ) or ()
+        union: set[str] = set()
+        for term in terms:
+            named: frozenset[str] | None = None
+            for field in term.match_fields or ():
+                if field.key == NAME_FIELD and field.operator == "In":
+                    values = frozenset(field.values or ())
+                    named = values if named is None else named & values
+            if named is None:
+                return None
+            union |= named
+        if terms and not union:
+            return Refused(self.name, CONFLICT)
+        return OnlyNodes(frozenset(union)) if terms else None
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """The profile's requirement goes first, and alone."""
+        return (NOT_ENFORCED, NO_MATCH)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Whose requirement is not met."""
+        wrong = (matches_required_node(pod.cls, at) ^ True) * 2
+        if self.enforced is None:
+            return wrong
+        enforced = selects_any(at, self.enforced)
+        return at.where(enforced, wrong, 1)
+
+
+class NodeAffinityScore(ScorePlugin):
+    """The weights of the preferences a node meets, the pod's and the profile's."""
+
+    name = "NodeAffinity"
+    reduces = True
+
+    def __init__(self, added: objects.NodeAffinity | None = None) -> None:
+        self.added = _compiled(added.preferred if added is not None else None)
+        self.has_added = bool(added is not None and added.preferred)
+
+    def unready(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+        """Its preferences must be understood."""
+        affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
+        return preferences_fault(affinity.preferred if affinity else None)
+
+    def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
+        """Nobody prefers anything."""
+        return self._own(pod.cls) is None and not self.has_added
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
+        """No preferences, no difference."""
+        return 0 if not self._own(pod.cls) and not self.added else None
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """The sum of the weights."""
+        total = at.full(0)
+        for weight, term in (*(self._own(pod.cls) or ()), *self.added):
+            if term is None:
+                fault = self.unready(pod, at.view)
+                raise AttemptError(
+                    f'running Score plugins: plugin "{self.name}" failed with: {fault}'
+                )
+            total = total + selects_any(at, (term,)) * weight
+        return total
+
+    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+        """Scaled to the best."""
+        return normalized(at, raw)
+
+    def _own(self, cls: PodClass) -> Preferences | None:
+        affinity = cls.spec.affinity.node_affinity if cls.spec.affinity is not None else None
+        preferred = affinity.preferred if affinity is not None else None
+        if preferred is None:
+            return None
+        return cls.once("node preferences", lambda: _compiled(preferred))
+
+
+Preferences = tuple[tuple[int, "NodeTerm | None"], ...]
+
+
+def _compiled(preferred: list[objects.PreferredSchedulingTerm] | None) -> Preferences:
+    """Weight and term of each preference that counts; no term where it cannot be compiled."""
+    terms: list[tuple[int, NodeTerm | None]] = []
+    for each in preferred or ():
+        labels, fields = each.preference.match_expressions, each.preference.match_fields
+        if not each.weight or not (labels or fields):
+            continue
+        try:
+            term = NodeTerm(
+                from_node_requirements(labels) if labels else None,
+                from_field_requirements(fields) if fields else None,
+            )
+        except SelectorError:
+            terms.append((each.weight, None))
+        else:
+            terms.append((each.weight, term))
+    return tuple(terms)

@@ -1,0 +1,1 @@
+"""Rules on the node alone: its name, conditions, labels and features."""

@@ -1,0 +1,1 @@
+"""Rules on affinity and anti-affinity between pods."""

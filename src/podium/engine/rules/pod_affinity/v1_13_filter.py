@@ -1,0 +1,289 @@
+"""MatchInterPodAffinity: required affinity and anti-affinity between pods, in both directions.
+
+The fast rule reads counts per topology domain. They are not to be had when a pod sits on a node
+nobody knows, or a selector cannot be compiled; then the slow rule walks pods. The two differ on
+purpose: the slow one wants a single pod to match all anti-affinity terms.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Reach, Scope
+from podium.engine.rules import reasons as why
+from podium.engine.state.affinity_terms import REQUIRED_ANTI_AFFINITY, required
+from podium.engine.state.selector_index import NOBODY, anchor_of_all
+from podium.engine.state.verdicts import FITS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterator
+
+    from podium.engine.rows.many import OneRow, Rows
+    from podium.engine.state.pod_class import Incoming, PodClass, Resident
+    from podium.engine.state.tallies import Flags, Ints, LabelSet, PodTerm, Tally
+    from podium.engine.state.verdicts import Reason
+    from podium.engine.state.view import View
+
+
+EMPTY_KEY = (
+    "empty topologyKey is not allowed except for PreferredDuringScheduling pod anti-affinity"
+)
+
+
+def own_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
+    """The pod's required affinity terms."""
+    return cls.once("required affinity", lambda: required(cls.affinity()[0], cls.namespace))
+
+
+def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
+    """The pod's required anti-affinity terms."""
+    return cls.once("required anti-affinity", lambda: required(cls.affinity()[1], cls.namespace))
+
+
+def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
+    """How many pods meet all of these terms (namespaces and labels), wherever they are."""
+    key = ("terms", *(term.pods for term in terms))
+    return view.tally(
+        key,
+        lambda labels: covers_all(terms, labels),
+        lambda: anchor_of_all(term.selector for term in terms) if terms else NOBODY,
+    )
+
+
+def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
+    """Whether pods with these labels are meant by every one of the terms."""
+    return bool(terms) and all(term.covers(labels.namespace, labels.labels) for term in terms)
+
+
+def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
+    """Which domains hold any of the counted pods; None where that changes with every pod."""
+    if any(view.label_column(key).one_row_each for _, key in tallies):
+        return None
+    return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
+
+
+def reach_of(keys: Collection[str], view: View) -> Reach:
+    """How far terms with these topology keys reach."""
+    if not keys:
+        return Reach.NOWHERE
+    unique = all(view.label_column(key).one_row_each for key in keys)
+    return Reach.ROW if unique else Reach.ANYWHERE
+
+
+class MatchInterPodAffinity:
+    """No anti-affinity is broken, on either side, and the pod's own affinity is met."""
+
+    name = "MatchInterPodAffinity"
+
+    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
+        """Pods anywhere matter."""
+        return Scope.CLUSTER
+
+    def idle(self, pod: Incoming, view: View) -> bool:
+        """Nobody near or far has anything to say about this pod."""
+        if facts_unavailable(pod.cls, view) or own_affinity(pod.cls) or own_anti_affinity(pod.cls):
+            return False
+        return not any(
+            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
+            for carried in pod.cls.labels.terms_meaning(view)
+        )
+
+    def reach(self, pod: Incoming, view: View) -> Reach:
+        """With anti-affinity by host name and the like, only pods on the very same row matter."""
+        known = pod.cls.memo.get("reach")
+        now = (view.epoch, len(view.carried), view.node_changes, bool(view.pod_total))
+        if known is None or known[0] != now:
+            known = pod.cls.memo["reach"] = (now, self._reach(pod, view))
+        found: Reach = known[1]
+        return found
+
+    def _reach(self, pod: Incoming, view: View) -> Reach:
+        if view.ghosts or view.invalid_carried or own_affinity(pod.cls):
+            return Reach.ANYWHERE
+        anti = own_anti_affinity(pod.cls)
+        keys = {term.topology_key for term in anti} | {
+            carried.term.topology_key
+            for carried in pod.cls.labels.terms_meaning(view)
+            if carried.kind == REQUIRED_ANTI_AFFINITY
+        }
+        if any(term.error for term in anti):
+            return Reach.ANYWHERE
+        return reach_of(keys, view)
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
+        """Not by the slow rule, which walks pods."""
+        return at.full(not facts_unavailable(pod.cls, at.view))
+
+    def state(self, pod: Incoming, view: View) -> Hashable:
+        """As long as this and the nodes stay the same, so do the answers."""
+        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        minding = [
+            carried
+            for carried in pod.cls.labels.terms_meaning(view)
+            if carried.kind == REQUIRED_ANTI_AFFINITY
+        ]
+        if facts_unavailable(pod.cls, view):
+            return None
+        return domain_state(
+            view,
+            [(term_tally(view, own), term.topology_key) for term in own]
+            + [(term_tally(view, (term,)), term.topology_key) for term in anti]
+            + [(carried.tally, carried.term.topology_key) for carried in minding],
+        )
+
+    def reject(self, pod: Incoming, at: Rows) -> Ints:
+        """The generic reason and the one that applies."""
+        if facts_unavailable(pod.cls, at.view):
+            return at.map(lambda row: self._slow(pod, row))
+        codes = at.full(FITS)
+        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        if anti:
+            broken = self._breaks_own(anti, at)
+            codes = at.where(broken, self._code(at.view, why.OWN_ANTI_AFFINITY), codes)
+        if own:
+            unmet = self._meets_own(pod, own, at) ^ True
+            codes = at.where(unmet, self._code(at.view, why.OWN_AFFINITY), codes)
+        for carried in pod.cls.labels.terms_meaning(at.view):
+            if carried.kind == REQUIRED_ANTI_AFFINITY and (carried.tally.carriers or at.on_trial):
+                near = at.domain(carried.tally, carried.term.topology_key) > 0
+                codes = at.where(near, self._code(at.view, why.EXISTING_ANTI_AFFINITY), codes)
+        return codes
+
+    def _code(self, view: View, reason: Reason) -> int:
+        return view.verdicts.of(self.name, (why.POD_AFFINITY, reason))
+
+    def _meets_own(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
+        tally = term_tally(at.view, terms)
+        met = at.full(True)  # noqa: FBT003 - a column of True
+        for term in terms:
+            met = met & (at.domain(tally, term.topology_key) > 0)
+        # The first pod of a group that wants to be together must be able to start somewhere.
+        first = at.full(covers_all(terms, pod.cls.labels))
+        for term in terms:
+            first = first & (at.total(tally, term.topology_key) == 0)
+        return met | first
+
+    def _breaks_own(self, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
+        broken = at.full(False)  # noqa: FBT003 - a column of False
+        for term in terms:
+            broken = broken | (at.domain(term_tally(at.view, (term,)), term.topology_key) > 0)
+        if not at.on_trial:
+            return broken
+        # A pod that preemption put back counts for all terms as soon as it meets any of them.
+        keys = at.full(False)  # noqa: FBT003 - a column of False
+        for term in terms:
+            keys = keys | at.has_label(term.topology_key)
+        return broken | (keys & (at.returned(terms, partial(_covered_by_any, terms)) > 0))
+
+    # The slow rule ------------------------------------------------------------------------------
+
+    def _slow(self, pod: Incoming, row: OneRow) -> int:
+        try:
+            reason = self._slow_reason(pod, row)
+        except _SlowError as error:
+            row.fail(str(error))
+            return FITS
+        return FITS if reason is None else self._code(row.view, reason)
+
+    def _slow_reason(self, pod: Incoming, row: OneRow) -> Reason | None:
+        pods = list(_everybody(row))
+        if self._existing_broken(pod, row, pods):
+            return why.EXISTING_ANTI_AFFINITY
+        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        prefix = (
+            f"Cannot schedule pod {pod.key} onto node {row.name}, because of PodAffinity, err: "
+        )
+        met = meant = False
+        for other in pods:
+            if own and not met:
+                here, like = _near(own, other, row, prefix)
+                met, meant = met or here, meant or like
+            if anti and _near_or_invalid(anti, other, row):
+                return why.OWN_ANTI_AFFINITY
+        if own and not met and (meant or not _means_itself(own, pod.cls)):
+            return why.OWN_AFFINITY
+        return None
+
+    def _existing_broken(self, pod: Incoming, row: OneRow, pods: list[Resident]) -> bool:
+        pairs = set()
+        for other in pods:
+            node = row.view.nodes[other.row]
+            if node is None:
+                continue
+            for term in own_anti_affinity(other.cls):
+                if term.error:
+                    raise _SlowError(
+                        f"Failed to get all terms that pod {pod.key} matches, err: {term.error}"
+                    )
+                value = node.labels.get(term.topology_key)
+                if value is not None and term.covers(pod.cls.namespace, pod.cls.labels.labels):
+                    pairs.add((term.topology_key, value))
+        return not pairs.isdisjoint(row.node_labels.items())
+
+
+def _covered_by_any(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
+    return any(term.covers(labels.namespace, labels.labels) for term in terms)
+
+
+class _SlowError(Exception):
+    """The node cannot be judged; the attempt fails."""
+
+
+def facts_unavailable(cls: PodClass, view: View) -> bool:
+    """Whether counts per domain cannot be had for this pod."""
+    if view.ghosts:
+        return True
+    if any(term.error for term in own_affinity(cls)):
+        return True
+    if view.pod_total and any(term.error for term in own_anti_affinity(cls)):
+        return True
+    return any(
+        carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
+        for carried in view.invalid_carried
+    )
+
+
+def _everybody(row: OneRow) -> Iterator[Resident]:
+    """All pods of the cluster in node order, without those that a trial took off this row.
+
+    Pods on nodes that nobody knows come last, by the name of their node.
+    """
+    view = row.view
+    here = {resident.key for resident in row.residents()}
+    for number in (*view.order.tolist(), *view.ghosts_by_name()):
+        for resident in view.residents[number]:
+            if number != row.row or resident.key in here:
+                yield resident
+
+
+def _near(
+    terms: tuple[PodTerm, ...], other: Resident, row: OneRow, prefix: str
+) -> tuple[bool, bool]:
+    """Whether the pod meets all terms and shares all topologies, and whether it meets all terms."""
+    invalid = next((term.error for term in terms if term.error), "")
+    if invalid:
+        raise _SlowError(prefix + invalid)
+    if not covers_all(terms, other.labels):
+        return False, False
+    node = row.view.nodes[other.row]
+    if node is None:
+        raise _SlowError(f'{prefix}node "{row.view.names[other.row]}" not found')
+    for term in terms:
+        if not term.topology_key:
+            raise _SlowError(prefix + EMPTY_KEY)
+        value = node.labels.get(term.topology_key)
+        if value is None or value != row.node_labels.get(term.topology_key):
+            return False, True
+    return True, True
+
+
+def _near_or_invalid(terms: tuple[PodTerm, ...], other: Resident, row: OneRow) -> bool:
+    try:
+        return _near(terms, other, row, "")[0]
+    except _SlowError:
+        return True
+
+
+def _means_itself(terms: tuple[PodTerm, ...], cls: PodClass) -> bool:
+    return not any(term.error for term in terms) and covers_all(terms, cls.labels)

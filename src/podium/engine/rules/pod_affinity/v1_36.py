@@ -1,0 +1,257 @@
+"""InterPodAffinity: required and preferred affinity between pods, in both directions.
+
+Everything is counted per topology domain. A term may select namespaces by label; the pod's own
+terms are resolved to names beforehand, and yet the selector itself is also put to a namespace
+without labels: one that only excludes matches every namespace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.framework.rule import Reach, Scope
+from podium.engine.rules import reasons as why
+from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, Refused, ScorePlugin
+from podium.engine.rules.pod_affinity.v1_13_filter import (
+    covers_all,
+    domain_state,
+    reach_of,
+    term_tally,
+)
+from podium.engine.state.affinity_terms import (
+    PREFERRED_AFFINITY,
+    PREFERRED_ANTI_AFFINITY,
+    REQUIRED_AFFINITY,
+    REQUIRED_ANTI_AFFINITY,
+    compiled_with_namespaces,
+    terms_fault,
+)
+from podium.engine.state.tallies import PodTerm
+from podium.engine.state.verdicts import FITS, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import CarriedTerm, Flags, Ints, Tally
+    from podium.engine.state.view import View
+    from podium.objects.kinds.pod import PodAffinityTerm
+
+
+class OwnTerms:
+    """The pod's own terms, with namespaces resolved."""
+
+    __slots__ = ("affinity", "anti_affinity", "preferences")
+
+    def __init__(self, cls: PodClass, view: View) -> None:
+        affinity, anti = cls.affinity()
+
+        def resolve(term: PodAffinityTerm) -> PodTerm:
+            return _resolved(term, cls.namespace, view)
+
+        self.affinity = tuple(map(resolve, (affinity and affinity.required) or ()))
+        self.anti_affinity = tuple(map(resolve, (anti and anti.required) or ()))
+        self.preferences = tuple(
+            (sign * weighted.weight, resolve(weighted.pod_affinity_term))
+            for sign, part in ((1, affinity), (-1, anti))
+            for weighted in (part and part.preferred) or ()
+        )
+
+
+def own_terms(cls: PodClass, view: View) -> OwnTerms:
+    """Compiled once, and again when namespaces change."""
+    version = view.catalog.namespaces.version
+    known = cls.memo.get("own terms")
+    if known is None or known[0] != version:
+        known = cls.memo["own terms"] = (version, OwnTerms(cls, view))
+    return known[1]
+
+
+def _resolved(term: PodAffinityTerm, namespace: str, view: View) -> PodTerm:
+    made = compiled_with_namespaces(term, namespace)
+    selector = made.namespace_selector
+    if selector is None or selector.nothing or selector.empty:
+        return made
+    selected = {n.name for n in view.catalog.namespaces if selector.matches(n.labels)}
+    return PodTerm(
+        made.namespaces | selected, made.selector, made.topology_key, made.error, selector
+    )
+
+
+class InterPodAffinity(FilterPlugin):
+    """The pod's affinity is met and no anti-affinity is broken, on either side."""
+
+    name = "InterPodAffinity"
+
+    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
+        """Pods anywhere matter."""
+        return Scope.CLUSTER
+
+    def quiet(self, cls: PodClass) -> bool:
+        """Only a term of its own that cannot be compiled is in the way."""
+        return not terms_fault(cls)
+
+    def prepare(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
+        """A term that cannot be compiled refuses the pod."""
+        fault = terms_fault(pod.cls)
+        return Refused(self.name, f"parsing pod: {fault}") if fault else None
+
+    def skips(self, pod: Incoming, view: View) -> bool:
+        """Nothing is required, and nobody near any node minds the pod."""
+        return self.idle(pod, view)
+
+    def idle(self, pod: Incoming, view: View) -> bool:
+        """The same at any time."""
+        own = own_terms(pod.cls, view)
+        if own.affinity or own.anti_affinity:
+            return False
+        return not any(
+            c.tally.carriers and c.tally.total(c.term.topology_key) for c in _minding(pod.cls, view)
+        )
+
+    def reach(self, pod: Incoming, view: View) -> Reach:
+        """With anti-affinity by host name and the like, only pods on the very same row matter."""
+        now = (view.epoch, len(view.carried), view.node_changes, view.catalog.namespaces.version)
+        known = pod.cls.memo.get("affinity reach")
+        if known is None or known[0] != now:
+            own = own_terms(pod.cls, view)
+            terms = (*own.anti_affinity, *(c.term for c in _minding(pod.cls, view)))
+            keys = {term.topology_key for term in terms}
+            reach = Reach.ANYWHERE if own.affinity else reach_of(keys, view)
+            known = pod.cls.memo["affinity reach"] = (now, reach)
+        found: Reach = known[1]
+        return found
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: only counts are read."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
+    def state(self, pod: Incoming, view: View) -> Hashable:
+        """As long as this and the nodes stay the same, so do the answers."""
+        own = own_terms(pod.cls, view)
+        domains = domain_state(
+            view,
+            [(term_tally(view, own.affinity), term.topology_key) for term in own.affinity]
+            + [(term_tally(view, (term,)), term.topology_key) for term in own.anti_affinity]
+            + [(c.tally, c.term.topology_key) for c in _minding(pod.cls, view)],
+        )
+        return None if domains is None else (view.catalog.namespaces.version, domains)
+
+    def reject(self, pod: Incoming, at: Rows) -> Ints:
+        """The first that applies: own affinity, own anti-affinity, that of others."""
+        own = own_terms(pod.cls, at.view)
+        codes = at.full(FITS)
+        for carried in _minding(pod.cls, at.view):
+            if carried.tally.carriers or at.on_trial:
+                near = at.domain(carried.tally, carried.term.topology_key) > 0
+                codes = at.where(near, self._code(at.view, why.EXISTING_ANTI_AFFINITY), codes)
+        for term in own.anti_affinity:
+            near = at.domain(term_tally(at.view, (term,)), term.topology_key) > 0
+            codes = at.where(near, self._code(at.view, why.OWN_ANTI_AFFINITY), codes)
+        if own.affinity:
+            unmet = self._meets(pod, own.affinity, at) ^ True
+            codes = at.where(unmet, self._code(at.view, why.OWN_AFFINITY), codes)
+        return codes
+
+    def _code(self, view: View, reason: Reason) -> int:
+        return view.verdicts.of(self.name, (reason,))
+
+    def _meets(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
+        tally = term_tally(at.view, terms)
+        placed, met = at.full(True), at.full(True)  # noqa: FBT003 - columns of True
+        for term in terms:
+            placed = placed & at.has_label(term.topology_key)
+            met = met & (at.domain(tally, term.topology_key) > 0)
+        # The first pod of a group that wants to be together must be able to start somewhere.
+        first = at.full(covers_all(terms, pod.cls.labels))
+        for term in terms:
+            first = first & (at.total(tally, term.topology_key) == 0)
+        return placed & (met | first)
+
+
+def _minding(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
+    """Required anti-affinity terms of placed pods that mean this pod."""
+    for carried in cls.labels.terms_meaning(view):
+        if carried.kind == REQUIRED_ANTI_AFFINITY:
+            yield carried
+
+
+class InterPodAffinityScore(ScorePlugin):
+    """Prefers domains that hold pods it likes, or that like it."""
+
+    name = "InterPodAffinity"
+    always = Scope.CLUSTER
+    reduces = True
+
+    def __init__(self, hard_weight: int = 1, *, ignore_preferred_of_existing: bool = False) -> None:
+        self.hard_weight = hard_weight
+        self.ignore_preferred_of_existing = ignore_preferred_of_existing
+
+    def unready(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+        """Its terms must be understood, unless they do not matter."""
+        affinity, anti = pod.cls.affinity()
+        likes = any(part is not None and part.preferred for part in (affinity, anti))
+        fault = "" if self.ignore_preferred_of_existing and not likes else terms_fault(pod.cls)
+        return f"failed to parse pod: {fault}" if fault else ""
+
+    def skips(self, pod: Incoming, at: Rows) -> bool:
+        """Nobody likes or dislikes anybody."""
+        return self.uniform(pod, at.view) is not None
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:
+        """Left out."""
+        return 0 if not self._weights(pod, view) else None
+
+    def alike(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """Rows of the same domains score alike."""
+        return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """The sum of weights that reach the row's domains."""
+        by_key: dict[str, list[tuple[int, Tally]]] = {}
+        for weight, tally, key in self._weights(pod, at.view):
+            by_key.setdefault(key, []).append((weight, tally))
+        sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
+        return sum(sums[1:], sums[0]) if sums else at.full(0)
+
+    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+        """Scaled between the lowest and the highest, in doubles."""
+        lowest = int(raw.min())
+        span = int(raw.max()) - lowest
+        if not span:
+            return at.full(0)
+        if span > len(at):
+            return at.truncate(float(MAX_SCORE) * ((raw - lowest) / float(span)))
+        # Few distinct sums: scale each once.
+        table = (float(MAX_SCORE) * (np.arange(span + 1) / float(span))).astype(np.int64)
+        return table[raw - lowest]
+
+    def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
+        """What counts now; asked several times per decision, so kept until something changes."""
+        now = (view.changes, view.catalog.namespaces.version)
+        key = (self.name, self.hard_weight, self.ignore_preferred_of_existing)
+        known = pod.cls.memo.get(key)
+        if known is None or known[0] != now:
+            known = pod.cls.memo[key] = (now, list(self._weigh(pod, view)))
+        found: list[tuple[int, Tally, str]] = known[1]
+        return found
+
+    def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
+        own = own_terms(pod.cls, view).preferences
+        if self.ignore_preferred_of_existing and not own:
+            return
+        for weight, term in own:
+            tally = term_tally(view, (term,))
+            if tally.carriers and tally.total(term.topology_key):
+                yield weight, tally, term.topology_key
+        factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
+        if self.hard_weight > 0:
+            factors[REQUIRED_AFFINITY] = self.hard_weight
+        for carried in pod.cls.labels.terms_meaning(view):
+            if carried.kind in factors and carried.tally.carriers:
+                key = carried.term.topology_key
+                if carried.tally.total(key):
+                    yield carried.weight * factors[carried.kind], carried.tally, key

@@ -1,0 +1,89 @@
+"""CheckServiceAffinity: the pods of a service stay together, by labels of their nodes.
+
+The labels are named in the Policy. Where the pod's own nodeSelector does not fix a label, the
+node of the first pod like this one does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rows.node_match import selects
+from podium.engine.rows.trial_one import TrialRow
+from podium.engine.rules import reasons as why
+from podium.engine.rules.predicates import BitPredicate
+from podium.engine.state.owner_selectors import services_of
+from podium.engine.state.selector_index import anchor
+from podium.objects.selectors.selectors import Selector, from_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.pod_class import Incoming, PodClass, Resident
+    from podium.engine.state.tallies import Ints, LabelSet
+    from podium.engine.state.verdicts import Reason
+    from podium.engine.state.view import View
+
+
+class CheckServiceAffinity(BitPredicate):
+    """The node must have the label values that the service's first pod found."""
+
+    def __init__(self, labels: list[str], name: str = "CheckServiceAffinity") -> None:
+        self.name = name
+        self.labels = labels
+
+    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
+        """Where other pods run."""
+        return Scope.CLUSTER
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (why.SERVICE_AFFINITY,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Other label values than wanted."""
+        selector = pod.cls.spec.node_selector or {}
+        wanted = {label: selector[label] for label in self.labels if label in selector}
+        if len(self.labels) > len(wanted) and services_of(pod.cls, at.view.catalog):
+            first = next(_pods_like(pod, at), None)
+            if first is not None:
+                node = at.view.nodes[first.row] if first.row >= 0 else None
+                if node is None:
+                    name = at.view.names[first.row] if first.row >= 0 else ""
+                    at.fail(f'node "{name}" not found')
+                    return at.full(0)
+                for label in self.labels:
+                    if label not in wanted and label in node.labels:
+                        wanted[label] = node.labels[label]
+        return (selects(at, from_map(wanted)) ^ True) * 1
+
+
+def _pods_like(pod: Incoming, at: Rows) -> Iterator[Resident]:
+    """Pods of the namespace with all labels of this one: node order, then position on the node."""
+    view: View = at.view
+    alike = from_map(pod.cls.labels.labels)
+    tally = view.tally(
+        ("like", pod.cls.namespace, alike),
+        lambda labels: _alike(labels, pod.cls.namespace, alike),
+        lambda: anchor(alike),
+    )
+    order = np.concatenate([view.order, np.array(view.ghosts_by_name(), np.int64)])
+    trial = at if isinstance(at, TrialRow) else None
+    for row in order[tally.rows[order] > 0].tolist():
+        pods = view.residents[row]
+        if trial is not None and row == trial.row:
+            back = {resident.uid for resident in (*trial.added, *trial.nominees)}
+            pods = [resident for resident in trial.residents() if resident.uid not in back]
+        yield from (resident for resident in pods if tally in resident.labels.tallies)
+    if trial is not None:
+        # Pods put on the row by the trial come last, whatever their place was.
+        yield from (r for r in trial.added if tally in r.labels.tallies)
+        yield from (r for r in trial.nominees if tally in r.labels.tallies)
+
+
+def _alike(labels: LabelSet, namespace: str, selector: Selector) -> bool:
+    return labels.namespace == namespace and selector.matches(labels.labels)

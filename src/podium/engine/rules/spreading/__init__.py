@@ -1,0 +1,1 @@
+"""Rules that spread pods over nodes and topology domains."""

@@ -1,0 +1,108 @@
+"""The constraints of a pod on how it may be spread: its own, or the defaults of the profile.
+
+A pod without constraints of its own gets the profile's, with a selector made from its services and
+its controller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import AttemptError
+from podium.engine.rules.spreading.selectors import default_selector, own_selector
+from podium.engine.rules.spreading.v1_13 import living
+from podium.objects.kinds.pod import TopologySpreadConstraint
+from podium.objects.selectors.faults import label_selector_fault
+from podium.objects.selectors.selectors import SelectorError
+
+if TYPE_CHECKING:
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Tally
+    from podium.engine.state.view import View
+    from podium.objects.selectors.selectors import Selector
+
+HOST = "kubernetes.io/hostname"
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+_KIND = {HARD: "hard", SOFT: "soft"}
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOST, when_unsatisfiable=SOFT),
+    TopologySpreadConstraint(
+        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadDefaults:
+    """What pods without constraints get: the built-in ones (System) or a list of the profile's."""
+
+    kind: str = "System"
+    constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A constraint, compiled for one class of pods."""
+
+    key: str
+    max_skew: int
+    selector: Selector
+    min_domains: int
+    honours_affinity: bool
+    honours_taints: bool
+
+    def tally(self, cls: PodClass, view: View) -> Tally:
+        """The pods it counts. An empty selector counts none, although it means every pod."""
+        selectors = () if self.selector.empty else (self.selector,)
+        return living(view, cls.namespace, selectors)
+
+
+def constraints_of(
+    pod: Incoming, view: View, action: str, defaults: SpreadDefaults
+) -> tuple[Constraint, ...]:
+    """The hard or soft constraints of a pod: its own, if it has any at all, else the defaults."""
+    own = pod.cls.spec.topology_spread_constraints
+    version = view.catalog.selection_version()
+    known = pod.cls.memo.get(("spread", action, id(defaults)))
+    if known is None or known[0] != version:
+        made = _own(pod.cls, own, action) if own else _default(pod.cls, view, action, defaults)
+        # The defaults are kept along, so that their id stays theirs.
+        known = pod.cls.memo["spread", action, id(defaults)] = (version, made, defaults)
+    return known[1]
+
+
+def _own(cls: PodClass, own: list[TopologySpreadConstraint], action: str) -> tuple[Constraint, ...]:
+    try:
+        return tuple(
+            _compiled(each, own_selector(each, cls.labels.labels))
+            for each in own
+            if each.when_unsatisfiable == action
+        )
+    except SelectorError as error:
+        faults = (
+            label_selector_fault(c.label_selector) for c in own if c.when_unsatisfiable == action
+        )
+        what = f"obtaining pod's {_KIND[action]} topology spread constraints"
+        raise AttemptError(f"{what}: {next(filter(None, faults))}") from error
+
+
+def _default(
+    cls: PodClass, view: View, action: str, defaults: SpreadDefaults
+) -> tuple[Constraint, ...]:
+    wanted = [each for each in defaults.constraints if each.when_unsatisfiable == action]
+    selector = default_selector(cls, view.catalog) if wanted else None
+    if selector is None or selector.empty:
+        return ()
+    return tuple(_compiled(each, selector) for each in wanted)
+
+
+def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
+    return Constraint(
+        key=each.topology_key,
+        max_skew=each.max_skew,
+        selector=selector,
+        min_domains=each.min_domains if each.min_domains is not None else 1,
+        honours_affinity=each.node_affinity_policy != "Ignore",
+        honours_taints=each.node_taints_policy == "Honor",
+    )

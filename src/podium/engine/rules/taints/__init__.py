@@ -1,0 +1,1 @@
+"""Rules on taints and tolerations."""

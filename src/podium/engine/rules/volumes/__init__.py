@@ -1,0 +1,1 @@
+"""Rules on volumes: conflicts, limits, zones and the binding of claims."""

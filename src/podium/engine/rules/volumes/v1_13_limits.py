@@ -1,0 +1,327 @@
+"""How many volumes of a kind a node can hold.
+
+The three cloud disks have limits of their own; CSI volumes are limited by what the node says.
+A claim that cannot be resolved to a volume counts against every cloud limit at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rules import reasons as why
+from podium.engine.rules.predicates import BitPredicate
+from podium.engine.state.attached_volumes import NO_LIMIT, Held, Lookups, ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from podium.engine.rows.many import OneRow, Rows
+    from podium.engine.state.catalog import Catalog
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Flags, Ints
+    from podium.engine.state.verdicts import Reason
+    from podium.engine.state.view import View
+    from podium.objects.kinds.pod import Volume
+    from podium.objects.kinds.storage import PersistentVolume
+
+NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
+INSTANCE_TYPE = "beta.kubernetes.io/instance-type"
+#: Alternation binds loosely: any instance type with "t3" or "z1d" anywhere in it matches.
+NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
+CSI_PREFIX = "attachable-volumes-csi-"
+_MAX_NAME = 63
+
+
+class _NamelessClaimError(Exception):
+    """A volume names a claim without a name."""
+
+
+class Disk(Protocol):
+    """A kind of cloud disk: how to recognise it and how many fit a node."""
+
+    limit_name: str
+
+    def inline(self, volume: Volume) -> str | None:
+        """Its id, if the pod names such a disk itself."""
+
+    def bound(self, volume: PersistentVolume) -> str | None:
+        """Its id, if the persistent volume is such a disk."""
+
+    def default_limit(self, instance_type: str | None) -> int:
+        """How many a node takes when nobody says otherwise."""
+
+
+class Ebs:
+    """Elastic Block Store."""
+
+    limit_name = "attachable-volumes-aws-ebs"
+
+    def inline(self, volume: Volume) -> str | None:
+        """The volume id."""
+        source = volume.aws_elastic_block_store
+        return source.volume_id if source is not None else None
+
+    def bound(self, volume: PersistentVolume) -> str | None:
+        """The volume id."""
+        source = volume.spec.aws_elastic_block_store
+        return source.volume_id if source is not None else None
+
+    def default_limit(self, instance_type: str | None) -> int:
+        """Fewer on newer machines."""
+        return 25 if NITRO.search(instance_type or "") else 39
+
+
+class GcePd:
+    """GCE persistent disks."""
+
+    limit_name = "attachable-volumes-gce-pd"
+
+    def inline(self, volume: Volume) -> str | None:
+        """The disk name."""
+        source = volume.gce_persistent_disk
+        return source.pd_name if source is not None else None
+
+    def bound(self, volume: PersistentVolume) -> str | None:
+        """The disk name."""
+        source = volume.spec.gce_persistent_disk
+        return source.pd_name if source is not None else None
+
+    def default_limit(self, instance_type: str | None) -> int:  # noqa: ARG002
+        """The same everywhere."""
+        return 16
+
+
+class Azure:
+    """Azure disks."""
+
+    limit_name = "attachable-volumes-azure-disk"
+
+    def inline(self, volume: Volume) -> str | None:
+        """The disk name."""
+        source = volume.azure_disk
+        return source.disk_name if source is not None else None
+
+    def bound(self, volume: PersistentVolume) -> str | None:
+        """The disk name."""
+        source = volume.spec.azure_disk
+        return source.disk_name if source is not None else None
+
+    def default_limit(self, instance_type: str | None) -> int:  # noqa: ARG002
+        """The same everywhere."""
+        return 16
+
+
+class _VolumeCount(BitPredicate):
+    """What the limits have in common."""
+
+    #: On rows where it cannot come to the limit, whoever leaves.
+    settled = True
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Claims are looked up, so the answer depends on more than the node and its pods."""
+        return Scope.CLUSTER if cls.volumes else Scope.NONE
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (why.VOLUME_COUNT,)
+
+
+class MaxVolumeCount(_VolumeCount):
+    """A node takes only so many disks of one kind."""
+
+    def __init__(
+        self, name: str, disk: Disk, *, node_limits: bool = True, limit: int | None = None
+    ) -> None:
+        self.name = name
+        self.disk = disk
+        #: Whether what the node says overrides everything else.
+        self.node_limits = node_limits
+        #: A limit for all nodes, set by the operator.
+        self.limit = limit
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
+        """Where there is room for all volumes even with everybody there."""
+        return (self.bits(pod, at) == 0) & (_failing(at) ^ True)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Too many with the pod's own."""
+        try:
+            wanted = self._ids(pod.cls, Lookups(), at.view.catalog)
+        except _NamelessClaimError:
+            at.fail(NO_CLAIM_NAME)
+            return at.full(0)
+        if not wanted:
+            return at.full(0)
+        together = at.either(
+            lambda: self._counted(wanted, at), lambda row: self._together(wanted, row)
+        )
+        return (together > self._limits(at)) * 1
+
+    def _counted(self, wanted: set[Hashable], at: Rows) -> Ints:
+        known = ledger(at.view, self.disk.limit_name, self._held)
+        at.fail_where(known.failing()[at.index], NO_CLAIM_NAME)
+        held = known.counts("") - known.holding(wanted)
+        return held[at.index] + len(wanted)
+
+    def _held(self, row: OneRow, lookups: Lookups) -> Held:
+        ids: set[Hashable] = set()
+        try:
+            for resident in row.residents():
+                if resident.cls.volumes:
+                    ids |= self._ids(resident.cls, lookups, row.view.catalog)
+        except _NamelessClaimError:
+            return Held(error=NO_CLAIM_NAME)
+        return Held(ids, Counter({"": len(ids)}))
+
+    def _together(self, wanted: set[Hashable], row: OneRow) -> int:
+        held = self._held(row, Lookups())
+        if held.error:
+            row.fail(held.error)
+        return len(wanted.union(held.volumes))
+
+    def _limits(self, at: Rows) -> Ints:
+        limit = self.limit
+        if limit is not None and limit > 0:
+            general = at.full(limit)
+        else:
+            general = at.fact(at.view.label_column(INSTANCE_TYPE), self.disk.default_limit)
+        if not self.node_limits:
+            return general
+        own = at.fact(
+            at.view.facts.attach_limits, lambda limits: dict(limits).get(self.disk.limit_name, -1)
+        )
+        said = at.fact(
+            at.view.facts.attach_limits, lambda limits: self.disk.limit_name in dict(limits)
+        )
+        return at.where(said, own, general)
+
+    def _ids(self, cls: PodClass, lookups: Lookups, catalog: Catalog) -> set[Hashable]:
+        ids: set[Hashable] = set()
+        for volume in cls.volumes:
+            inline = self.disk.inline(volume)
+            if inline is not None:
+                ids.add(inline)
+            elif volume.persistent_volume_claim is not None:
+                name = volume.persistent_volume_claim.claim_name
+                ids.update(self._claimed(name, cls, lookups, catalog))
+        return ids
+
+    def _claimed(
+        self, name: str, cls: PodClass, lookups: Lookups, catalog: Catalog
+    ) -> Iterable[Hashable]:
+        if not name:
+            raise _NamelessClaimError
+        claim = lookups.get(catalog.claims, name, cls.namespace)
+        volume = lookups.get(catalog.volumes, claim.spec.volume_name) if claim else None
+        if volume is None:
+            return [("unresolved", cls.namespace, name)]
+        bound = self.disk.bound(volume)
+        return [] if bound is None else [bound]
+
+
+def _failing(at: Rows) -> Flags:
+    """Which rows could not be judged."""
+    found = np.zeros(len(at), np.bool_)
+    found[list(at.errors)] = True
+    at.errors = {}
+    return found
+
+
+class MaxCSIVolumeCount(_VolumeCount):
+    """A node takes only as many volumes of a CSI driver as it says."""
+
+    name = "MaxCSIVolumeCountPred"
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
+        """Where there is room for all volumes even with everybody there."""
+        try:
+            wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
+        except _NamelessClaimError:
+            return at.full(False)  # noqa: FBT003 - a column of False
+        known = ledger(at.view, self.name, _csi_held)
+        room = known.failing()[at.index] ^ True
+        for limit, number in Counter(wanted.values()).items():
+            room = room & (known.counts(limit)[at.index] + number <= _said(limit, at))
+        return room
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Too many for some driver. Nodes that name no limit at all take any number."""
+        try:
+            wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
+        except _NamelessClaimError:
+            # Only nodes with limits get as far as looking at claims.
+            limited = at.fact(at.view.facts.attach_limits, bool)
+            at.fail_where(limited, NO_CLAIM_NAME)
+            return at.full(0)
+        if not wanted:
+            return at.full(0)
+        return at.either(lambda: _csi_over(wanted, at), lambda row: self._crowded(wanted, row))
+
+    def _crowded(self, wanted: dict[str, str], row: OneRow) -> int:
+        limits = dict(row.fact(row.view.facts.attach_limits, lambda limits: limits))
+        if not limits:
+            return 0
+        held = _csi_held(row, Lookups())
+        if held.error:
+            row.fail(held.error)
+        new = Counter(limit for handle, limit in wanted.items() if handle not in held.volumes)
+        return int(any(held.counts[n] + k > limits[n] for n, k in new.items() if n in limits))
+
+
+def _csi_over(wanted: dict[str, str], at: Rows) -> Ints:
+    """The same for many rows. Handles are not qualified by driver: equal ones are one volume."""
+    known = ledger(at.view, MaxCSIVolumeCount.name, _csi_held)
+    if known.errors:
+        limited = at.fact(at.view.facts.attach_limits, bool)
+        at.fail_where(known.failing()[at.index] & limited, NO_CLAIM_NAME)
+    over = at.full(False)  # noqa: FBT003 - a column of False
+    for limit in sorted(set(wanted.values())):
+        handles = [handle for handle, name in wanted.items() if name == limit]
+        new = len(handles) - known.holding(handles)[at.index]
+        full = known.counts(limit)[at.index] + new > _said(limit, at)
+        over = over | ((new > 0) & full)
+    return over * 1
+
+
+def _said(limit: str, at: Rows) -> Ints:
+    """What nodes say of a limit; beyond all numbers where they say nothing."""
+    return at.fact(at.view.facts.attach_limits, lambda limits: dict(limits).get(limit, NO_LIMIT))
+
+
+def _csi_held(row: OneRow, lookups: Lookups) -> Held:
+    attached: dict[str, str] = {}
+    try:
+        for resident in row.residents():
+            if resident.cls.volumes:
+                attached.update(_csi_volumes(resident.cls, lookups, row.view.catalog))
+    except _NamelessClaimError:
+        return Held(error=NO_CLAIM_NAME)
+    return Held(attached, Counter(attached.values()))
+
+
+def _csi_volumes(cls: PodClass, lookups: Lookups, catalog: Catalog) -> dict[str, str]:
+    """Volume handle -> name of the limit it counts against."""
+    found: dict[str, str] = {}
+    for name in cls.claims:
+        if not name:
+            raise _NamelessClaimError
+        claim = lookups.get(catalog.claims, name, cls.namespace)
+        volume = lookups.get(catalog.volumes, claim.spec.volume_name) if claim else None
+        if volume is not None and volume.spec.csi is not None:
+            found[volume.spec.csi.volume_handle] = csi_limit_name(volume.spec.csi.driver)
+    return found
+
+
+def csi_limit_name(driver: str) -> str:
+    """The resource by which a node tells its limit for a driver; long names are shortened."""
+    name = CSI_PREFIX + driver
+    if len(name) < _MAX_NAME:
+        return name
+    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
+    return CSI_PREFIX + driver[:23] + digest[:16]

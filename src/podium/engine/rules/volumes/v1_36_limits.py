@@ -1,0 +1,210 @@
+"""NodeVolumeLimits: a node takes only as many volumes of a CSI driver as it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rules import reasons as why
+from podium.engine.rules.plugins import FilterPlugin
+from podium.engine.rules.volumes.v1_13 import VolumeError, class_name
+from podium.engine.state.attached_volumes import Held, Lookups, ledger
+from podium.engine.state.in_tree_volumes import (
+    SUCCESSORS,
+    UntranslatableError,
+    handle,
+    handle_of,
+    made_by,
+    nameless,
+    older_kind,
+    told_by_drivers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.rows.many import OneRow, Rows
+    from podium.engine.state.catalog import Catalog
+    from podium.engine.state.pod_class import Incoming, PodClass, Resident
+    from podium.engine.state.tallies import Flags, Ints
+    from podium.engine.state.verdicts import Reason
+    from podium.engine.state.view import View
+    from podium.objects.kinds.pod import Volume
+    from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
+
+CsiVolume = tuple[str, str]  #: driver, handle
+NONE: CsiVolume = ("", "")
+
+
+class NodeVolumeLimits(FilterPlugin):
+    """Counts the volumes of the node's pods, and those attached to it without a pod."""
+
+    name = "NodeVolumeLimits"
+    #: On rows where it cannot come to the limit, whoever leaves.
+    settled = True
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Only pods with claims, or with disks that are a CSI driver's today."""
+        return Scope.CLUSTER if any(map(_counts, cls.volumes)) else Scope.NONE
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (why.VOLUME_COUNT,)
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
+        """Where there is room for all volumes even with everybody there."""
+        try:
+            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), at.view.catalog))
+        except VolumeError:
+            return at.full(False)  # noqa: FBT003 - a column of False
+        known = ledger(at.view, self.name, _held, all_rows=True)
+        room = known.failing()[at.index] ^ True
+        for driver, number in Counter(driver for driver, _ in wanted).items():
+            held = known.counts(driver)[at.index]
+            room = room & (held + number <= known.limits(driver)[at.index])
+        return room
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Too many for some driver; without a limit any number goes."""
+        catalog = at.view.catalog
+        if not len(catalog.csi_nodes):
+            return at.full(0)
+        try:
+            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), catalog))
+        except VolumeError as error:
+            text = f'running "{self.name}" filter plugin: {error}'
+            at.fail_where(told_by_drivers(at, lambda _: True), text)
+            return at.full(0)
+        if not wanted:
+            return at.full(0)
+        return at.either(lambda: _over(wanted, at), lambda row: _over_on(wanted, row))
+
+
+def _over(wanted: set[CsiVolume], at: Rows) -> Ints:
+    known = ledger(at.view, NodeVolumeLimits.name, _held, all_rows=True)
+    for row, text in known.errors.items():
+        at.fail_where(at.index == row, text)
+    over = at.full(False)  # noqa: FBT003 - a column of False
+    for driver in sorted({driver for driver, _ in wanted}):
+        volumes = [volume for volume in wanted if volume[0] == driver]
+        new = len(volumes) - known.holding(volumes)[at.index]
+        full = known.counts(driver)[at.index] + new > known.limits(driver)[at.index]
+        over = over | ((new > 0) & full)
+    return over * 1
+
+
+def _over_on(wanted: set[CsiVolume], row: OneRow) -> int:
+    held = _held(row, Lookups())
+    if held.error:
+        row.fail(held.error)
+        return 0
+    limits = held.limits
+    new = Counter(driver for driver, _ in wanted.difference(held.volumes))
+    return int(any(held.counts[d] + n > limits[d] for d, n in new.items() if d in limits))
+
+
+def _held(row: OneRow, lookups: Lookups) -> Held:
+    """What the row's pods hold and what is attached to it; nothing counts without limits."""
+    catalog = row.view.catalog
+    limits = _limits(row.name, lookups, catalog)
+    if not limits:
+        return Held()
+    volumes: set[CsiVolume] = set()
+    for resident in row.residents():
+        if resident.cls.volumes:
+            name = resident.key.partition("/")[2]
+            try:
+                volumes.update(_volumes(resident.cls, name, lookups, catalog, resident))
+            except VolumeError as error:
+                text = f'running "{NodeVolumeLimits.name}" filter plugin: {error}'
+                return Held(error=text)
+    everything = volumes.union(_attached(row.name, lookups, catalog))
+    return Held(volumes, Counter(driver for driver, _ in everything), limits)
+
+
+def _counts(volume: Volume) -> bool:
+    claims = volume.persistent_volume_claim is not None or volume.ephemeral is not None
+    return claims or bool(older_kind(volume))
+
+
+def _limits(node: str, lookups: Lookups, catalog: Catalog) -> dict[str, int]:
+    found = lookups.get(catalog.csi_nodes, node)
+    drivers = (found.spec.drivers if found is not None else None) or ()
+    return {
+        driver.name: driver.allocatable.count
+        for driver in drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    }
+
+
+def _volumes(
+    cls: PodClass,
+    pod_name: str,
+    lookups: Lookups,
+    catalog: Catalog,
+    resident: Resident | None = None,
+) -> Iterator[CsiVolume]:
+    """Driver and handle of each volume; claims of residents must have been made for them."""
+    for volume in cls.volumes:
+        if volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            name = f"{pod_name}-{volume.name}"
+        else:
+            yield from _inline(volume)
+            continue
+        claim = lookups.get(catalog.claims, name, cls.namespace)
+        if claim is None:
+            continue
+        if volume.ephemeral is not None and resident is not None:
+            _check_owner(claim, resident)
+        driver, handle = _behind(claim, lookups, catalog)
+        if driver and handle:
+            yield driver, handle
+
+
+def _inline(volume: Volume) -> Iterator[CsiVolume]:
+    kind = older_kind(volume)
+    if not kind:
+        return
+    if wrong := nameless(volume):
+        raise VolumeError(f"converting volume({volume.name}) from inline to csi: {wrong}")
+    yield SUCCESSORS[kind].driver, handle(volume)
+
+
+def _check_owner(claim: PersistentVolumeClaim, resident: Resident) -> None:
+    owner = claim.metadata.controller()
+    if owner is None or owner.uid != resident.uid:
+        not_owned = f"was not created for pod {resident.key} (pod is not owner)"
+        raise VolumeError(f"PVC {claim.key} {not_owned}")
+
+
+def _behind(claim: PersistentVolumeClaim, lookups: Lookups, catalog: Catalog) -> CsiVolume:
+    """What the claim is bound to; one not yet bound counts for its class's driver."""
+    bound_to = claim.spec.volume_name
+    bound = lookups.get(catalog.volumes, bound_to) if bound_to else None
+    if bound is not None:
+        return _bound(bound)
+    named = class_name(claim)
+    found = lookups.get(catalog.storage_classes, named) if named else None
+    return (made_by(found.provisioner), f"unbound {claim.key}") if found is not None else NONE
+
+
+def _bound(volume: PersistentVolume) -> CsiVolume:
+    if volume.spec.csi is not None:
+        return volume.spec.csi.driver, volume.spec.csi.volume_handle
+    kind = older_kind(volume.spec)
+    try:
+        return (SUCCESSORS[kind].driver, handle_of(volume)) if kind else NONE
+    except UntranslatableError:
+        return NONE
+
+
+def _attached(node: str, lookups: Lookups, catalog: Catalog) -> Iterator[CsiVolume]:
+    for attachment in lookups.attached(catalog.attachments, node):
+        if attachment.spec.attacher:
+            name = attachment.spec.source.persistent_volume_name or ""
+            volume = lookups.get(catalog.volumes, name)
+            if volume is not None and volume.spec.csi is not None:
+                yield attachment.spec.attacher, volume.spec.csi.volume_handle

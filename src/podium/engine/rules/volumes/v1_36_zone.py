@@ -1,0 +1,125 @@
+"""VolumeZone: a volume with zone labels is used only in its zones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rules import reasons as why
+from podium.engine.rules.plugins import FilterPlugin, Refused
+from podium.engine.rules.volumes.v1_13 import VolumeError, class_name, waits_for_consumer
+from podium.engine.rules.volumes.v1_13_limits import NO_CLAIM_NAME
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.catalog import Catalog
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Flags, Ints
+    from podium.engine.state.verdicts import Reason
+    from podium.engine.state.view import View
+    from podium.objects.kinds.storage import PersistentVolume
+
+#: The older label keys, each with the one that may stand in for it on a node.
+BETA = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+KEYS = (*BETA, *BETA.values())
+
+
+class VolumeZone(FilterPlugin):
+    """Nodes without any zone label take all volumes."""
+
+    name = "VolumeZone"
+    settled = True
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Only pods with claims."""
+        return Scope.CLUSTER if cls.claims else Scope.NONE
+
+    def quiet(self, cls: PodClass) -> bool:
+        """Only claims can be in the way."""
+        return self.scope(cls) is Scope.NONE
+
+    def prepare(self, pod: Incoming, view: View) -> Refused | None:
+        """Every claim must lead to a volume, or to a class that waits."""
+        try:
+            _zones(pod.cls, view.catalog)
+        except VolumeError as error:
+            return Refused(self.name, str(error))
+        return None
+
+    def skips(self, pod: Incoming, view: View) -> bool:
+        """No volume has zones."""
+        return not _zones(pod.cls, view.catalog)
+
+    def idle(self, pod: Incoming, view: View) -> bool:
+        """The same at any time."""
+        try:
+            return self.skips(pod, view)
+        except VolumeError:
+            return True  # refused before any node is looked at
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: other pods do not matter."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (why.VOLUME_ZONE,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Some volume lives elsewhere."""
+        labelled = at.full(False)  # noqa: FBT003 - a column of False
+        for key in KEYS:
+            labelled = labelled | at.has_label(key)
+        elsewhere = at.full(False)  # noqa: FBT003 - a column of False
+        for key, zones in _zones(pod.cls, at.view.catalog):
+            elsewhere = elsewhere | (_inside(key, zones, at) ^ True)
+        return (labelled & elsewhere) * 1
+
+
+def _inside(key: str, zones: frozenset[str], at: Rows) -> Flags:
+    inside = at.fact(at.view.label_column(key), lambda value: value in zones)
+    newer = BETA.get(key)
+    if newer is None:
+        return inside
+    other = at.fact(at.view.label_column(newer), lambda value: value in zones)
+    return at.where(at.has_label(key), inside, other)
+
+
+def _zones(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[str]]]:
+    """Label key and values of each zone label on the volumes behind the pod's claims."""
+    found = []
+    for name in cls.claims:
+        volume = _volume(name, cls, catalog)
+        for key in KEYS:
+            if volume is not None and key in volume.labels:
+                zones = frozenset(zone.strip() for zone in volume.labels[key].split("__"))
+                if "" not in zones:
+                    found.append((key, zones))
+    return found
+
+
+def _volume(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolume | None:
+    if not name:
+        raise VolumeError(NO_CLAIM_NAME)
+    claim = catalog.claims.get(name, cls.namespace)
+    if claim is None:
+        raise VolumeError(f'persistentvolumeclaim "{name}" not found')
+    if not claim.spec.volume_name:
+        _must_wait(class_name(claim), catalog)
+        return None
+    volume = catalog.volumes.get(claim.spec.volume_name)
+    if volume is None:
+        raise VolumeError(f'persistentvolume "{claim.spec.volume_name}" not found')
+    return volume
+
+
+def _must_wait(name: str, catalog: Catalog) -> None:
+    if not name:
+        raise VolumeError("PersistentVolumeClaim had no pv name and storageClass name")
+    if catalog.storage_classes.get(name) is None:
+        raise VolumeError(f'storageclass.storage.k8s.io "{name}" not found')
+    if not waits_for_consumer(name, catalog):
+        raise VolumeError("PersistentVolume had no name")

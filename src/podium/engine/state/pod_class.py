@@ -1,0 +1,242 @@
+"""Pods that no rule can tell apart.
+
+A `PodClass` is what scheduling knows of a pod apart from its name: namespace, labels, controller,
+priority and the scheduling part of its specification. It is compiled once and shared by all its
+pods, waiting or placed; a placed pod is then only a small `Resident` record.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from podium.engine.state.in_tree_volumes import nameless
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from podium.engine.state.tallies import CarriedTerm, LabelSet
+    from podium.objects.kinds.meta import OwnerReference
+    from podium.objects.kinds.pod import Container, Pod, PodAffinity, PodSpec, Volume
+
+T = TypeVar("T")
+Port = tuple[str, str, int]  #: ip, protocol, port
+ANY_IP = "0.0.0.0"  # noqa: S104 - the wildcard of host ports, nothing is bound to it
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def class_key(pod: Pod, host: str) -> bytes:
+    """Equal for pods that no rule can tell apart; `host` is the node it insists on, if any."""
+    spec = pod.spec
+    owner = pod.metadata.controller()
+    return _encode(
+        (
+            pod.namespace,
+            pod.metadata.labels,
+            (owner.kind, owner.uid, owner.name, owner.api_version) if owner else None,
+            pod.priority,
+            spec.containers,
+            spec.init_containers,
+            [_anonymous(volume) for volume in spec.volumes or () if volume_matters(volume)],
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            host,
+            spec.overhead,
+            spec.resources,
+            spec.preemption_policy,
+            spec.host_network,
+            spec.host_users,
+            spec.resource_claims,
+            _resized(pod),
+        )
+    )
+
+
+def _resized(pod: Pod) -> object:
+    """What the kubelet reports of the pod's resources; it may differ from the specification."""
+    status = pod.status
+    reported = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+    if status.resources is None and not any(each.resources for each in reported):
+        return None
+    pending = any(
+        c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions or ()
+    )
+    return (reported, status.resources, status.allocated_resources, pending)
+
+
+def _anonymous(volume: Volume) -> Volume | tuple[str, Volume]:
+    """The volume without its name, except where a claim or an error is called by it."""
+    named = volume.ephemeral is not None or nameless(volume)
+    return (volume.name, volume) if named else volume
+
+
+def volume_matters(volume: Volume) -> bool:
+    """Whether any rule looks at a volume of this source."""
+    return any(
+        (
+            volume.persistent_volume_claim,
+            volume.gce_persistent_disk,
+            volume.aws_elastic_block_store,
+            volume.azure_disk,
+            volume.cinder,
+            volume.portworx_volume,
+            volume.iscsi,
+            volume.rbd,
+            volume.csi,
+            volume.ephemeral,
+            volume.image,
+        )
+    )
+
+
+class PodClass:
+    """The compiled facts of a kind of pod. Made by the view, which interns it."""
+
+    __slots__ = (
+        "__weakref__",
+        "assumed",
+        "carried",
+        "host",
+        "id",
+        "labels",
+        "memo",
+        "namespace",
+        "owner",
+        "ports",
+        "priority",
+        "sample",
+        "scalars",
+        "spec",
+        "taken",
+        "terminating_labels",
+        "volumes",
+        "wanted",
+    )
+
+    id: int
+    #: The node that a pod yet to be placed names; empty for all others.
+    host: str
+    namespace: str
+    priority: int
+    owner: OwnerReference | None
+    #: One pod of the class; only what all of them share may be read from it.
+    sample: Pod
+    spec: PodSpec
+    #: Pairs (resource column, amount) that a placed pod of this class uses up.
+    taken: tuple[tuple[int, int], ...]
+    #: cpu and memory for the scores.
+    assumed: tuple[int, int]
+    #: cpu, memory and ephemeral storage that an incoming pod must find free.
+    wanted: tuple[int, int, int]
+    #: The scalar resources it names, by column.
+    scalars: dict[int, int]
+    ports: tuple[Port, ...]
+    volumes: tuple[Volume, ...]
+    labels: LabelSet
+    terminating_labels: LabelSet | None
+    carried: tuple[CarriedTerm, ...]
+    memo: dict[object, Any]
+
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """A fact that depends on nothing but the class, computed on first use."""
+        try:
+            return self.memo[key]  # type: ignore[no-any-return]
+        except KeyError:
+            found = self.memo[key] = compute()
+            return found
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Names of the claims it uses, in order."""
+        return tuple(
+            volume.persistent_volume_claim.claim_name
+            for volume in self.volumes
+            if volume.persistent_volume_claim is not None
+        )
+
+    @property
+    def has_pod_affinity(self) -> bool:
+        """Whether it declares pod affinity or anti-affinity, even an empty one."""
+        affinity = self.spec.affinity
+        return affinity is not None and not (
+            affinity.pod_affinity is None and affinity.pod_anti_affinity is None
+        )
+
+    def affinity(self) -> tuple[PodAffinity | None, PodAffinity | None]:
+        """Its pod affinity and anti-affinity."""
+        affinity = self.spec.affinity
+        return (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
+
+
+def host_ports(containers: Iterable[Container]) -> tuple[Port, ...]:
+    """Host ports of containers, with ip and protocol filled in."""
+    return tuple(
+        (port.host_ip or ANY_IP, port.protocol or "TCP", port.host_port)
+        for container in containers
+        for port in container.ports or ()
+        if port.host_port > 0
+    )
+
+
+#: Where a start time is missing, it counts as now: later than all others.
+NOT_STARTED = float("inf")
+
+
+@lru_cache(maxsize=1 << 12)
+def started_at(text: str | None) -> float:
+    """A start time in seconds; one that cannot be read is missing."""
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else NOT_STARTED
+    except ValueError:
+        return NOT_STARTED
+
+
+class Resident:
+    """A pod on a node (or promised to one): the little that is kept of each."""
+
+    __slots__ = ("cls", "evicted", "key", "labels", "row", "started", "terminating", "uid")
+
+    def __init__(self, pod: Pod, cls: PodClass, labels: LabelSet, row: int) -> None:
+        self.key = pod.key
+        self.uid = pod.uid
+        self.cls = cls
+        self.labels = labels
+        self.row = row
+        self.terminating = pod.terminating
+        self.started = started_at(pod.status.start_time)
+        #: Whether it is leaving because a scheduler evicted it.
+        self.evicted = pod.terminating and _evicted(pod)
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority."""
+        return self.cls.priority
+
+
+def _evicted(pod: Pod) -> bool:
+    targets = (c for c in pod.status.conditions or () if c.type == "DisruptionTarget")
+    first = next(targets, None)
+    return first is not None and (first.status, first.reason) == ("True", "PreemptionByScheduler")
+
+
+class Incoming:
+    """The pod a decision is about."""
+
+    __slots__ = ("cls", "key", "pod", "uid")
+
+    def __init__(self, pod: Pod, cls: PodClass) -> None:
+        self.pod = pod
+        self.cls = cls
+        self.key = pod.key
+        self.uid = pod.uid
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority."""
+        return self.cls.priority

@@ -1,0 +1,326 @@
+"""Counts of pods per row and per topology domain, kept up to date as pods come and go.
+
+Every rule that asks "how many pods like this are there" (spreading, affinity) reads a `Tally`
+instead of walking pods. Pods are told apart by their `LabelSet` (namespace, labels, terminating
+or not) and by the affinity terms they carry; a tally subscribes to the label sets it matches once
+per label set, never once per pod.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from podium.engine.state.view import View
+    from podium.objects.selectors.selectors import Selector
+
+Ints = Any  #: An int64 array (many rows) or a plain int (one row).
+Flags = Any  #: A bool array (many rows) or a plain bool (one row).
+ABSENT = 0
+#: Up to so many rows a tally has a column at once, and a larger one beyond so many rows in use.
+SMALL, MOST_FEW = 1024, 64
+
+
+class LabelColumn:
+    """Which value each row has for one label key; id 0 means that the row lacks the key."""
+
+    __slots__ = ("_holders", "_shared", "ids", "index", "values")
+
+    def __init__(self, capacity: int) -> None:
+        self.ids = np.zeros(capacity, np.int32)
+        self.values: list[str | None] = [None]
+        self.index: dict[str | None, int] = {None: ABSENT}
+        self._holders = [0]
+        self._shared = 0
+
+    def intern(self, value: str | None) -> int:
+        """The id of a value, made on first use."""
+        found = self.index.get(value)
+        if found is None:
+            found = self.index[value] = len(self.values)
+            self.values.append(value)
+            self._holders.append(0)
+        return found
+
+    def fill(self, values: list[str | None]) -> None:
+        """Set the values of the first rows of a column that has none yet."""
+        self.index = dict(zip(dict.fromkeys((None, *values)), count(), strict=False))
+        self.values = list(self.index)
+        self.ids[: len(values)] = np.fromiter(map(self.index.__getitem__, values), np.int32)
+        holders = np.bincount(self.ids, minlength=len(self.values))
+        holders[ABSENT] = 0
+        self._holders = holders.tolist()
+        self._shared = int((holders > 1).sum())
+
+    def put(self, row: int, value: str | None) -> None:
+        """Set the value of a row."""
+        before, after = self.ids.item(row), self.intern(value)
+        self.ids[row] = after
+        self._hold(before, -1)
+        self._hold(after, 1)
+
+    def _hold(self, value: int, number: int) -> None:
+        if value != ABSENT:
+            self._shared -= self._holders[value] > 1
+            self._holders[value] += number
+            self._shared += self._holders[value] > 1
+
+    @property
+    def one_row_each(self) -> bool:
+        """Whether no two rows share a value, as with host names."""
+        return not self._shared
+
+
+class Tally:
+    """A number per row, and its sum per value of any label key that was asked for.
+
+    In a large cluster most tallies count something on a few rows only, and there are thousands of
+    them: those keep the few numbers, and make columns of them when asked.
+    """
+
+    __slots__ = (
+        "_capacity",
+        "_columns",
+        "_domains",
+        "_few",
+        "_rows",
+        "_totals",
+        "carried",
+        "carriers",
+    )
+
+    def __init__(self, capacity: int, columns: Callable[[str], LabelColumn]) -> None:
+        self.carriers = 0
+        #: The term whose carriers it counts, if it does not count pods by their labels.
+        self.carried: CarriedTerm | None = None
+        self._capacity = capacity
+        self._columns = columns
+        #: Row -> number where it is not 0, as long as these are few; else there is a column.
+        self._few: dict[int, int] | None = {} if capacity > SMALL else None
+        self._rows = np.zeros(capacity if self._few is None else 0, np.int64)
+        self._domains: dict[str, np.ndarray] = {}
+        self._totals: dict[str, int] = {}
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The number of each row; to be read only."""
+        if self._few is None:
+            return self._rows
+        rows = np.zeros(self._capacity, np.int64)
+        for row, number in self._few.items():
+            rows[row] = number
+        return rows
+
+    def on(self, row: int) -> int:
+        """The number of one row."""
+        return self._rows.item(row) if self._few is None else self._few.get(row, 0)
+
+    def add(self, row: int, number: int) -> None:
+        """Count `number` more (or fewer) on a row."""
+        self.carriers += number
+        if self._few is not None:
+            self._add_to_few(self._few, row, number)
+            return
+        self._rows[row] += number
+        for key, sums in list(self._domains.items()):
+            domain = self._columns(key).ids.item(row)
+            if domain:
+                if domain >= len(sums):
+                    sums = self.by_domain(key)  # noqa: PLW2901 - grown for newer values
+                sums[domain] += number
+                self._totals[key] += number
+
+    def add_all(self, numbers: Mapping[int, int]) -> None:
+        """Count on many rows at once, before anybody asked for sums."""
+        if self._few is not None and len(self._few) + len(numbers) > MOST_FEW:
+            self._rows, self._few = self.rows, None
+        if self._few is not None:
+            for row, number in numbers.items():
+                self.add(row, number)
+        elif numbers:
+            rows = np.fromiter(numbers.keys(), np.int64, len(numbers))
+            counts = np.fromiter(numbers.values(), np.int64, len(numbers))
+            self._rows[rows] += counts
+            self.carriers += int(counts.sum())
+
+    def _add_to_few(self, few: dict[int, int], row: int, number: int) -> None:
+        left = few.get(row, 0) + number
+        if left:
+            few[row] = left
+            if len(few) > MOST_FEW:
+                self._rows, self._few = self.rows, None
+        else:
+            del few[row]
+
+    def move(self, row: int, key: str, before: int, after: int) -> None:
+        """A row's value of a label key changed: its pods now count for another domain."""
+        sums = self._domains.get(key)
+        number = self.on(row)
+        if sums is None or not number:
+            return
+        sums = self.by_domain(key)
+        sums[before] -= number if before else 0
+        sums[after] += number if after else 0
+        self._totals[key] += (number if after else 0) - (number if before else 0)
+
+    def by_domain(self, key: str) -> np.ndarray:
+        """The sum per value id of a label key, to be read only; of 0 (key absent) it is 0."""
+        column = self._columns(key)
+        size = len(column.values)
+        if self._few is not None:
+            return self._sums_of_few(self._few, column.ids, size)
+        sums = self._domains.get(key)
+        if sums is None:
+            sums = np.bincount(column.ids, weights=self._rows, minlength=size).astype(np.int64)
+            sums[ABSENT] = 0
+            self._totals[key] = int(sums.sum())
+        if len(sums) < size:
+            sums = np.concatenate([sums, np.zeros(max(size, 2 * len(sums)) - len(sums), np.int64)])
+        self._domains[key] = sums
+        return sums
+
+    def in_domain(self, key: str, value: int) -> int:
+        """The sum of one value id of a label key."""
+        if self._few is None:
+            found: int = self.by_domain(key).item(value)
+            return found
+        ids = self._columns(key).ids
+        if value == ABSENT:
+            return 0
+        return sum(number for row, number in self._few.items() if ids.item(row) == value)
+
+    def _sums_of_few(self, few: dict[int, int], ids: np.ndarray, size: int) -> np.ndarray:
+        sums = np.zeros(size, np.int64)
+        for row, number in few.items():
+            sums[ids.item(row)] += number
+        sums[ABSENT] = 0
+        return sums
+
+    def total(self, key: str) -> int:
+        """The sum over all rows that have the label key."""
+        if self._few is not None:
+            ids = self._columns(key).ids
+            return sum(number for row, number in self._few.items() if ids.item(row))
+        self.by_domain(key)
+        return self._totals[key]
+
+    def start_afresh(self) -> None:
+        """Forget the sums per domain: the ids of label values are about to change."""
+        self._domains, self._totals = {}, {}
+
+    def grow(self, capacity: int) -> None:
+        """Make room for more rows."""
+        self._capacity = capacity
+        if self._few is None:
+            more = np.zeros(capacity - len(self._rows), np.int64)
+            self._rows = np.concatenate([self._rows, more])
+
+
+class PodTerm:
+    """Pods in some namespaces with some labels, near something: a compiled affinity term."""
+
+    __slots__ = ("error", "key", "namespace_selector", "namespaces", "selector", "topology_key")
+
+    def __init__(
+        self,
+        namespaces: frozenset[str],
+        selector: Selector,
+        topology_key: str,
+        error: str = "",
+        namespace_selector: Selector | None = None,
+    ) -> None:
+        self.namespaces = namespaces
+        self.selector = selector
+        self.topology_key = topology_key
+        self.error = error
+        self.namespace_selector = namespace_selector
+        self.key = (namespaces, selector, topology_key, error, namespace_selector)
+
+    @property
+    def pods(self) -> object:
+        """Which pods are meant, wherever they are: equal for terms that mean the same pods."""
+        return (self.namespaces, self.selector, self.namespace_selector)
+
+    def covers(
+        self,
+        namespace: str,
+        labels: Mapping[str, str],
+        namespace_labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> bool:
+        """Whether a pod with this namespace and these labels is meant."""
+        if namespace not in self.namespaces and (
+            self.namespace_selector is None or not self.namespace_selector.matches(namespace_labels)
+        ):
+            return False
+        return self.selector.matches(labels)
+
+
+class CarriedTerm:
+    """An affinity term that pods on nodes carry, with the tally of its carriers."""
+
+    __slots__ = ("kind", "tally", "term", "weight")
+
+    def __init__(self, kind: str, weight: int, term: PodTerm, tally: Tally) -> None:
+        self.kind = kind
+        self.weight = weight
+        self.term = term
+        self.tally = tally
+
+
+class LabelSet:
+    """Pods that selectors cannot tell apart, with the rows they are on."""
+
+    __slots__ = (
+        "_seen",
+        "_version",
+        "labels",
+        "matched",
+        "namespace",
+        "rows",
+        "tallies",
+        "terminating",
+    )
+
+    def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.terminating = terminating
+        self.rows: dict[int, int] = {}
+        self.tallies: list[Tally] = []
+        self.matched: list[CarriedTerm] = []
+        self._seen = 0
+        self._version = 0
+
+    def add(self, row: int, number: int) -> None:
+        """A pod with these labels came to a row or left it."""
+        left = self.rows.get(row, 0) + number
+        if left:
+            self.rows[row] = left
+        else:
+            del self.rows[row]
+        for tally in self.tallies:
+            tally.add(row, number)
+
+    def start_afresh(self) -> None:
+        """Forget which tallies and terms mean these pods: both are about to change."""
+        self.tallies, self.matched, self._seen = [], [], 0
+
+    def terms_meaning(self, view: View) -> list[CarriedTerm]:
+        """Those carried terms that mean pods with these labels; each term is tested once."""
+        carried, namespaces = view.carried, view.catalog.namespaces
+        if self._version != namespaces.version:
+            self._version, self._seen, self.matched = namespaces.version, 0, []
+        if self._seen < len(carried):
+            own = namespaces.get(self.namespace)
+            labels = own.labels if own is not None else {}
+            for term in carried.likely(self.labels, self._seen):
+                if not term.term.error and term.term.covers(self.namespace, self.labels, labels):
+                    self.matched.append(term)
+            self._seen = len(carried)
+        return self.matched

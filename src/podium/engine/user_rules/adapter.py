@@ -1,0 +1,357 @@
+"""A user's own predicate or priority, made to fit among the built-in ones.
+
+Written for one node (`fits(pod, node)`, `score(pod, node)`) or for columns. Whatever such a rule
+does, the attempt goes on: a predicate that raises or answers nonsense rejects the node, a priority
+gives it nothing, and the `Watch` is told which rule, pod and node it was. Time is the business of
+the watch as well: there is no clock here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rows.many import ManyRows
+from podium.engine.state.verdicts import FITS, Reason
+from podium.engine.user_rules.nodes import (
+    KnownNodes,
+    NodeColumns,
+    NodeFacts,
+    RuleColumns,
+    RuleNode,
+    RulePod,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.engine.rows.many import OneRow, Rows
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Ints
+    from podium.engine.state.view import View
+
+PREDICATE, PRIORITY = "predicate", "priority"
+#: What an answer may depend on, and what the engine makes of it.
+DEPENDS = {"node": Scope.NODE, "pods": Scope.PODS, "cluster": Scope.CLUSTER}
+NORMALIZE = ("none", "max", "min-max", "reverse")
+REJECT, ACCEPT = "reject", "accept"
+#: Scores beyond this could overflow once they are weighted.
+LARGEST = 1 << 31
+#: A rule may word its reasons freely, but not give a new one for every node for ever.
+MOST_REASONS = 1000
+#: How long an answer may be when it is shown.
+SHOWN = 80
+
+#: Stands for the answer of a rule that raised.
+FAILED = object()
+#: What a rule may throw that is not a wish to stop the program.
+FAILURES = (Exception, SystemExit)
+
+
+class Watch(Protocol):
+    """Times rules and is told of their failures."""
+
+    def begin(self) -> float:
+        """A rule is about to be asked."""
+
+    def end(self, rule: str, pod: str, nodes: int, begun: float) -> None:
+        """It has answered."""
+
+    def failed(self, rule: str, pod: str, node: str, what: str) -> None:
+        """It raised, or answered nonsense."""
+
+    def set_aside(self, rule: str) -> bool:
+        """Whether the rule is not to be asked any more."""
+
+
+class Unwatched:
+    """Nobody looks."""
+
+    def begin(self) -> float:
+        """No time."""
+        return 0.0
+
+    def end(self, rule: str, pod: str, nodes: int, begun: float) -> None:
+        """It has answered."""
+
+    def failed(self, rule: str, pod: str, node: str, what: str) -> None:
+        """It raised, or answered nonsense."""
+
+    def set_aside(self, rule: str) -> bool:  # noqa: ARG002
+        """Never."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSpec:
+    """A rule as its author declared it."""
+
+    kind: str
+    name: str
+    function: Callable[..., Any]
+    depends: str = "cluster"
+    columns: bool = False
+    #: Predicates: what a node is turned down with, when the rule does not say it itself.
+    reason: str = ""
+    #: Predicates: whether evicting pods could help; None: unless it depends on the node alone.
+    curable: bool | None = None
+    #: Predicates: what a failure means for the node, `reject` or `accept`.
+    on_error: str = REJECT
+    #: Priorities.
+    weight: int = 1
+    normalize: str = "none"
+    description: str = ""
+
+
+class _UserRule:
+    """What both kinds have in common: asking, and living with the answer."""
+
+    def __init__(self, spec: RuleSpec, ask: Callable[..., Any] | None, watch: Watch | None) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.description = spec.description
+        self._ask: Callable[..., Any] = ask or spec.function
+        self._watch: Watch = watch or Unwatched()
+        self._scope = DEPENDS[spec.depends]
+        self._facts_only = spec.depends == "node"
+        self._known = KnownNodes(NodeFacts if self._facts_only else RuleNode)
+
+    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
+        """What the rule said its answer depends on."""
+        return self._scope
+
+    def _pod(self, pod: Incoming, at: Rows) -> RulePod:
+        return RulePod(pod, at.view, class_only=self._scope is not Scope.CLUSTER)
+
+    def _nodes(self, at: ManyRows | OneRow) -> list[Any]:
+        if isinstance(at, ManyRows):
+            return self._known.at(at)
+        return [NodeFacts(at) if self._facts_only else RuleNode(at)]
+
+    def _columns(self, at: Rows) -> NodeColumns:
+        return NodeColumns(at) if self._facts_only else RuleColumns(at)
+
+    def _fail(self, pod: Incoming, node: str, what: str) -> None:
+        self._watch.failed(self.name, pod.key, node, what)
+
+    def _column(self, pod: Incoming, at: Rows) -> np.ndarray | None:
+        """The rule's answer for all rows at once; None when it failed."""
+        everywhere = f"all {len(at)} nodes" if len(at) != 1 else self._nodes(at)[0].name
+        try:
+            answer = np.asarray(self._ask(self._pod(pod, at), self._columns(at)))
+        except FAILURES as error:
+            self._fail(pod, everywhere, _raised(error))
+            return None
+        if answer.shape not in {(), (len(at),)}:
+            wanted = f"expected one answer for each of {len(at)} nodes"
+            self._fail(pod, everywhere, f"answered an array of shape {answer.shape}, {wanted}")
+            return None
+        return np.broadcast_to(answer, (len(at),))
+
+
+def _raised(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {_short(text)}" if text else type(error).__name__
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN * 2 else f"{text[: SHOWN * 2]}…"
+
+
+def _shown(answer: object) -> str:
+    try:
+        text = repr(answer)
+    except FAILURES:
+        text = f"a {type(answer).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+class UserPredicate(_UserRule):
+    """A predicate written by a user."""
+
+    def __init__(
+        self,
+        spec: RuleSpec,
+        ask: Callable[..., Any] | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        super().__init__(spec, ask, watch)
+        self._curable = not self._facts_only if spec.curable is None else spec.curable
+        self._reason = spec.reason or f"node(s) didn't pass {spec.name}"
+        self._worded: set[str] = set()
+
+    def reject(self, pod: Incoming, at: Rows) -> Ints:
+        """The verdict codes."""
+        if not len(at):
+            return np.zeros(0, np.int32)
+        if self._watch.set_aside(self.name):
+            code = self._failed(at, "was set aside")
+            return np.full(len(at), code, np.int32) if isinstance(at, ManyRows) else code
+        begun = self._watch.begin()
+        codes = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
+        self._watch.end(self.name, pod.key, len(at), begun)
+        return codes if isinstance(at, ManyRows) else int(codes[0])
+
+    def _by_column(self, pod: Incoming, at: Rows) -> np.ndarray:
+        fits = self._column(pod, at)
+        if fits is not None and fits.dtype != np.bool_:
+            self._fail(
+                pod, f"all {len(at)} nodes", f"answered {fits.dtype}, expected a mask of bool"
+            )
+            fits = None
+        if fits is None:
+            return np.full(len(at), self._failed(at), np.int32)
+        if fits.all():
+            return np.zeros(len(at), np.int32)
+        return np.where(fits, FITS, self._code(at, self._reason)).astype(np.int32)
+
+    def _by_node(self, pod: Incoming, at: Rows) -> np.ndarray:
+        ask, given = self._ask, self._pod(pod, at)
+        # Each answer is judged when it is first given; after that a node costs what it costs in
+        # a plain loop, so nothing is added in between.
+        codes: dict[Any, int] = {True: FITS, False: self._code(at, self._reason)}
+        found: list[int] = []
+        for node in self._nodes(at):
+            try:
+                answer = ask(given, node)
+            except FAILURES as error:
+                self._fail(pod, node.name, _raised(error))
+                found.append(self._failed(at))
+                continue
+            try:
+                found.append(codes[answer])
+            except FAILURES:  # never said before, or nothing that can be looked up
+                code = self._judged(pod, at, node.name, answer)
+                if type(answer) is str and answer.strip():
+                    codes[answer] = code
+                found.append(code)
+        return np.fromiter(found, np.int32, len(found))
+
+    def _judged(self, pod: Incoming, at: Rows, node: str, answer: object) -> int:
+        if isinstance(answer, bool | np.bool_):
+            return FITS if answer else self._code(at, self._reason)
+        if isinstance(answer, str) and answer.strip():
+            return self._code(at, self._wording(answer))
+        self._fail(pod, node, f"answered {_shown(answer)}, expected True, False or a reason")
+        return self._failed(at)
+
+    def _wording(self, reason: str) -> str:
+        if reason not in self._worded:
+            if len(self._worded) >= MOST_REASONS:
+                return self._reason
+            self._worded.add(reason)
+        return reason
+
+    def _code(self, at: Rows, reason: str, *, curable: bool | None = None) -> int:
+        curable = self._curable if curable is None else curable
+        return at.view.verdicts.of(self.name, (Reason(reason, curable),))  # type: ignore[no-any-return]
+
+    def _failed(self, at: Rows, what: str = "failed") -> int:
+        """What a node gets where the rule cannot be relied on."""
+        if self.spec.on_error == ACCEPT:
+            return FITS
+        # Evicting pods will not mend the rule.
+        return self._code(at, f"rule {self.name} {what}", curable=False)
+
+
+class UserPriority(_UserRule):
+    """A priority written by a user."""
+
+    def __init__(
+        self,
+        spec: RuleSpec,
+        ask: Callable[..., Any] | None = None,
+        watch: Watch | None = None,
+        max_score: int = 10,
+    ) -> None:
+        super().__init__(spec, ask, watch)
+        self.max_score = max_score
+        self.reduces = spec.normalize != "none"
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
+        """Nothing, once it is set aside."""
+        return 0 if self._watch.set_aside(self.name) else None
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """The raw scores; where the rule failed 0, and noted among the errors of the rows."""
+        if not len(at) or self._watch.set_aside(self.name):
+            return at.full(0)
+        begun = self._watch.begin()
+        raw = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
+        self._watch.end(self.name, pod.key, len(at), begun)
+        return raw if isinstance(at, ManyRows) else int(raw[0])
+
+    def _by_column(self, pod: Incoming, at: Rows) -> np.ndarray:
+        raw = self._column(pod, at)
+        what = ""
+        if raw is None:
+            what = "failed"
+        elif not np.issubdtype(raw.dtype, np.integer):
+            what = f"answered {raw.dtype}, expected integers"
+        elif np.abs(raw, dtype=np.int64).max() > LARGEST:
+            what = f"answered a score beyond {LARGEST}"
+        if raw is None or what:
+            if raw is not None:
+                self._fail(pod, f"all {len(at)} nodes", what)
+            self._note(at, range(len(at)))
+            return np.zeros(len(at), np.int64)
+        return raw.astype(np.int64)
+
+    def _by_node(self, pod: Incoming, at: Rows) -> np.ndarray:
+        ask, given, nodes = self._ask, self._pod(pod, at), self._nodes(at)
+        answers: list[Any] = []
+        for node in nodes:
+            try:
+                answers.append(ask(given, node))
+            except FAILURES as error:
+                self._fail(pod, node.name, _raised(error))
+                answers.append(FAILED)
+        whole = {int}.issuperset(map(type, answers))
+        if whole and min(answers) >= -LARGEST and max(answers) <= LARGEST:
+            return np.array(answers, np.int64)
+        each_one = zip(nodes, answers, strict=True)
+        raw = [self._judged(pod, node.name, answer) for node, answer in each_one]
+        self._note(at, [position for position, score in enumerate(raw) if score is None])
+        return np.array([score or 0 for score in raw], np.int64)
+
+    def _judged(self, pod: Incoming, node: str, answer: object) -> int | None:
+        if answer is FAILED:
+            return None
+        if type(answer) is int or isinstance(answer, np.integer):
+            score = int(answer)
+            if -LARGEST <= score <= LARGEST:
+                return score
+        self._fail(pod, node, f"answered {_shown(answer)}, expected an integer")
+        return None
+
+    def _note(self, at: Rows, failed: Any) -> None:
+        """Remember the failures until the scores are reduced, which comes next."""
+        if self.reduces:
+            at.errors.update(dict.fromkeys(failed, self.name))
+
+    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+        """The final scores by the chosen normalisation; 0 where the rule failed."""
+        if not len(at):
+            return raw
+        final = normalized(self.spec.normalize, np.atleast_1d(raw), self.max_score)
+        if at.errors:
+            final[list(at.errors)] = 0
+        return final if isinstance(at, ManyRows) else int(final[0])
+
+
+def normalized(how: str, raw: np.ndarray, most: int) -> np.ndarray:
+    """Scores from 0 to `most`.
+
+    `max` scales by the largest, `reverse` does so upside down, `min-max` makes the smallest 0 and
+    the largest `most`; equal scores are `most` each. Divisions truncate toward zero.
+    """
+    low, high = int(raw.min()), int(raw.max())
+    if how == "none":
+        return np.array(raw)
+    if how == "min-max":
+        return (raw - low) * most // (high - low) if high > low else np.full(len(raw), most)
+    scaled = np.trunc(raw * most / high).astype(np.int64) if high > 0 else np.zeros_like(raw)
+    return np.clip(most - scaled if how == "reverse" else scaled, 0, most)

@@ -1,0 +1,68 @@
+"""Text to plain documents that keep every field: JSON, multi-document YAML, lists opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from podium.errors import InputError
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.reading import json_text, yaml_text
+from podium.objects.reading.encoding import has_byte_order_mark, text_of
+from podium.objects.reading.json_text import looks_like_json
+from podium.objects.reading.leniency import tidied
+
+_DEPTH = 20
+
+
+class Document(NamedTuple):
+    """One object, and the file it was read from."""
+
+    where: str
+    item: JsonObject
+
+
+def documents(data: bytes, where: str = "") -> Iterator[Document]:
+    """Every object in the text of a file."""
+    try:
+        for value in _values(data):
+            yield from _opened(value, where, {}, 0)
+    except InputError as error:
+        raise error.located(where=where) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot be read: {error}", where=where) from None
+
+
+def _values(data: bytes) -> Iterator[Any]:
+    if has_byte_order_mark(data):
+        data = text_of(data).encode(errors="surrogatepass")
+    if looks_like_json(data):
+        for value in json_text.values(data):
+            yield msgspec.json.decode(value)
+    else:
+        for document in yaml_text.documents(text_of(data)):
+            yield document.value
+
+
+def _opened(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:
+    """A document, or the items of a list; *outer* is what the list says of its items."""
+    if depth > _DEPTH:
+        raise InputError(f"has lists in lists, more than {_DEPTH} deep")
+    if isinstance(value, list):
+        for each in value:
+            yield from _opened(each, where, outer, depth + 1)
+        return
+    if not isinstance(value, dict):
+        raise InputError(f"holds {type(value).__name__}, not a Kubernetes object")
+    kind = value.get("kind") or outer.get("kind") or ""
+    version = value.get("apiVersion") or outer.get("apiVersion") or ""
+    if not isinstance(kind, str) or not kind:
+        hint = "every object begins with apiVersion and kind"
+        raise InputError("is missing", path="kind", hint=hint)
+    if kind.endswith("List") and isinstance(value.get("items"), list | None):
+        inner = {"kind": kind.removesuffix("List"), "apiVersion": version} if kind != "List" else {}
+        yield from _opened(value.get("items") or [], where, inner, depth + 1)
+        return
+    yield Document(where, tidied({**value, "kind": kind, "apiVersion": version}))

@@ -1,0 +1,59 @@
+"""Many nodes in some zones, of three sizes, with nothing on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from podium.lab.contents.documents import Document
+from podium.objects.kinds.meta import JsonObject
+
+REGION: Final = "lab"
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+REGION_LABEL: Final = "topology.kubernetes.io/region"
+TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
+SIZES: Final = {
+    "small": {"cpu": "2", "memory": "8Gi", "pods": "110", "ephemeral-storage": "50Gi"},
+    "medium": {"cpu": "4", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"},
+    "large": {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "200Gi"},
+}
+
+
+def many(nodes: int, zones: int) -> Iterator[Document]:
+    """So many nodes, evenly in so many zones; every zone has all sizes."""
+    width = len(str(max(nodes - 1, 0)))
+    sizes = list(SIZES)
+    for number in range(nodes):
+        size = sizes[number // zones % len(sizes)]
+        yield Document("", node(f"node-{number:0{width}d}", zone_name(number % zones), size))
+
+
+def zone_name(number: int) -> str:
+    """zone-a to zone-z, then zone-aa and so on."""
+    letters = ""
+    number += 1
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(ord("a") + letter) + letters
+    return f"zone-{letters}"
+
+
+def node(
+    name: str,
+    zone: str,
+    size: str,
+    *,
+    labels: dict[str, str] | None = None,
+    taints: list[JsonObject] | None = None,
+    extra: dict[str, str] | None = None,
+) -> JsonObject:
+    """A node; its kubelet says the rest."""
+    room = {**SIZES[size], **(extra or {})}
+    usual = {ZONE_LABEL: zone, REGION_LABEL: REGION, TYPE_LABEL: size}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {**usual, **(labels or {})}},
+        "spec": {"taints": taints} if taints else {},
+        "status": {"capacity": room, "allocatable": dict(room)},
+    }

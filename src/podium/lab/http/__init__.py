@@ -1,0 +1,1 @@
+"""Kubernetes' REST API over HTTP: requests, verbs, lists, watches, answers, security."""

@@ -1,0 +1,1 @@
+"""The OpenAPI documents that clients download."""

@@ -1,0 +1,1 @@
+"""The four kinds of patches, server-side apply among them."""

@@ -1,0 +1,159 @@
+"""JSON patches: a list of operations on paths (RFC 6902), refused in Kubernetes' words.
+
+Numbers below zero count from the end of a list, as they do in the library that kube-apiserver uses.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from podium.lab.http.status import JsonDict, StatusError, bad_request
+
+#: More operations than these are refused.
+LIMIT = 10_000
+JSON_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
+REJECTED = "the server rejected our request due to an error in our request"
+
+
+class _DoesNotApplyError(Exception):
+    """An operation whose path or test does not fit the object."""
+
+
+def json_patched(current: JsonDict, patch: object) -> JsonDict:
+    """The object after all operations."""
+    operations = _checked(patch)
+    document: Any = copy.deepcopy(current)
+    try:
+        for operation in operations:
+            document = _apply(document, operation)
+    except _DoesNotApplyError:
+        raise StatusError(422, "Invalid", REJECTED) from None
+    if not isinstance(document, dict):
+        raise StatusError(422, "Invalid", REJECTED)
+    return document
+
+
+def _checked(patch: object) -> list[JsonDict]:
+    if not isinstance(patch, list):
+        raise _cannot_read(patch, "Patch")
+    if len(patch) > LIMIT:
+        message = f"The allowed maximum operations in a JSON patch is {LIMIT}, got {len(patch)}"
+        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+    for operation in patch:
+        if not isinstance(operation, dict):
+            raise _cannot_read(operation, "Operation")
+    return patch
+
+
+def _cannot_read(value: object, wanted: str) -> StatusError:
+    kind = JSON_NAMES.get(type(value), "number")
+    return bad_request(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.{wanted}")
+
+
+def _apply(document: Any, operation: JsonDict) -> Any:
+    kind, path = operation.get("op"), _pointer(operation.get("path"))
+    if kind == "add":
+        return _added(document, path, copy.deepcopy(operation.get("value")))
+    if kind == "remove":
+        _remove(document, path)
+        return document
+    if kind == "replace":
+        return _replaced(document, path, copy.deepcopy(operation.get("value")))
+    if kind == "test":
+        _test(document, path, operation.get("value"))
+        return document
+    if kind in ("move", "copy"):
+        source = _pointer(operation.get("from"))
+        value = copy.deepcopy(_get(document, source))
+        if kind == "move":
+            _remove(document, source)
+        return _added(document, path, value)
+    raise _DoesNotApplyError
+
+
+def _pointer(text: object) -> list[str]:
+    if not isinstance(text, str) or (text and not text.startswith("/")):
+        raise _DoesNotApplyError
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+
+
+def _get(document: Any, path: list[str]) -> Any:
+    for part in path:
+        if isinstance(document, dict) and part in document:
+            document = document[part]
+        elif isinstance(document, list):
+            document = document[_index(part, len(document))]
+        else:
+            raise _DoesNotApplyError
+    return document
+
+
+def _index(part: str, length: int) -> int:
+    digits = part.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise _DoesNotApplyError
+    number = int(part)
+    if not -length <= number < length:
+        raise _DoesNotApplyError
+    return number
+
+
+def _added(document: Any, path: list[str], value: Any) -> Any:
+    if not path:
+        return value
+    parent, last = _get(document, path[:-1]), path[-1]
+    if isinstance(parent, dict):
+        parent[last] = value
+    elif isinstance(parent, list):
+        # One more place than there are items; from the end, -1 is after the last.
+        at = len(parent) if last == "-" else _index(last, len(parent) + 1)
+        parent.insert(at if at >= 0 else at + len(parent) + 1, value)
+    else:
+        raise _DoesNotApplyError
+    return document
+
+
+def _replaced(document: Any, path: list[str], value: Any) -> Any:
+    if not path:
+        return value
+    parent, last = _get(document, path[:-1]), path[-1]
+    if isinstance(parent, dict) and last in parent:
+        parent[last] = value
+    elif isinstance(parent, list):
+        parent[_index(last, len(parent))] = value
+    else:
+        raise _DoesNotApplyError
+    return document
+
+
+def _remove(document: Any, path: list[str]) -> None:
+    if not path:
+        raise _DoesNotApplyError
+    parent, last = _get(document, path[:-1]), path[-1]
+    if isinstance(parent, dict) and last in parent:
+        del parent[last]
+    elif isinstance(parent, list):
+        del parent[_index(last, len(parent))]
+    else:
+        raise _DoesNotApplyError
+
+
+def _test(document: Any, path: list[str], value: Any) -> None:
+    try:
+        found = _get(document, path)
+    except _DoesNotApplyError:
+        if value is None:
+            return
+        raise
+    if not _equal(found, value):
+        raise _DoesNotApplyError
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equal as JSON, where 1 is not true."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

@@ -1,0 +1,1 @@
+"""What the API server does at every write: names, metadata, admission, deletion, binding."""

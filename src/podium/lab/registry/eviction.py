@@ -1,0 +1,115 @@
+"""Eviction: a deletion that asks the disruption budgets first.
+
+Upstream: pkg/registry/core/pod/storage/eviction.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from podium.lab.http.options import DeleteOptions, WriteOptions
+from podium.lab.http.status import JsonDict, bad_request, internal, success, too_many_requests
+from podium.lab.registry.resources import stored
+from podium.objects.kinds.meta import LabelSelector
+from podium.objects.selectors.selectors import SelectorError, from_label_selector
+
+if TYPE_CHECKING:
+    from podium.lab.registry.registry import Registry
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+_REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+_TWO = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+    "support."
+)
+
+
+def evict(
+    registry: Registry, namespace: str, name: str, eviction: JsonDict, options: WriteOptions
+) -> JsonDict:
+    """Delete a pod if no budget is against it."""
+    about = eviction.get("metadata") or {}
+    if about.get("name") and about["name"] != name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    asked = DeleteOptions.read(eviction.get("deleteOptions") or {}, {})
+    dry = asked.dry_run or options.dry_run
+    pod = registry.get("pods", name, namespace)
+    if not _may_go(pod):
+        _spend(registry, pod, namespace, dry=dry)
+    registry.delete(
+        "pods",
+        name,
+        namespace,
+        DeleteOptions(asked.grace, asked.uid, asked.version, asked.propagation, dry),
+    )
+    return success()
+
+
+def _may_go(pod: JsonDict) -> bool:
+    """Pods that are over, leaving or not started are nobody's loss."""
+    phase = (pod.get("status") or {}).get("phase")
+    return bool(pod["metadata"].get("deletionTimestamp")) or phase in {*_FINISHED, "Pending"}
+
+
+def _spend(registry: Registry, pod: JsonDict, namespace: str, *, dry: bool) -> None:
+    """Take one disruption from the pod's budget, if it has one; 429 if there is none left."""
+    labels = pod["metadata"].get("labels") or {}
+    budgets = [
+        each
+        for each in registry.list("poddisruptionbudgets", namespace)
+        if _selects((each.get("spec") or {}).get("selector"), labels)
+    ]
+    if len(budgets) > 1:
+        raise internal(_TWO)
+    for budget in budgets:
+        if not _is_ready(pod) and _lenient(budget):
+            continue
+        status = budget.setdefault("status", {})
+        if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+            raise too_many_requests(
+                "Cannot evict pod as it would violate the pod's disruption budget.",
+                seconds=10,
+                causes=[_cause(budget, "is still being processed by the server")],
+            )
+        allowed = status.get("disruptionsAllowed", 0)
+        if allowed <= 0:
+            needs = (
+                f"needs {status.get('desiredHealthy', 0)} healthy pods and has "
+                f"{status.get('currentHealthy', 0)} currently"
+            )
+            raise too_many_requests(_REFUSED, causes=[_cause(budget, needs)])
+        status["disruptionsAllowed"] = allowed - 1
+        disrupted = status.setdefault("disruptedPods", {})
+        disrupted[pod["metadata"]["name"]] = registry.now()
+        if not dry:
+            row = stored("poddisruptionbudgets")
+            registry.update(row.plural, budget, subresource="status")
+
+
+def _cause(budget: JsonDict, what: str) -> JsonDict:
+    message = f"The disruption budget {budget['metadata']['name']} {what}"
+    return {"reason": "DisruptionBudget", "message": message}
+
+
+def _is_ready(pod: JsonDict) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _lenient(budget: JsonDict) -> bool:
+    """Whether pods that are not ready may go: always, or when enough others are healthy."""
+    spec, status = budget.get("spec") or {}, budget.get("status") or {}
+    if spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+    return bool(healthy >= desired > 0)
+
+
+def _selects(selector: JsonDict | None, labels: dict[str, str]) -> bool:
+    try:
+        wanted = None if selector is None else msgspec.convert(selector, LabelSelector)
+        return from_label_selector(wanted).matches(labels)
+    except (SelectorError, msgspec.ValidationError):
+        return False

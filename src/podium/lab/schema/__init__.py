@@ -1,0 +1,1 @@
+"""The types of the API: field types, typed bodies, canonical quantities."""

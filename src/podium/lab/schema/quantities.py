@@ -1,0 +1,108 @@
+"""Quantities as the API server writes them: `1000m` is `1`, `1024Mi` is `1Gi`, `0.5` is `500m`.
+
+Whoever reads an object back sees them so, which is why two ways to write the same amount are no
+change. The kind of suffix stays: binary stays binary. Amounts of resources have thousandths at the
+finest.
+
+Upstream: apimachinery/pkg/api/resource, CanonicalizeBytes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import Any
+
+from podium.lab.http.status import JsonDict
+from podium.lab.schema import api_types as schema
+from podium.objects.quantity import QuantityError, nano
+
+_DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_EXPONENT = re.compile(r"[eE][-+]?[0-9]+$")
+_MILLION, _BILLION = 10**6, 10**9
+
+
+@lru_cache(maxsize=1 << 14)
+def canonical(raw: str | float, *, milli: bool = False) -> str:
+    """A quantity in the one form of its kind, in thousandths at the finest if *milli*.
+
+    What is no quantity stays as it is.
+    """
+    text = str(raw).strip()
+    try:
+        amount = nano(text)
+    except QuantityError:
+        return text
+    if milli:
+        sign = -1 if amount < 0 else 1
+        amount = sign * -(-abs(amount) // _MILLION) * _MILLION
+    if text.endswith("i") and abs(amount) >= 1024 * _BILLION and amount % _BILLION == 0:
+        return _binary(amount // _BILLION)
+    return _decimal(amount, exponent=_EXPONENT.search(text) is not None)
+
+
+def _binary(whole: int) -> str:
+    """The largest suffix that leaves a whole number."""
+    power = 0
+    while whole % 1024 == 0 and power < len(_BINARY) - 1:
+        whole, power = whole // 1024, power + 1
+    return f"{whole}{_BINARY[power]}"
+
+
+def _decimal(amount: int, *, exponent: bool) -> str:
+    """The largest power of a thousand that leaves a whole number."""
+    power = -9 if amount else 0
+    while amount and amount % 1000 == 0 and (exponent or power < 18):
+        amount, power = amount // 1000, power + 3
+    if exponent:
+        return f"{amount}e{power}" if power else str(amount)
+    return f"{amount}{_DECIMAL[power]}"
+
+
+def with_canonical_quantities(kind: str, api_version: str, item: JsonDict) -> JsonDict:
+    """The object, changed in place, with every quantity in it in its one form."""
+    model = schema.model_of_kind(kind, api_version)
+    if schema.has_model(model):
+        _visit(model, item)
+    return item
+
+
+@cache
+def _ways(model: str) -> dict[str, schema.FieldType]:
+    """The fields that are quantities, or lead to some."""
+    return {
+        name: field
+        for name, field in schema.model(model).fields.items()
+        if field.of == schema.QUANTITY or (field.is_model and _leads(field.of))
+    }
+
+
+@cache
+def _leads(model: str) -> bool:
+    return any(
+        field.of == schema.QUANTITY
+        for each in schema.reachable(model)
+        for field in schema.model(each).fields.values()
+    )
+
+
+def _visit(model: str, item: Any) -> None:
+    if not isinstance(item, dict):
+        return
+    for name, field in _ways(model).items():
+        value = item.get(name)
+        if value is None:
+            continue
+        if field.of != schema.QUANTITY:
+            for each in value if isinstance(value, list) else [value]:
+                _visit(field.of, each)
+        elif not isinstance(value, dict):
+            item[name] = _written(value, milli=False)
+        else:
+            item[name] = {key: _written(each, milli=True) for key, each in value.items()}
+
+
+def _written(value: Any, *, milli: bool) -> Any:
+    is_number = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return canonical(value, milli=milli) if is_number else value

@@ -1,0 +1,1 @@
+"""The columns and cells that `kubectl get` prints."""

@@ -1,0 +1,1 @@
+"""What the API server refuses, by kind, with a `FieldError` for each wrong field."""

@@ -1,0 +1,139 @@
+"""What is refused in claims, volumes and storage classes.
+
+Upstream: pkg/apis/core/validation (volumes), pkg/apis/storage/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podium.lab.http.status import JsonDict
+from podium.lab.registry.naming import subdomain_reasons
+from podium.lab.validation.field_errors import (
+    FieldError,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
+from podium.lab.validation.quantities import is_positive
+from podium.lab.validation.selectors import key, label_selector, node_selector
+
+Problems = Iterator[FieldError]
+
+_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_VOLUME_MODES = ("Block", "Filesystem")
+#: Fields of a volume that are no source of storage.
+_NO_SOURCE = frozenset(
+    {"accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity",
+     "persistentVolumeReclaimPolicy", "storageClassName", "volumeAttributesClassName", "volumeMode"}
+)  # fmt: skip
+
+
+def claim(item: JsonDict) -> Problems:
+    """A claim."""
+    spec = item.get("spec") or {}
+    yield from label_selector(spec.get("selector"), "spec.selector")
+    if not spec.get("accessModes"):
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    yield from _access(spec)
+    size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if size is None:
+        yield required("spec.resources[storage]")
+    elif not is_positive(size):
+        yield invalid_value("spec.resources[storage]", str(size), "must be greater than zero")
+    yield from _names(spec)
+
+
+def _access(spec: JsonDict) -> Problems:
+    for mode in spec.get("accessModes") or ():
+        if mode not in _MODES:
+            yield not_supported("spec.accessModes", mode, _MODES)
+
+
+def _names(spec: JsonDict) -> Problems:
+    name = spec.get("storageClassName")
+    if name:
+        for reason in subdomain_reasons(name):
+            yield invalid_value("spec.storageClassName", name, reason)
+    mode = spec.get("volumeMode")
+    if mode is not None and mode not in _VOLUME_MODES:
+        yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
+
+
+def claim_update(item: JsonDict, old: JsonDict) -> Problems:
+    """A claim stays as it is, but for the volume it gets and the size it asks for."""
+    new, before = dict(item.get("spec") or {}), dict(old.get("spec") or {})
+    loose = {"volumeName"} if not before.get("volumeName") else set()
+    if not before.get("storageClassName"):
+        loose.add("storageClassName")
+    bound = (old.get("status") or {}).get("phase") == "Bound"
+    loose |= {"resources", "volumeAttributesClassName"} if bound else set()
+    fixed = [{key: each[key] for key in each if key not in loose} for each in (new, before)]
+    if fixed[0] != fixed[1]:
+        yield forbidden_field(
+            "spec",
+            "spec is immutable after creation except resources.requests and "
+            "volumeAttributesClassName for bound claims",
+        )
+
+
+def volume(item: JsonDict) -> Problems:
+    """A volume."""
+    spec = item.get("spec") or {}
+    if not spec.get("accessModes"):
+        yield required("spec.accessModes")
+    yield from _access(spec)
+    capacity = spec.get("capacity") or {}
+    if not capacity:
+        yield required("spec.capacity")
+    if set(capacity) != {"storage"}:
+        yield not_supported("spec.capacity", capacity, ("storage",))
+    elif not is_positive(capacity["storage"]):
+        what = "must be greater than zero"
+        yield invalid_value("spec.capacity[storage]", str(capacity["storage"]), what)
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy not in {"Delete", "Recycle", "Retain"}:
+        kinds = ("Delete", "Recycle", "Retain")
+        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, kinds)
+    wanted = (spec.get("nodeAffinity") or {}).get("required")
+    if spec.get("nodeAffinity") is not None and wanted is None:
+        yield required("spec.nodeAffinity.required", "must specify required node constraints")
+    elif wanted is not None:
+        yield from node_selector(wanted, "spec.nodeAffinity.required")
+    yield from _source(spec)
+    yield from _names(spec)
+
+
+def _source(spec: JsonDict) -> Problems:
+    sources = [field for field in spec if field not in _NO_SOURCE and spec[field] is not None]
+    if not sources:
+        yield required("spec", "must specify a volume type")
+    for extra in sources[1:]:
+        yield forbidden_field(f"spec.{extra}", "may not specify more than 1 volume type")
+    for field in ("hostPath", "local"):
+        if field in sources and not spec[field].get("path"):
+            yield required(f"spec.{field}.path")
+    if "local" in sources and spec.get("nodeAffinity") is None:
+        yield required("spec.nodeAffinity", "Local volume requires node affinity")
+
+
+def storage_class(item: JsonDict) -> Problems:
+    """A storage class."""
+    provisioner = item.get("provisioner") or ""
+    if not provisioner:
+        yield required("provisioner")
+    else:
+        yield from key(provisioner.lower(), "provisioner")
+    if item.get("reclaimPolicy") not in {"Delete", "Retain"}:
+        yield not_supported("reclaimPolicy", item.get("reclaimPolicy"), ("Delete", "Retain"))
+    modes = ("Immediate", "WaitForFirstConsumer")
+    if item.get("volumeBindingMode") not in modes:
+        yield not_supported("volumeBindingMode", item.get("volumeBindingMode"), modes)
+
+
+def storage_class_update(item: JsonDict, old: JsonDict) -> Problems:
+    """A storage class stays as it is."""
+    for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        if (item.get(field) or None) != (old.get(field) or None):
+            yield forbidden_field(field, f"updates to {field} are forbidden.")

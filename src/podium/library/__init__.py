@@ -1,0 +1,1 @@
+"""The functions behind `import podium` and the commands: read, simulate, replay, snapshot."""

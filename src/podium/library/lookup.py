@@ -1,0 +1,96 @@
+"""Finding the pod, or the node, that somebody named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from podium.errors import InputError
+from podium.profiles.suggestions import closest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from podium.objects.kinds.meta import Object
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
+
+_WORKLOADS: Final = (
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "Job",
+    "ReplicationController",
+)
+_LISTED: Final = 10
+#: Comparing a name with more names than this would take longer than the decision.
+_SEARCHED: Final = 20_000
+
+
+def pod_named(objects: Objects, name: str) -> Pod:
+    """The one pod called `NAME` or `NAMESPACE/NAME`; anything else is said in one sentence."""
+    found = [pod for pod in objects.pods if _called(pod, name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        keys = ", ".join(sorted(pod.key for pod in found))
+        raise InputError(f"{name} is in {len(found)} namespaces", hint=f"name one: {keys}")
+    raise _nobody(objects, name)
+
+
+def _called(item: Object, name: str) -> bool:
+    return name in {item.name, item.key}
+
+
+def _nobody(objects: Objects, name: str) -> InputError:
+    for kind in _WORKLOADS:
+        for owner in objects.of(kind):
+            if _called(owner, name):
+                pods = sorted(pod.key for pod in _pods_of(objects, owner, kind))
+                return InputError(f"{name} is a {kind}, not a pod", hint=_pods_hint(pods))
+    known = [pod.key if "/" in name else pod.name for pod in objects.pods[:_SEARCHED]]
+    hint = _meant(name, known, "the input holds no pods")
+    return InputError(f"there is no pod {name}", hint=hint)
+
+
+def _pods_hint(pods: list[str]) -> str:
+    if not pods:
+        return "it has no pods"
+    more = f" and {len(pods) - _LISTED} more" if len(pods) > _LISTED else ""
+    return f"name one of its pods: {', '.join(pods[:_LISTED])}{more}"
+
+
+def _pods_of(objects: Objects, owner: Object, kind: str) -> Iterator[Pod]:
+    """The pods that a workload owns, by way of its replica sets too."""
+    owners = {(kind, owner.key)}
+    if kind == "Deployment":
+        owners = {
+            ("ReplicaSet", each.key) for each in objects.replica_sets if _owner(each) in owners
+        }
+    yield from (pod for pod in objects.pods if _owner(pod) in owners)
+
+
+def _owner(item: Object) -> tuple[str, str]:
+    owner = item.metadata.controller()
+    return (owner.kind, f"{item.namespace}/{owner.name}") if owner else ("", "")
+
+
+def check_node(objects: Objects, name: str) -> None:
+    """Refuse a node that is not in the input."""
+    names = [node.name for node in objects.nodes]
+    if name not in names:
+        hint = _meant(name, names, "the input holds no nodes")
+        raise InputError(f"there is no node {name}", hint=hint)
+
+
+def _meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    known = list(known)
+    near = closest(name, known)
+    if near:
+        return f"did you mean {near}?"
+    some = sorted(known)[:3]
+    return (
+        f"there are {', '.join(some)}{', …' if len(known) > len(some) else ''}"
+        if some
+        else otherwise
+    )

@@ -1,0 +1,1 @@
+"""What the API server and the controllers add to manifests: defaults, pods of workloads."""

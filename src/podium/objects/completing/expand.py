@@ -1,0 +1,286 @@
+"""Workloads into the pods that their controllers would make.
+
+Only workloads without a `metadata.uid` are expanded: one with a uid came from a cluster, together
+with its pods. Names and uids are made from what the workload is called, never from chance, so the
+same manifests always give the same pods; pods that exist already are not made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.errors import InputError
+from podium.objects.completing import daemons
+from podium.objects.completing.defaults import default_claims, default_pod
+from podium.objects.kinds.meta import LabelSelector, Object, ObjectMeta, OwnerReference
+from podium.objects.kinds.pod import ClaimVolume, Pod, PodSpec, Volume
+from podium.objects.kinds.workloads import (
+    DaemonSet,
+    Deployment,
+    Job,
+    PodTemplate,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+    WorkloadSpec,
+)
+from podium.objects.reading.collection import Objects, label
+
+#: More pods than any cluster holds: a typing error in `replicas`.
+_MOST_PODS = 1_000_000
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no words by accident
+_WORKLOADS = (
+    "ReplicationController",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "Job",
+    "DaemonSet",
+)
+_API_VERSION = {"ReplicationController": "v1", "Job": "batch/v1"}
+_Object = TypeVar("_Object", bound=Object)
+_Identity = tuple[str, str, str]  # kind, namespace, name
+
+
+def expand(objects: Objects) -> Objects:
+    """The collection with the pods of its workloads, and the workloads as their owners."""
+    if all(item.metadata.uid for kind in _WORKLOADS for item in objects.of(kind)):
+        return objects
+    return _Controllers(objects.copied()).run()
+
+
+class _Controllers:
+    """Every controller, run once over one collection."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self.priorities = {each.name: each for each in objects.priority_classes}
+        self.claims = {each.key for each in objects.persistent_volume_claims}
+        self.pods = {pod.key for pod in objects.pods}
+        alive = [pod for pod in objects.pods if not pod.finished]
+        self.owned = Counter(_owner(pod) for pod in alive)
+        self.deployed = {_owner(each) for each in objects.replica_sets}
+        self.on_node = {(_owner(pod), pod.spec.node_name) for pod in alive}
+        # Of the workload at hand:
+        self.where = ""
+        self.written: bytes | None = None
+        self.source: bytes | None = None  # its template
+
+    def run(self) -> Objects:
+        self.each("ReplicationController", self.replicated)
+        self.each("Deployment", self.deployment)  # makes replica sets, so before those
+        self.each("ReplicaSet", self.replicated)
+        self.each("StatefulSet", self.stateful)
+        self.each("Job", self.job)
+        self.each("DaemonSet", self.daemon)
+        return self.objects
+
+    def each(self, kind: str, controller: Callable[[Any], None]) -> None:
+        """Run a controller for the workloads of its kind that have no uid, giving them one."""
+        items = self.objects.of(kind)
+        for index, item in enumerate(items):
+            if item.metadata.uid:
+                continue
+            items[index] = owner = _with_uid(kind, item)
+            self.where = self.objects.where(kind, index)
+            self.written = self.objects.sources.pop(f"{kind} {owner.key}", None)
+            self.source = _template(self.written)
+            try:
+                controller(owner)
+            except InputError as error:
+                name = label(kind, owner.namespace, owner.name)
+                raise error.located(where=self.where, object=name) from None
+
+    def replicated(self, owner: ReplicationController | ReplicaSet) -> None:
+        self.copies(owner, owner.spec.template, _or_one(owner.spec.replicas))
+
+    def job(self, owner: Job) -> None:
+        spec = owner.spec
+        wanted = _or_one(spec.parallelism)
+        if spec.completions is not None:
+            wanted = min(wanted, spec.completions)
+        labels = {"controller-uid": owner.metadata.uid, "job-name": owner.name}
+        self.copies(owner, _labelled(spec.template, labels), 0 if spec.suspend else wanted)
+
+    def deployment(self, owner: Deployment) -> None:
+        """Make the replica set; it is expanded with the others."""
+        if _identity(owner) in self.deployed:
+            return
+        digest = _hash(msgspec.json.encode(owner.spec.template), 10)
+        labels = {"pod-template-hash": digest}
+        template = _labelled(owner.spec.template, labels)
+        selector = owner.spec.selector or LabelSelector()
+        selector = replace(selector, match_labels=(selector.match_labels or {}) | labels)
+        metadata = ObjectMeta(
+            name=f"{owner.name}-{digest}",
+            namespace=owner.namespace,
+            labels=template.metadata.labels,
+            owner_references=[_reference(owner)],
+        )
+        spec = WorkloadSpec(replicas=owner.spec.replicas, selector=selector, template=template)
+        made = ReplicaSet(api_version="apps/v1", kind="ReplicaSet", metadata=metadata, spec=spec)
+        self.objects.add("ReplicaSet", made, self.where)
+        if self.written is not None:
+            self.objects.sources[f"ReplicaSet {made.key}"] = self.written
+
+    def copies(self, owner: Object, template: PodTemplate | None, wanted: int) -> None:
+        """Make equal pods until the owner has as many as it wants."""
+        template = template or PodTemplate()
+        missing = _within_reason(wanted - self.owned[_identity(owner)])
+        spec = self.pod(owner, template, owner.name).spec
+        stem, numbers = _stem(owner), count()
+        while missing > 0:
+            name = f"{stem}-{next(numbers)}"
+            if f"{owner.namespace}/{name}" not in self.pods:
+                self.add(_pod(owner, template, name, spec))
+                missing -= 1
+
+    def stateful(self, owner: StatefulSet) -> None:
+        start = owner.spec.ordinals.start if owner.spec.ordinals else 0
+        for ordinal in range(_within_reason(_or_one(owner.spec.replicas))):
+            name = f"{owner.name}-{start + ordinal}"
+            if f"{owner.namespace}/{name}" in self.pods:
+                continue
+            labels = {"statefulset.kubernetes.io/pod-name": name}
+            template = _labelled(owner.spec.template, labels)
+            volumes = _with_claims(template.spec.volumes, self.claim(owner, name))
+            spec = replace(template.spec, volumes=volumes)
+            self.add(self.pod(owner, replace(template, spec=spec), name))
+
+    def claim(self, owner: StatefulSet, pod: str) -> dict[str, str]:
+        """Make the claims of one pod that do not exist; the answer names them by volume."""
+        names = {}
+        selector = owner.spec.selector or LabelSelector()
+        for template in owner.spec.volume_claim_templates or ():
+            names[template.name] = f"{template.name}-{pod}"
+            metadata = replace(
+                template.metadata,
+                name=names[template.name],
+                namespace=owner.namespace,
+                labels=template.labels | (selector.match_labels or {}),
+            )
+            claim = replace(template, kind="PersistentVolumeClaim", metadata=metadata)
+            if claim.key not in self.claims:
+                self.claims.add(claim.key)
+                [claim] = default_claims([claim], self.objects.storage_classes)
+                self.objects.add("PersistentVolumeClaim", claim, self.where)
+        return names
+
+    def daemon(self, owner: DaemonSet) -> None:
+        template = owner.spec.template or PodTemplate()
+        spec = daemons.tolerating(template.spec)
+        stem = _stem(owner)
+        for number, node in enumerate(self.objects.nodes):
+            name = f"{stem}-{number}"
+            there = (_identity(owner), node.name) in self.on_node
+            if there or f"{owner.namespace}/{name}" in self.pods:
+                continue
+            if daemons.wanted_on(spec, node):
+                bound = replace(template, spec=daemons.bound_to(spec, node))
+                self.add(self.pod(owner, bound, name))
+
+    def pod(self, owner: Object, template: PodTemplate, name: str) -> Pod:
+        """One pod of *template*, as the API server would store it."""
+        return default_pod(_pod(owner, template, name, template.spec), self.priorities)
+
+    def add(self, pod: Pod) -> None:
+        pod = replace(pod, metadata=replace(pod.metadata, uid=pod.key))
+        self.pods.add(pod.key)
+        self.objects.add("Pod", pod, self.where)
+        if self.source is not None:
+            self.objects.sources[pod.key] = self.source
+
+
+def _pod(owner: Object, template: PodTemplate, name: str, spec: PodSpec) -> Pod:
+    metadata = ObjectMeta(
+        name=name,
+        namespace=owner.namespace,
+        labels=template.metadata.labels,
+        annotations=template.metadata.annotations,
+        owner_references=[_reference(owner)],
+    )
+    return Pod(api_version="v1", kind="Pod", metadata=metadata, spec=spec)
+
+
+def _labelled(template: PodTemplate | None, labels: dict[str, str]) -> PodTemplate:
+    template = template or PodTemplate()
+    metadata = template.metadata
+    return replace(template, metadata=replace(metadata, labels=(metadata.labels or {}) | labels))
+
+
+def _with_claims(volumes: list[Volume] | None, claims: dict[str, str]) -> list[Volume] | None:
+    if not claims:
+        return volumes
+    kept = [volume for volume in volumes or () if volume.name not in claims]
+    return kept + [
+        Volume(name=name, persistent_volume_claim=ClaimVolume(claim_name=claim))
+        for name, claim in claims.items()
+    ]
+
+
+def _template(source: bytes | None) -> bytes | None:
+    """The pod template in the JSON of a workload, without a kind."""
+    if source is None:
+        return None
+    written = msgspec.json.decode(source)
+    template = (written.get("spec") or {}).get("template") or {}
+    return msgspec.json.encode({"metadata": template.get("metadata"), "spec": template.get("spec")})
+
+
+def _with_uid(kind: str, owner: _Object) -> _Object:
+    uid = f"{kind.lower()}-{owner.namespace}-{owner.name}"
+    metadata = replace(owner.metadata, uid=uid, namespace=owner.namespace)
+    version = owner.api_version or _API_VERSION.get(kind, "apps/v1")
+    return replace(owner, api_version=version, kind=kind, metadata=metadata)
+
+
+def _reference(owner: Object) -> OwnerReference:
+    return OwnerReference(
+        api_version=owner.api_version,
+        kind=owner.kind,
+        name=owner.name,
+        uid=owner.metadata.uid,
+        controller=True,
+    )
+
+
+def _identity(owner: Object) -> _Identity:
+    return owner.kind, owner.namespace, owner.name
+
+
+def _owner(item: Object) -> _Identity:
+    controller = item.metadata.controller()
+    return (controller.kind, item.namespace, controller.name) if controller else ("", "", "")
+
+
+def _stem(owner: Object) -> str:
+    """What the names of an owner's pods begin with; the replica set of a deployment is hashed."""
+    if _owner(owner)[0] == "Deployment":
+        return owner.name
+    return f"{owner.name}-{_hash('/'.join(_identity(owner)).encode(), 5)}"
+
+
+def _hash(data: bytes, length: int) -> str:
+    number = int.from_bytes(hashlib.sha256(data).digest())
+    letters = []
+    for _ in range(length):
+        number, letter = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[letter])
+    return "".join(letters)
+
+
+def _or_one(number: int | None) -> int:
+    return 1 if number is None else number
+
+
+def _within_reason(pods: int) -> int:
+    if pods > _MOST_PODS:
+        raise InputError(f"asks for {pods} pods", hint=f"at most {_MOST_PODS} can be simulated")
+    return pods

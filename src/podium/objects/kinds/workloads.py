@@ -1,0 +1,133 @@
+"""Things that own, select or protect pods."""
+
+from __future__ import annotations
+
+from podium.objects.kinds.meta import Int32, LabelSelector, Object, ObjectMeta, Value
+from podium.objects.kinds.pod import PodSpec
+from podium.objects.kinds.storage import PersistentVolumeClaim
+
+
+class Namespace(Object, frozen=True):
+    """A namespace; its labels serve namespace selectors."""
+
+
+class ServiceSpec(Value, frozen=True):
+    """Which pods a service sends traffic to."""
+
+    selector: dict[str, str] | None = None
+
+
+class Service(Object, frozen=True):
+    """A service."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+class PodTemplate(Value, frozen=True):
+    """The pod that a workload makes copies of."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+class ReplicationControllerSpec(Value, frozen=True):
+    """Number, selector and template."""
+
+    replicas: Int32 | None = None
+    selector: dict[str, str] | None = None
+    template: PodTemplate | None = None
+
+
+class ReplicationController(Object, frozen=True):
+    """The first kind of controller, with a plain map as its selector."""
+
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
+class WorkloadSpec(Value, frozen=True):
+    """Number, selector and template of the newer controllers."""
+
+    replicas: Int32 | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+
+
+class ReplicaSet(Object, frozen=True):
+    """Keeps a number of pods."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class Ordinals(Value, frozen=True):
+    """Where the numbering of a stateful set begins."""
+
+    start: Int32 = 0
+
+
+class StatefulSetSpec(WorkloadSpec, frozen=True):
+    """Also the claims that each pod gets."""
+
+    volume_claim_templates: list[PersistentVolumeClaim] | None = None
+    ordinals: Ordinals | None = None
+
+
+class StatefulSet(Object, frozen=True):
+    """Keeps a number of pods with names of their own."""
+
+    spec: StatefulSetSpec = StatefulSetSpec()
+
+
+class Deployment(Object, frozen=True):
+    """Keeps replica sets."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class DaemonSet(Object, frozen=True):
+    """Keeps one pod per node."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class JobSpec(Value, frozen=True):
+    """How many pods run at once and in all."""
+
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
+    suspend: bool | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+
+
+class Job(Object, frozen=True):
+    """Runs pods to their end."""
+
+    spec: JobSpec = JobSpec()
+
+
+class PodDisruptionBudgetSpec(Value, frozen=True):
+    """Which pods a budget protects."""
+
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudgetStatus(Value, frozen=True):
+    """How many of them may go now."""
+
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, str] | None = None
+
+
+class PodDisruptionBudget(Object, frozen=True):
+    """Limits how many pods may be evicted at a time."""
+
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class PriorityClass(Object, frozen=True):
+    """Names a priority."""
+
+    value: Int32 = 0
+    global_default: bool = False
+    preemption_policy: str | None = None

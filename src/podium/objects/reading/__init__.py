@@ -1,0 +1,1 @@
+"""Text to objects: JSON, YAML and `kubectl get` output, decoded, checked and collected."""

@@ -1,0 +1,273 @@
+"""Text to objects: JSON, multi-document YAML, `kind: List` and what `kubectl get` prints.
+
+Decoding is lenient: fields and kinds that scheduling does not read are skipped, `null` is the
+same as absent. What cannot be read at all is an `InputError`; what is wrong in what was read is
+for `validate`. JSON is decoded straight into typed values, which is what makes dumps of hundreds
+of megabytes take seconds; everything unusual takes the slower way through plain dictionaries.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.errors import InputError
+from podium.objects.kinds.meta import JsonObject, Object, Plain, Value
+from podium.objects.kinds.pod import Pod
+from podium.objects.reading import json_text, yaml_text
+from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.reading.encoding import has_byte_order_mark, text_of
+from podium.objects.reading.json_text import looks_like_json
+from podium.objects.reading.leniency import tidied
+from podium.objects.reading.mismatch import explain, name_of
+
+#: API groups of our kinds; a Service of any other group is something else.
+_GROUPS = frozenset(
+    {"", "apps", "extensions", "batch", "policy", "scheduling.k8s.io", "storage.k8s.io"}
+)
+_EXPANDABLE = frozenset(
+    {"ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "DaemonSet"}
+)
+#: How a snapshot begins: with what it says of itself.
+SNAPSHOT = ("podium/v1", "Snapshot")
+#: Above this size, text that begins like JSON is not tried as YAML: that would take minutes.
+_SMALL = 1_000_000
+_LIST_DEPTH = 20
+_T = TypeVar("_T")
+_Json = memoryview | msgspec.Raw
+
+
+class _Head(Value, frozen=True):
+    """What tells one kind of object from another."""
+
+    api_version: str = ""
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+_ANY = msgspec.json.Decoder()
+_TYPED = {kind: msgspec.json.Decoder(known.type) for kind, known in KINDS.items()}
+
+
+def decode(data: bytes | str, where: str = "", into: Objects | None = None) -> Objects:
+    """Add the objects of *data*, read from the file *where*, to *into* or a new collection."""
+    reader = _Reader(where, Objects() if into is None else into)
+    with _without_gc():
+        try:
+            reader.read(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
+        except InputError as error:
+            raise error.located(where=where) from None
+        except RecursionError:
+            raise InputError("is nested too deeply", where=where) from None
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"cannot be read: {error}", where=where) from None
+    return reader.objects
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Decoded values have no cycles; collecting while they are made only costs time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Reader:
+    """Reads one file into a collection."""
+
+    def __init__(self, where: str, objects: Objects) -> None:
+        self.where = where
+        self.objects = objects
+        self.found = False
+
+    def read(self, data: bytes) -> None:
+        if has_byte_order_mark(data):
+            data = text_of(data).encode(errors="surrogatepass")
+        if not looks_like_json(data) or not self.read_json(data):
+            self.read_yaml(text_of(data))
+        if not self.found:
+            self.objects.empty_files.append(self.where)
+
+    def read_json(self, data: bytes) -> bool:
+        """Whether *data* was JSON; raises if it can only have been meant to be."""
+        try:
+            values = json_text.values(data)
+        except InputError as problem:
+            text = text_of(data)  # the encoding may be the true reason
+            if len(data) <= _SMALL and _is_yaml(text):
+                return False
+            raise problem from None
+        for value in values:
+            self.raw(value, _Head(), depth=0)
+        return True
+
+    def read_yaml(self, text: str) -> None:
+        for document in yaml_text.documents(text):
+            try:
+                self.plain(document.value, _Head(), depth=0)
+            except InputError as error:
+                place = f"document at line {document.line}"
+                raise error.located(object=place) from None
+
+    def raw(self, data: _Json, outer: _Head, depth: int) -> None:
+        """Read one JSON value; *outer* is the list that it is in."""
+        try:
+            head = _HEAD.decode(data)
+            kind = _known_kind(head, outer)
+            item = _TYPED[kind].decode(data) if kind and head.items is None else None
+        except (msgspec.ValidationError, UnicodeDecodeError):
+            self.plain(_untyped(data), outer, depth)
+            return
+        if item is not None:
+            self.add(kind, item, data)
+        elif head.items is not None and head.kind.endswith("List"):
+            self.each(head.items, self.raw, _item_head(head), depth)
+        elif head.kind and not kind and not head.kind.endswith("List"):
+            self.skip(head, data)
+        else:
+            self.plain(_untyped(data), outer, depth)
+
+    def plain(self, value: Plain, outer: _Head, depth: int) -> None:
+        """Read one value that is a dictionary already."""
+        if isinstance(value, list):
+            self.each(value, self.plain, outer, depth)
+            return
+        if not isinstance(value, dict):
+            raise InputError(f"is {_described(value)}, not a Kubernetes object")
+        head = _plain_head(value, outer)
+        items = value.get("items")
+        if head.kind.endswith("List") and (isinstance(items, list) or items is None):
+            self.each(items or [], self.plain, _item_head(head), depth)
+            return
+        kind = _known_kind(head, outer)
+        if kind:
+            self.add(kind, _converted(kind, value), value)
+        else:
+            self.skip(head, value)
+
+    def skip(self, head: _Head, value: _Json | JsonObject) -> None:
+        """Take note of what is no object: of other kinds their number, of a snapshot its head."""
+        self.found = True
+        if (head.api_version, head.kind) == SNAPSHOT:
+            self.objects.snapshot = value if isinstance(value, dict) else _untyped(value)
+        else:
+            self.objects.unknown_kinds[_full_kind(head)] += 1
+
+    def each(
+        self, items: list[_T], read: Callable[[_T, _Head, int], None], outer: _Head, depth: int
+    ) -> None:
+        """Read the items of a list, and say which one is at fault if the error does not."""
+        if depth > _LIST_DEPTH:
+            raise InputError(f"has lists in lists, more than {_LIST_DEPTH} deep")
+        self.found = True
+        for index, item in enumerate(items):
+            try:
+                read(item, outer, depth + 1)
+            except InputError as error:
+                raise error.located(object=f"item {index + 1}") from None
+
+    def add(self, kind: str, item: Object, source: _Json | JsonObject) -> None:
+        self.found = True
+        if not item.kind:  # as in the lists that an API server gives
+            item = replace(item, kind=kind)
+        if not item.metadata.name:
+            item = self.named(kind, item)
+        self.objects.add(kind, item, self.where)
+        if isinstance(item, Pod):
+            if not item.spec.node_name:
+                self.objects.sources[item.key] = _json(source)
+        elif kind in _EXPANDABLE and not item.metadata.uid:
+            self.objects.sources[f"{kind} {item.key}"] = _json(source)
+
+    def named(self, kind: str, item: Object) -> Object:
+        """A pod may leave the end of its name to the API server; here it is its number."""
+        prefix = item.metadata.generate_name
+        if kind != "Pod" or not prefix:
+            raise InputError("has no name", object=kind, path="metadata.name")
+        name = f"{prefix}{len(self.objects.pods)}"
+        return replace(item, metadata=replace(item.metadata, name=name))
+
+
+def _known_kind(head: _Head, outer: _Head) -> str:
+    """The kind, if it is one of ours; items of a typed list need not repeat theirs."""
+    kind = head.kind or outer.kind
+    group, _, _ = (head.api_version or outer.api_version).rpartition("/")
+    return kind if kind in KINDS and group in _GROUPS else ""
+
+
+def _item_head(head: _Head) -> _Head:
+    """What the items of a list are, unless they say it themselves."""
+    kind = head.kind.removesuffix("List")
+    return _Head(api_version=head.api_version if kind else "", kind=kind)
+
+
+def _full_kind(head: _Head) -> str:
+    group, _, _ = head.api_version.rpartition("/")
+    return head.kind if group in _GROUPS else f"{head.kind}.{group}"
+
+
+def _plain_head(value: JsonObject, outer: _Head) -> _Head:
+    kind = value.get("kind") or outer.kind
+    version = value.get("apiVersion") or outer.api_version
+    if not isinstance(kind, str) or not isinstance(version, str):
+        path = "apiVersion" if isinstance(kind, str) else "kind"
+        raise InputError("is not text", object=name_of("", value), path=path)
+    if not kind:
+        raise InputError(
+            "is missing",
+            object=name_of("", value),
+            path="kind",
+            hint="every object begins with apiVersion and kind",
+        )
+    return _Head(api_version=version, kind=kind)
+
+
+def _converted(kind: str, value: JsonObject) -> Object:
+    expected = KINDS[kind].type
+    try:
+        return msgspec.convert(value, expected)
+    except msgspec.ValidationError:
+        value = tidied(value)
+    try:
+        return msgspec.convert(value, expected)
+    except msgspec.ValidationError as error:
+        raise explain(error, kind, value) from None
+
+
+def _untyped(data: _Json) -> Plain:
+    try:
+        return _ANY.decode(data)
+    except UnicodeDecodeError:
+        text_of(bytes(data))
+        raise
+
+
+def _json(source: _Json | JsonObject) -> bytes:
+    """A copy that does not keep the whole file in memory, and is sure to be readable again."""
+    if isinstance(source, dict):
+        return msgspec.json.encode(source)
+    return text_of(bytes(source)).encode()
+
+
+def _is_yaml(text: str) -> bool:
+    try:
+        return all(True for _ in yaml_text.documents(text))
+    except InputError:
+        return False
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "nothing (null)"
+    words = {str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return words.get(type(value), "a plain value")

@@ -1,0 +1,1 @@
+"""A KubeSchedulerConfiguration (v1.36) becomes profiles of the engine."""

@@ -1,0 +1,188 @@
+"""Engine profiles of the plugins generation, from a configuration and options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from podium.engine.cycle.ties import ties
+from podium.engine.framework.profile import Profile, Weighted
+from podium.engine.rules.plugins import ScorePlugin
+from podium.engine.state.accounting import WholePod
+from podium.errors import ConfigError
+from podium.profiles.config.gates import ConfigGates
+from podium.profiles.config.loading import (
+    check_together,
+    config_from,
+    default_config,
+    load_config,
+)
+from podium.profiles.config.model import (
+    EnabledPlugin,
+    ProfileConfig,
+    SchedulerConfig,
+)
+from podium.profiles.config.registry import PLUGINS, Plugin
+from podium.profiles.config.unprepared import (
+    LatePreparation,
+    UnpreparedFilter,
+    UnpreparedRestrictions,
+    UnpreparedScore,
+    UnskippedScore,
+)
+from podium.profiles.extenders import make_extenders
+
+if TYPE_CHECKING:
+    from podium.engine.cycle.post_filter import PostFilter
+    from podium.engine.rules.plugins import FilterPlugin
+    from podium.profiles.policy.build import Options
+
+__all__ = [
+    "GENERATION",
+    "EnabledPlugin",
+    "ProfileConfig",
+    "SchedulerConfig",
+    "config_from",
+    "default_config",
+    "from_config",
+    "load_config",
+]
+
+GENERATION = "v1.36"
+MAX_SCORE = 100
+_FIRST = "first"
+
+
+def from_config(config: SchedulerConfig, options: Options) -> tuple[Profile, ...]:
+    """The profiles, in the order of the configuration."""
+    config.gates.check_supported()
+    ConfigGates(options.feature_gates).check_supported()
+    check_together(config.profiles)
+    extenders = make_extenders(config.extenders, current=True)
+    return tuple(
+        _Builder(profile, options).profile(extenders, _ties(options.ties))
+        for profile in config.profiles
+    )
+
+
+def _ties(rule: str | None) -> str:
+    try:
+        ties(rule or _FIRST)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return rule or _FIRST
+
+
+class _Builder:
+    """Makes the rules of one profile; a plugin's filter is one object wherever it takes part."""
+
+    def __init__(self, config: ProfileConfig, options: Options) -> None:
+        self.config = config
+        self.options = options
+        names = {name for point in config.points for name in config.names(point)}
+        self.filters: dict[str, FilterPlugin] = {
+            name: make(config.args.get(name))
+            for name in names
+            if (make := PLUGINS[name].filter) is not None
+        }
+
+    def profile(self, extenders: tuple[Any, ...], rule: str) -> Profile:
+        """The profile."""
+        config, preempts = self.config, "DefaultPreemption" in self.post_filter_names()
+        return Profile(
+            name=f"{GENERATION} {config.scheduler_name}",
+            predicates=tuple(map(self.filter, self.plugins("filter"))),
+            priorities=tuple(self.priorities()),
+            accounting=WholePod(),
+            configured_predicates=tuple(sorted(config.names("filter"))),
+            extenders=extenders,
+            gates=tuple(p.gate() for p in self.plugins("preEnqueue") if p.gate is not None),
+            pre_filters=tuple(self.filters[name] for name in config.names("preFilter")),
+            post_filters=tuple(self.post_filters()),
+            pre_scores=tuple(self.pre_scores()),
+            max_score=MAX_SCORE,
+            checks_scores=True,
+            preemption=preempts,
+            nominated_first=True,
+            nominated_fully=True,
+            node_order="list",
+            all_errors=False,
+            first_if_equal=True,
+            percentage_of_nodes_to_score=self.percentage(),
+            adaptive_sampling=True,
+            ties=rule,
+            scheduler_name=config.scheduler_name,
+            notes=config.notes,
+        )
+
+    def plugins(self, point: str) -> list[Plugin]:
+        """What runs at a point, in order."""
+        return [PLUGINS[name] for name in self.config.names(point)]
+
+    def percentage(self) -> int:
+        """All nodes unless told otherwise; 0 is a share that depends on the cluster."""
+        given = self.options.percentage_of_nodes_to_score
+        if given is None:
+            given = self.config.percentage_of_nodes_to_score
+        if given is None:
+            return 100
+        if not 0 <= given <= 100:
+            raise ConfigError(
+                f"percentageOfNodesToScore: Invalid value: {given}: not in valid range [0-100]"
+            )
+        return given
+
+    def filter(self, plugin: Plugin) -> FilterPlugin:
+        """The filter of a plugin, or what is left of it without its first look."""
+        rule = self.filters[plugin.name]
+        if "preFilter" not in plugin.points or plugin.name in self.config.names("preFilter"):
+            return rule
+        if plugin.name == "VolumeRestrictions":
+            return UnpreparedRestrictions(plugin.name, plugin.unprepared)
+        if plugin.unprepared:
+            return UnpreparedFilter(plugin.name, plugin.unprepared)
+        return LatePreparation(rule) if plugin.name == "VolumeZone" else rule
+
+    def priorities(self) -> Iterator[Weighted]:
+        """The scores, in order; of several that fail every pod the first one does."""
+        failed = False
+        for enabled in self.config.points.get("score", ()):
+            plugin = PLUGINS[enabled.name]
+            assert plugin.score is not None, enabled.name  # only what can score is there
+            rule = self.score(plugin, plugin.score(self.config.args.get(enabled.name)))
+            if isinstance(rule, UnpreparedScore):
+                if failed:
+                    continue
+                failed = True
+            yield Weighted(rule, enabled.weight)
+
+    def pre_scores(self) -> Iterator[ScorePlugin]:
+        """What must be ready before anything is scored, whether it scores itself or not."""
+        for plugin in self.plugins("preScore"):
+            if plugin.score is not None:
+                rule = plugin.score(self.config.args.get(plugin.name))
+                if type(rule).unready is not ScorePlugin.unready:
+                    yield rule
+
+    def score(self, plugin: Plugin, rule: ScorePlugin) -> ScorePlugin:
+        """The scores of a plugin, or what is left of them without their preparation."""
+        prepared = self.config.names("preScore")
+        if "preScore" in plugin.points and plugin.name not in prepared:
+            if plugin.unscored:
+                return UnpreparedScore(plugin.name, plugin.unscored)
+            return UnskippedScore(rule)
+        if plugin.name == "DynamicResources" and plugin.name not in self.config.names("preFilter"):
+            return UnpreparedScore(plugin.name, plugin.unprepared)
+        return rule
+
+    def post_filter_names(self) -> list[str]:
+        """What is tried when no node fits."""
+        off = {"DefaultPreemption"} if self.options.disable_preemption else set()
+        return [name for name in self.config.names("postFilter") if name not in off]
+
+    def post_filters(self) -> Iterator[PostFilter]:
+        """The same, made."""
+        for name in self.post_filter_names():
+            make = PLUGINS[name].post_filter
+            assert make is not None, name  # only what can help is there
+            yield make(self.config.args.get(name))

@@ -1,0 +1,296 @@
+"""Trees to typed values, field by field, as Go decodes JSON strictly.
+
+A field that nobody knows, or a key that is there twice, is noted and does not stop the reading.
+Of the values that do not fit their field the first is reported, with the name of the Go type that
+the real program shows. A duration that cannot be parsed ends everything at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from podium.objects.names import quoted
+from podium.profiles.config.durations import parse as parse_duration
+from podium.profiles.config.tree import Fields, Number, Tree, kind_of
+from podium.profiles.suggestions import meant
+
+_ABSENT: Final = object()
+_MOST_STRICT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A plain value: its kind and the name of its Go type."""
+
+    kind: str
+    go: str
+    zero: Any
+    bits: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A list; `make` is what becomes of it."""
+
+    item: GoType
+    make: Callable[[list[Any]], Any] = tuple
+
+    @property
+    def go(self) -> str:
+        """As Go writes the type."""
+        return f"[]{self.item.go}"
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A type that reads itself: `duration`, `pointer` (to one), `raw`, `bytes` or `map`."""
+
+    kind: str
+    go: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A member of a struct."""
+
+    #: Empty: it is read and not kept.
+    attribute: str
+    type: GoType
+    #: The embedded struct it really belongs to; it shows in messages.
+    inside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """An object: `make` is called with the members that are there."""
+
+    go: str
+    make: Callable[..., Any]
+    fields: Mapping[str, Field]
+
+    @property
+    def name(self) -> str:
+        """The name without its package."""
+        return self.go.rpartition(".")[2]
+
+
+GoType = Scalar | Slice | Special | Struct
+
+STRING: Final = Scalar("string", "string", "")
+BOOL: Final = Scalar("bool", "bool", zero=False)
+INT32: Final = Scalar("int", "int32", 0, 32)
+INT64: Final = Scalar("int", "int64", 0)
+FLOAT32: Final = Scalar("float", "float32", 0.0, 32)
+DURATION: Final = Special("duration", "v1.Duration")
+DURATION_POINTER: Final = Special("pointer", "v1.Duration")
+RAW: Final = Special("raw", "runtime.RawExtension")
+BYTES: Final = Special("bytes", "[]uint8")
+STRING_MAP: Final = Special("map", "map[string]string")
+STRINGS: Final = Slice(STRING)
+
+
+def named(go: str) -> Scalar:
+    """Text of a type of its own."""
+    return Scalar("string", go, "")
+
+
+def camel(attribute: str) -> str:
+    """The name of an attribute in JSON."""
+    first, *rest = attribute.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def record(go: str, make: Callable[..., Any], **fields: GoType | tuple[str, GoType]) -> Struct:
+    """A struct whose members are named after attributes; a tuple brings its own name in JSON."""
+    found = {}
+    for attribute, given in fields.items():
+        name, kind = given if isinstance(given, tuple) else (camel(attribute), given)
+        found[name] = Field(attribute, kind)
+    return Struct(go, make, found)
+
+
+class DecodingError(ValueError):
+    """The value cannot be decoded; the text is the real program's."""
+
+
+@dataclass(slots=True)
+class Decoded:
+    """A value, what is wrong with it by strict rules, and what may have been meant."""
+
+    value: Any
+    strict: list[str]
+    hint: str = ""
+
+
+def decode(tree: Tree, kind: Struct) -> Decoded:
+    """Read an object; null is an empty one."""
+    reader = _Reader()
+    value = reader.read(tree, kind)
+    if reader.saved:
+        raise DecodingError(reader.saved)
+    return Decoded(kind.make() if value is _ABSENT else value, reader.strict, reader.hint)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Where the reading is: which struct, which members on the way to it, which path."""
+
+    struct: str = ""
+    stack: list[str] = field(default_factory=list)
+    path: str = ""
+    saved: str = ""
+    strict: list[str] = field(default_factory=list)
+    hint: str = ""
+
+    def read(self, tree: Tree, kind: GoType) -> Any:
+        """The value of this type, or `_ABSENT` where there is none."""
+        if isinstance(kind, Special):
+            return self.special(tree, kind)
+        if tree is None:
+            return _ABSENT
+        if isinstance(kind, Scalar):
+            return self.scalar(tree, kind)
+        if isinstance(kind, Slice):
+            return self.items(tree, kind)
+        return self.members(tree, kind)
+
+    def mismatch(self, what: str, go: str) -> str:
+        """The sentence about a value that does not fit its field."""
+        if not self.stack:
+            return f"json: cannot unmarshal {what} into Go value of type {go}"
+        place = f"{self.struct}.{'.'.join(self.stack)}"
+        return f"json: cannot unmarshal {what} into Go struct field {place} of type {go}"
+
+    def misfit(self, what: str, go: str) -> Any:
+        self.saved = self.saved or self.mismatch(what, go)
+        return _ABSENT
+
+    def complain(self, what: str, key: str) -> None:
+        path = f"{self.path}.{key}" if self.path else key
+        text = f"{what} {quoted(path)}"
+        if text not in self.strict and len(self.strict) < _MOST_STRICT:
+            self.strict.append(text)
+
+    def members(self, tree: Tree, kind: Struct) -> Any:
+        if not isinstance(tree, Fields):
+            return self.misfit(kind_of(tree), kind.go)
+        found: dict[str, Any] = {}
+        seen = set()
+        outside = self.struct, len(self.stack), self.path
+        for key, each in tree:
+            member = kind.fields.get(key)
+            if member is None:
+                self.complain("unknown field", key)
+                self.hint = self.hint or meant(key, kind.fields)
+                continue
+            if key in seen:
+                self.complain("duplicate field", key)
+            seen.add(key)
+            self.stack += [member.inside, key] if member.inside else [key]
+            self.struct, self.path = kind.name, f"{self.path}.{key}" if self.path else key
+            value = self.read(each, member.type)
+            self.struct, depth, self.path = outside
+            del self.stack[depth:]
+            if member.attribute and value is not _ABSENT:
+                found[member.attribute] = value
+        return kind.make(**found)
+
+    def items(self, tree: Tree, kind: Slice) -> Any:
+        if not isinstance(tree, list):
+            return self.misfit(kind_of(tree), kind.go)
+        found, path = [], self.path
+        for index, each in enumerate(tree):
+            self.path = f"{path}[{index}]"
+            value = self.read(each, kind.item)
+            found.append(_zero(kind.item) if value is _ABSENT else value)
+        self.path = path
+        return kind.make(found)
+
+    def scalar(self, tree: Tree, kind: Scalar) -> Any:
+        what = kind_of(tree)
+        if what == "number" and kind.kind in ("int", "float"):
+            number = _whole(tree, kind.bits) if kind.kind == "int" else _real(tree)
+            return self.misfit(f"number {tree}", kind.go) if number is None else number
+        return tree if what == kind.kind else self.misfit(what, kind.go)
+
+    def special(self, tree: Tree, kind: Special) -> Any:
+        if kind.kind == "raw":
+            return _ABSENT if tree is None else tree
+        if kind.kind in ("duration", "pointer"):
+            return self.duration(tree, kind)
+        if tree is None:
+            return _ABSENT
+        if kind.kind == "map":
+            return self.string_map(tree, kind)
+        return self.bytes(tree, kind)
+
+    def duration(self, tree: Tree, kind: Special) -> Any:
+        if tree is None and kind.kind == "pointer":
+            return _ABSENT
+        if tree is not None and kind_of(tree) != "string":
+            raise DecodingError(self.mismatch(kind_of(tree), "string"))
+        try:
+            return parse_duration(tree or "")
+        except ValueError as error:
+            raise DecodingError(str(error)) from None
+
+    def string_map(self, tree: Tree, kind: Special) -> Any:
+        if not isinstance(tree, Fields):
+            return self.misfit(kind_of(tree), kind.go)
+        found, path = {}, self.path
+        for key, each in tree:
+            if key in found:
+                self.complain("duplicate field", key)
+            self.path = f"{path}.{key}" if path else key
+            value = self.read(each, STRING)
+            self.path = path
+            found[key] = "" if value is _ABSENT else value
+        return found
+
+    def bytes(self, tree: Tree, kind: Special) -> Any:
+        if kind_of(tree) != "string":
+            return self.misfit(kind_of(tree), kind.go)
+        text = tree.replace("\r", "").replace("\n", "")
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            self.saved = self.saved or f"illegal base64 data at input byte {_illegal(text)}"
+            return _ABSENT
+
+
+def _zero(kind: GoType) -> Any:
+    """What a list holds in place of null."""
+    if isinstance(kind, Scalar):
+        return kind.zero
+    return kind.make() if isinstance(kind, Struct) else None
+
+
+def _whole(text: Number, bits: int) -> int | None:
+    limit = 1 << (bits - 1)
+    if not text.lstrip("-").isdecimal() or len(text) > 20:
+        return None
+    number = int(text)
+    return number if -limit <= number < limit else None
+
+
+def _real(text: Number) -> float | None:
+    """The nearest number of 32 bits; all that is too large is refused."""
+    number = float(text)
+    try:
+        packed: float = struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError:
+        return None
+    return None if math.isinf(packed) else packed
+
+
+def _illegal(text: str) -> int:
+    """Where the text stops being base64."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    end = next((i for i, letter in enumerate(text) if letter not in letters), len(text))
+    return end if end < len(text) and text[end] != "=" else end - end % 4

@@ -1,0 +1,148 @@
+"""What is filled in before a configuration is checked: plugins, arguments, times, names.
+
+The default plugins are one list, `multiPoint`. What is written changes it in place: a plugin that
+is named again takes its own entry's weight, one that is disabled goes, new ones follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from podium.profiles.config.args import ARGUMENTS
+from podium.profiles.config.durations import SECOND
+from podium.profiles.config.schema import (
+    ALL,
+    MULTI_POINT,
+    POINTS,
+    ClientConnection,
+    Document,
+    LeaderElection,
+    PluginConfig,
+    PluginEntry,
+    PluginSet,
+    ProfileDocument,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.profiles.config.gates import ConfigGates
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+_BEFORE: Final = (
+    ("SchedulingGates", 0),
+    ("PrioritySort", 0),
+    ("NodeUnschedulable", 0),
+    ("NodeName", 0),
+    ("TaintToleration", 3),
+    ("NodeAffinity", 2),
+    ("NodePorts", 0),
+    ("NodeResourcesFit", 1),
+    ("VolumeRestrictions", 0),
+    ("NodeVolumeLimits", 0),
+    ("VolumeBinding", 0),
+    ("VolumeZone", 0),
+    ("PodTopologySpread", 2),
+    ("InterPodAffinity", 2),
+)
+_AFTER: Final = (
+    ("DefaultPreemption", 0),
+    ("NodeResourcesBalancedAllocation", 1),
+    ("ImageLocality", 1),
+    ("DefaultBinder", 0),
+)
+#: Gate -> the plugins at the end that come with it.
+_GATED: Final = {
+    "NodeDeclaredFeatures": (("NodeDeclaredFeatures", 0),),
+    "GangScheduling": (("GangScheduling", 0),),
+    "TopologyAwareWorkloadScheduling": (
+        ("TopologyPlacementGenerator", 0),
+        ("PodGroupPodsCount", 1),
+    ),
+}
+
+
+def default_plugins(gates: ConfigGates) -> PluginSet:
+    """The plugins of a profile that says nothing about plugins."""
+    # Freeing an idle device is tried before pods are evicted.
+    devices = (("DynamicResources", 2),) if gates["DynamicResourceAllocation"] else ()
+    gated = [entry for gate, entries in _GATED.items() if gates[gate] for entry in entries]
+    return PluginSet(tuple(PluginEntry(*each) for each in (*_BEFORE, *devices, *_AFTER, *gated)))
+
+
+def merged(defaults: PluginSet, custom: PluginSet) -> PluginSet:
+    """The defaults, changed by what is written."""
+    last = {entry.name: index for index, entry in enumerate(custom.enabled)}
+    placed: set[int] = set()
+    found = []
+    if not custom.lists(ALL):
+        for entry in defaults.enabled:
+            if custom.lists(entry.name):
+                continue
+            index = last.get(entry.name)
+            if index is not None:
+                placed.add(index)
+            found.append(entry if index is None else custom.enabled[index])
+    found += [entry for index, entry in enumerate(custom.enabled) if index not in placed]
+    disabled = tuple(PluginEntry(entry.name) for entry in custom.disabled)
+    return PluginSet(tuple(found), disabled)
+
+
+def with_defaults(document: Document, gates: ConfigGates) -> Document:
+    """The document with everything filled in that was left out."""
+    profiles = document.profiles or (ProfileDocument(),)
+    if len(profiles) == 1 and profiles[0].scheduler_name is None:
+        profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
+    contention = document.enable_contention_profiling
+    if contention is None:
+        contention = document.enable_profiling
+    return replace(
+        document,
+        profiles=tuple(_profile(profile, gates) for profile in profiles),
+        leader_election=_leader_election(document.leader_election),
+        client_connection=_client_connection(document.client_connection),
+        enable_contention_profiling=contention,
+    )
+
+
+def _leader_election(found: LeaderElection) -> LeaderElection:
+    return replace(
+        found,
+        lease_duration=found.lease_duration or 15 * SECOND,
+        renew_deadline=found.renew_deadline or 10 * SECOND,
+        retry_period=found.retry_period or 2 * SECOND,
+        resource_lock=found.resource_lock or "leases",
+        resource_name=found.resource_name or "kube-scheduler",
+        resource_namespace=found.resource_namespace or "kube-system",
+    )
+
+
+def _client_connection(found: ClientConnection) -> ClientConnection:
+    return replace(
+        found,
+        content_type=found.content_type or "application/vnd.kubernetes.protobuf",
+        qps=found.qps or 50.0,
+        burst=found.burst or 100,
+    )
+
+
+def _profile(profile: ProfileDocument, gates: ConfigGates) -> ProfileDocument:
+    plugins = {point: merged(PluginSet(), profile.plugin_set(point)) for point in POINTS}
+    plugins[MULTI_POINT] = merged(default_plugins(gates), profile.plugin_set(MULTI_POINT))
+    given = [
+        replace(config, args=config.args.defaulted(gates)) if config.args else config
+        for config in profile.plugin_config
+    ]
+    configured = {config.name for config in given}
+    enabled = {entry.name for plugin_set in plugins.values() for entry in plugin_set.enabled}
+    added = _default_args(sorted(enabled - configured), gates)
+    return replace(profile, plugins=plugins, plugin_config=(*given, *added))
+
+
+def _default_args(names: list[str], gates: ConfigGates) -> Iterator[PluginConfig]:
+    for name in names:
+        kind = ARGUMENTS.get(f"{name}Args")
+        if kind is not None:
+            yield PluginConfig(name, args=kind.make().defaulted(gates))

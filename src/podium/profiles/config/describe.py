@@ -1,0 +1,116 @@
+"""What a configuration makes the scheduler do, as plain data for people and programs to read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from podium.profiles.config.args import DynamicResourcesArgs
+from podium.profiles.config.decode import camel
+from podium.profiles.config.durations import text_of
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.config.schema import POINTS
+from podium.profiles.extenders import make_extenders
+
+if TYPE_CHECKING:
+    from podium.engine.framework.profile import Extender
+    from podium.profiles.config.model import ProfileConfig, SchedulerConfig
+
+Data = dict[str, Any]
+
+_WEIGHTED = ("score", "placementScore")
+
+
+def describe_config(config: SchedulerConfig) -> Data:
+    """Every profile, and what they share."""
+    return {
+        "profiles": [_profile(profile) for profile in config.profiles],
+        "extenders": [_extender(extender) for extender in make_extenders(config.extenders)],
+        "options": {
+            "parallelism": config.parallelism,
+            "percentageOfNodesToScore": config.percentage_of_nodes_to_score,
+            "podInitialBackoffSeconds": config.pod_initial_backoff_seconds,
+            "podMaxBackoffSeconds": config.pod_max_backoff_seconds,
+            "delayCacheUntilActive": config.delay_cache_until_active,
+            "enableProfiling": config.enable_profiling,
+            "enableContentionProfiling": config.enable_contention_profiling,
+        },
+        "leaderElection": _leader_election(config),
+        "clientConnection": _plain(config.client_connection),
+        "featureGates": config.gates.as_dict(),
+        "changedGates": config.gates.changed(),
+    }
+
+
+def _profile(profile: ProfileConfig) -> Data:
+    return {
+        "schedulerName": profile.scheduler_name,
+        "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+        "plugins": {
+            point: [_plugin(each.name, each.weight, point) for each in profile.points[point]]
+            for point in POINTS
+            if profile.points.get(point)
+        },
+        "args": {name: plain_args(args) for name, args in sorted(profile.args.items())},
+        "unreadArgs": dict(sorted(profile.unread_args.items())),
+        "notes": list(profile.notes),
+    }
+
+
+def _plugin(name: str, weight: int, point: str) -> Data:
+    found: Data = {"name": name, "description": PLUGINS[name].description}
+    if point in _WEIGHTED:
+        found["weight"] = weight
+    return found
+
+
+def plain_args(args: Any) -> Data:
+    """Arguments as they are written in files, without those that are not set."""
+    if isinstance(args, DynamicResourcesArgs):
+        times = {"filterTimeout": args.filter_timeout, "bindingTimeout": args.binding_timeout}
+        return {name: text_of(time) for name, time in times.items() if time is not None}
+    found: Data = _plain(args)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        found = {camel(each.name): _plain(getattr(value, each.name)) for each in fields(value)}
+        return {name: each for name, each in found.items() if each not in (None, "", [])}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
+
+
+def _leader_election(config: SchedulerConfig) -> Data:
+    found = config.leader_election
+    return {
+        "leaderElect": found.leader_elect,
+        "leaseDuration": text_of(found.lease_duration),
+        "renewDeadline": text_of(found.renew_deadline),
+        "retryPeriod": text_of(found.retry_period),
+        "resourceLock": found.resource_lock,
+        "resourceNamespace": found.resource_namespace,
+        "resourceName": found.resource_name,
+    }
+
+
+def _extender(extender: Extender) -> Data:
+    verbs = {
+        "filter": extender.filter_verb,
+        "prioritize": extender.prioritize_verb,
+        "preempt": extender.preempt_verb,
+        "bind": extender.bind_verb,
+    }
+    seconds = extender.timeout_seconds
+    return {
+        "urlPrefix": extender.url_prefix,
+        "verbs": {call: verb for call, verb in verbs.items() if verb},
+        "weight": extender.weight,
+        "timeoutSeconds": None if math.isinf(seconds) else seconds,
+        "managedResources": sorted(extender.managed_resources),
+        "ignorable": extender.ignorable,
+    }

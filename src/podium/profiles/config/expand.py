@@ -1,0 +1,150 @@
+"""From the plugins of a profile, as merged with the defaults, to what runs at each point.
+
+A plugin of `multiPoint` runs wherever it can. What a point says itself goes before that: `*`
+turns the expansion off there, a disabled name is left out, and an enabled one moves to the front.
+
+The refusals are those of the real program when it builds the profile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from podium.errors import ConfigError
+from podium.objects.names import quoted
+from podium.profiles.config.args_validation import node_resources_fit
+from podium.profiles.config.faults import together
+from podium.profiles.config.model import EnabledPlugin
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.config.schema import ALL, MULTI_POINT, POINTS
+from podium.profiles.suggestions import meant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from podium.profiles.config.gates import ConfigGates
+    from podium.profiles.config.schema import PluginEntry, PluginSet, ProfileDocument
+
+Points = dict[str, tuple[EnabledPlugin, ...]]
+
+MAX_SCORE: Final = 100
+_MAX_TOTAL: Final = (1 << 63) - 1
+_WEIGHTED: Final = {"score": "score plugins", "placementScore": "placement score plugins"}
+
+
+def expand(profile: ProfileDocument, gates: ConfigGates) -> Points:
+    """Point -> what runs there, in order, with weights."""
+    try:
+        _check_args(profile, gates)
+        found = {point: _own(profile.plugin_set(point), point) for point in POINTS}
+        shared = profile.plugin_set(MULTI_POINT).enabled
+        if shared:
+            for point in POINTS:
+                found[point] = _expanded(profile.plugin_set(point), shared, point)
+        _check_counts(found, profile.scheduler_name or "")
+        weights = {point: _weights(profile, point, what) for point, what in _WEIGHTED.items()}
+    except ConfigError as error:
+        name = profile.scheduler_name or ""
+        prefix = f"initializing profiles: creating profile for scheduler name {name}: "
+        raise ConfigError(f"{prefix}{error.text}", hint=error.hint) from None
+    return {point: _enabled(names, weights.get(point, {})) for point, names in found.items()}
+
+
+def _enabled(names: Iterable[str], weights: Mapping[str, int]) -> tuple[EnabledPlugin, ...]:
+    return tuple(EnabledPlugin(name, weights.get(name, 0)) for name in names)
+
+
+def _check_args(profile: ProfileDocument, gates: ConfigGates) -> None:
+    """What a plugin refuses itself; all other arguments were checked with the whole file."""
+    needed = {entry.name for each in profile.plugins.values() for entry in each.enabled}
+    for config in profile.plugin_config:
+        if config.name == "NodeResourcesFit" and config.name in needed:
+            faults = list(node_resources_fit(config.args, "", gates))  # type: ignore[arg-type]
+            if faults:
+                raise ConfigError(f"initializing plugin {quoted(config.name)}: {together(faults)}")
+
+
+def _interface(point: str) -> str:
+    """What the real program calls plugins of a point."""
+    return f"{point[0].upper()}{point[1:]}Plugin"
+
+
+def _unknown(name: str, point: str) -> ConfigError:
+    hint = meant(name, PLUGINS) or f"known: {', '.join(PLUGINS)}"
+    return ConfigError(f"{_interface(point)} {quoted(name)} does not exist", hint=hint)
+
+
+def _repeated(name: str, point: str) -> ConfigError:
+    return ConfigError(f"plugin {quoted(name)} already registered as {quoted(_interface(point))}")
+
+
+def _own(plugins: PluginSet, point: str) -> list[str]:
+    """What the point itself enables."""
+    names: list[str] = []
+    for entry in plugins.enabled:
+        if entry.name not in PLUGINS:
+            raise _unknown(entry.name, point)
+        if point not in PLUGINS[entry.name].points:
+            raise ConfigError(
+                f"plugin {quoted(entry.name)} does not extend {_interface(point)} plugin",
+                hint=_places(entry.name),
+            )
+        if entry.name in names:
+            raise _repeated(entry.name, point)
+        names.append(entry.name)
+    return names
+
+
+def _places(name: str) -> str:
+    return f"it takes part in: {', '.join(p for p in POINTS if p in PLUGINS[name].points)}"
+
+
+def _expanded(plugins: PluginSet, shared: tuple[PluginEntry, ...], point: str) -> list[str]:
+    """Overrides first, then the plugins of `multiPoint`, then the rest of the point's own."""
+    own = [entry.name for entry in plugins.enabled]
+    if plugins.lists(ALL):
+        return own
+    added: list[str] = []
+    overrides = set()
+    for entry in shared:
+        if entry.name not in PLUGINS:
+            raise _unknown(entry.name, point)
+        if point not in PLUGINS[entry.name].points or plugins.lists(entry.name):
+            continue
+        if entry.name in own:
+            overrides.add(entry.name)
+        elif entry.name in added:
+            raise _repeated(entry.name, point)
+        else:
+            added.append(entry.name)
+    first = [name for name in own if name in overrides]
+    return [*first, *added, *(name for name in own if name not in overrides)]
+
+
+def _check_counts(found: Mapping[str, list[str]], scheduler: str) -> None:
+    of_profile = f"for profile with scheduler name {quoted(scheduler)}"
+    if len(found["queueSort"]) != 1:
+        raise ConfigError(
+            f"only one queue sort plugin required {of_profile}, but got {len(found['queueSort'])}"
+        )
+    if not found["bind"]:
+        raise ConfigError(f"at least one bind plugin is needed {of_profile}")
+    if len(found["placementGenerate"]) > 1:
+        raise ConfigError(f"at most one placement generate plugin is allowed {of_profile}")
+
+
+def _weights(profile: ProfileDocument, point: str, what: str) -> dict[str, int]:
+    """The weights of all plugins that could run at a point: the first mention counts, 0 is 1."""
+    found: dict[str, int] = {}
+    total = 0
+    entries = (*profile.plugin_set(point).enabled, *profile.plugin_set(MULTI_POINT).enabled)
+    for entry in entries:
+        plugin = PLUGINS.get(entry.name)
+        if plugin is None or point not in plugin.points or entry.name in found:
+            continue
+        weight = found[entry.name] = entry.weight or 1
+        # A negative sum makes the room that is left look negative as well.
+        if total < 0 or weight * MAX_SCORE > _MAX_TOTAL - total:
+            raise ConfigError(f"{what}: total score of Score plugins could overflow")
+        total += weight * MAX_SCORE
+    return found

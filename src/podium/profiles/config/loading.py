@@ -1,0 +1,145 @@
+"""A configuration from text, or from nothing: read, completed, checked, settled.
+
+What kube-scheduler refuses is refused here with its words, in `ConfigError.text`, and in the order
+in which it finds things: decoding, validation, extenders, profiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from podium.errors import ConfigError
+from podium.objects.names import quoted
+from podium.profiles.config.args import NodeResourcesFitArgs
+from podium.profiles.config.defaults import with_defaults
+from podium.profiles.config.expand import expand
+from podium.profiles.config.gates import ConfigGates
+from podium.profiles.config.model import ProfileConfig, SchedulerConfig
+from podium.profiles.config.notes import profile_notes
+from podium.profiles.config.reading import read_config, read_mapping
+from podium.profiles.config.schema import Document, PluginConfig, ProfileDocument
+from podium.profiles.config.tree import plain
+from podium.profiles.config.validation import check_config
+from podium.profiles.extenders import ignored_resources, make_extenders
+from podium.profiles.policy.schema import ExtenderConfig
+
+Gates = Mapping[str, bool]
+
+
+def load_config(text: str, feature_gates: Gates | None = None) -> SchedulerConfig:
+    """The configuration in YAML or JSON text."""
+    gates = ConfigGates(feature_gates)
+    return _settled(read_config(text), gates)
+
+
+def config_from(document: Mapping[str, Any], feature_gates: Gates | None = None) -> SchedulerConfig:
+    """The configuration in a value that some reader of JSON or YAML gave."""
+    gates = ConfigGates(feature_gates)
+    return _settled(read_mapping(document), gates)
+
+
+def default_config(feature_gates: Gates | None = None) -> SchedulerConfig:
+    """What the real program does without a configuration."""
+    return _settled(Document(), ConfigGates(feature_gates))
+
+
+def _settled(written: Document, gates: ConfigGates) -> SchedulerConfig:
+    document = with_defaults(written, gates)
+    check_config(document, gates)
+    extenders = _extenders(document.extenders)
+    profiles = _with_ignored(document.profiles, ignored_resources(extenders))
+    configs = tuple(
+        _profile(profile, own, document, gates)
+        for own, profile in zip(written.profiles or (ProfileDocument(),), profiles, strict=True)
+    )
+    check_together(configs)
+    return SchedulerConfig(
+        profiles=configs,
+        extenders=extenders,
+        percentage_of_nodes_to_score=document.percentage_of_nodes_to_score,
+        pod_initial_backoff_seconds=document.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=document.pod_max_backoff_seconds,
+        parallelism=document.parallelism,
+        leader_election=document.leader_election,
+        client_connection=document.client_connection,
+        enable_profiling=document.enable_profiling,
+        enable_contention_profiling=bool(document.enable_contention_profiling),
+        delay_cache_until_active=document.delay_cache_until_active,
+        gates=gates,
+    )
+
+
+def _extenders(extenders: tuple[ExtenderConfig, ...]) -> tuple[ExtenderConfig, ...]:
+    """In the order in which they are asked: those that may fail come last."""
+    try:
+        make_extenders(extenders)
+    except ConfigError as error:
+        raise ConfigError(f"couldn't build extenders: {error.text}", hint=error.hint) from None
+    return tuple(sorted(extenders, key=lambda extender: extender.ignorable))
+
+
+def _with_ignored(
+    profiles: tuple[ProfileDocument, ...], ignored: frozenset[str]
+) -> tuple[ProfileDocument, ...]:
+    """What extenders take over replaces what each profile says about ignored resources."""
+    if not ignored:
+        return profiles
+    return tuple(
+        replace(profile, plugin_config=_ignoring(profile.plugin_config, ignored))
+        for profile in profiles
+    )
+
+
+def _ignoring(
+    configs: tuple[PluginConfig, ...], ignored: frozenset[str]
+) -> tuple[PluginConfig, ...]:
+    found = list(configs)
+    for index, config in enumerate(found):
+        if isinstance(config.args, NodeResourcesFitArgs) and config.name == "NodeResourcesFit":
+            args = replace(config.args, ignored_resources=tuple(sorted(ignored)))
+            found[index] = replace(config, args=args)
+            return tuple(found)
+    raise ConfigError(
+        "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config",
+        hint="enable NodeResourcesFit, or give it a pluginConfig",
+    )
+
+
+def _profile(
+    profile: ProfileDocument, written: ProfileDocument, document: Document, gates: ConfigGates
+) -> ProfileConfig:
+    points = expand(profile, gates)
+    percentage = profile.percentage_of_nodes_to_score
+    if percentage is None:
+        percentage = document.percentage_of_nodes_to_score
+    return ProfileConfig(
+        scheduler_name=profile.scheduler_name or "",
+        percentage_of_nodes_to_score=percentage,
+        points=points,
+        args={c.name: c.args for c in profile.plugin_config if c.args is not None},
+        unread_args={c.name: plain(c.raw) for c in profile.plugin_config if c.args is None},
+        notes=tuple(profile_notes(written, points)),
+    )
+
+
+def check_together(profiles: tuple[ProfileConfig, ...]) -> None:
+    """Refuse profiles that cannot serve the same queue."""
+    if not profiles:
+        raise ConfigError("at least one profile is required")
+    seen: set[str] = set()
+    first = profiles[0]
+    for profile in profiles:
+        name, prefix = quoted(profile.scheduler_name), "initializing profiles: "
+        if profile.scheduler_name in seen:
+            raise ConfigError(f"{prefix}duplicate profile with scheduler name {name}")
+        seen.add(profile.scheduler_name)
+        [sort], [wanted] = profile.names("queueSort"), first.names("queueSort")
+        if sort != wanted:
+            raise ConfigError(
+                f"{prefix}different queue sort plugins for profile {name}: "
+                f"{quoted(sort)}, first: {quoted(wanted)}"
+            )
+        if profile.unread_args.get(sort) != first.unread_args.get(sort):
+            raise ConfigError(f"{prefix}different queue sort plugin args for profile {name}")

@@ -1,0 +1,68 @@
+"""What is easily overlooked in a profile: it is accepted, and does not do what it seems to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.profiles.config.defaults import default_plugins
+from podium.profiles.config.gates import ConfigGates
+from podium.profiles.config.registry import PLUGINS
+from podium.profiles.config.schema import ALL, MULTI_POINT, POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from podium.profiles.config.model import EnabledPlugin
+    from podium.profiles.config.schema import ProfileDocument
+
+    Points = Mapping[str, tuple[EnabledPlugin, ...]]
+
+_WEIGHTED = {"score", "placementScore", MULTI_POINT}
+
+
+def profile_notes(written: ProfileDocument, points: Points) -> Iterator[str]:
+    """Sentences about what was written, and about what came of it."""
+    yield from _about_weights(written)
+    yield from _about_names(written)
+    yield from _about_missing_parts(points)
+
+
+def _about_weights(written: ProfileDocument) -> Iterator[str]:
+    defaults = {entry.name: entry.weight for entry in default_plugins(ConfigGates()).enabled}
+    for entry in written.plugin_set(MULTI_POINT).enabled:
+        usual = defaults.get(entry.name, 0)
+        if usual > 1 and not entry.weight:
+            yield f"{entry.name} is listed under multiPoint without a weight: it is 1, not {usual}"
+    for point in POINTS:
+        for entry in written.plugin_set(point).enabled:
+            if point not in _WEIGHTED and entry.weight:
+                yield f"the weight of {entry.name} at {point} is ignored"
+            if point == "score" and not entry.weight and defaults.get(entry.name, 0) > 1:
+                usual = defaults[entry.name]
+                yield f"{entry.name} is listed under score without a weight: it is 1, not {usual}"
+
+
+def _about_names(written: ProfileDocument) -> Iterator[str]:
+    for point in (*POINTS, MULTI_POINT):
+        found = written.plugin_set(point)
+        for entry in found.disabled:
+            if entry.name != ALL and entry.name not in PLUGINS:
+                yield f"{point}.disabled: there is no plugin {entry.name}"
+    for config in written.plugin_config:
+        if config.name not in PLUGINS:
+            yield f"the arguments of {config.name} are not read: there is no such plugin"
+
+
+def _about_missing_parts(points: Points) -> Iterator[str]:
+    """Plugins that run at one point and not at another that prepares it."""
+    at = {point: {plugin.name for plugin in plugins} for point, plugins in points.items()}
+    for name, plugin in PLUGINS.items():
+        if plugin.unprepared and name not in at["preFilter"]:
+            for point in ("filter", "reserve"):
+                if name in at[point]:
+                    yield f"{name} fails every pod: it is at {point} and not at preFilter"
+                    break
+        if plugin.unscored and name in at["score"] and name not in at["preScore"]:
+            yield f"{name} fails every pod: it is at score and not at preScore"
+    if not at["filter"] & {"NodeResourcesFit"}:
+        yield "NodeResourcesFit is not at filter: nothing keeps pods off full nodes"

@@ -1,0 +1,203 @@
+"""Text to a configuration document: YAML or JSON, the kind it says it is, fields, arguments.
+
+Nothing is filled in or checked here beyond what decoding itself refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from podium.errors import ConfigError
+from podium.objects.names import quoted
+from podium.profiles.config import json_tree as config_json
+from podium.profiles.config import yaml_tree as config_yaml
+from podium.profiles.config.args import ARGUMENTS
+from podium.profiles.config.decode import Decoded, DecodingError, decode
+from podium.profiles.config.schema import (
+    API_VERSION,
+    GROUP,
+    KIND,
+    KINDS,
+    VERSION,
+    Document,
+    PluginConfig,
+    ProfileDocument,
+)
+from podium.profiles.config.tree import Fields, Tree, compact, kind_of, tree_of
+
+_SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
+_HEAD: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; '
+    r'Kind string "json:\"kind,omitempty\"" }'
+)
+_BEGINS: Final = f"it begins with apiVersion: {API_VERSION} and kind: {KIND}"
+
+
+class _Kind(NamedTuple):
+    """What an object says it is."""
+
+    group: str
+    version: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.group_version}, Kind={self.kind}"
+
+    @property
+    def group_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class _StrictError(ValueError):
+    """Decoded, but not by strict rules."""
+
+    def __init__(self, texts: list[str], hint: str = "") -> None:
+        self.texts = texts
+        self.hint = hint
+        super().__init__(f"strict decoding error: {', '.join(texts)}")
+
+
+def read_config(text: str) -> Document:
+    """The document that *text* holds."""
+    try:
+        tree, repeated = _parsed(text)
+        return _document(tree, text, repeated)
+    except _StrictError as error:
+        raise ConfigError(str(error), hint=error.hint) from None
+    except (DecodingError, config_yaml.YamlError) as error:
+        raise ConfigError(str(error)) from None
+
+
+def read_mapping(value: Mapping[str, Any]) -> Document:
+    """The document in a value that some reader of JSON or YAML gave."""
+    tree = tree_of(dict(value))
+    try:
+        return _document(tree, compact(tree), [])
+    except _StrictError as error:
+        raise ConfigError(str(error), hint=error.hint) from None
+    except DecodingError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _parsed(text: str) -> tuple[Tree, list[str]]:
+    """The tree, and the complaint about keys that are set twice."""
+    if config_json.looks_like_json(text):
+        try:
+            return config_json.parse(text), []
+        except config_json.JsonSyntaxError as error:
+            raise DecodingError(f"couldn't get version/kind; json parse error: {error}") from None
+    tree, repeated = config_yaml.parse(text)
+    lines = "\n  ".join(map(str, repeated))
+    return tree, [f"yaml: unmarshal errors:\n  {lines}"] if repeated else []
+
+
+def _document(tree: Tree, text: str, complaints: list[str]) -> Document:
+    found = _kind(tree)
+    if not found.kind:
+        raise ConfigError(f"Object 'Kind' is missing in '{text}'", hint=_BEGINS)
+    if not found.version:
+        raise ConfigError(f"Object 'apiVersion' is missing in '{text}'", hint=_BEGINS)
+    decoded = _decoded(tree, found)
+    complaints = [*complaints, *decoded.strict]
+    if found.kind != KIND:
+        if complaints:
+            raise _StrictError(complaints, decoded.hint)
+        raise ConfigError(f"couldn't decode as {KIND}, got {found}: ", hint=_BEGINS)
+    document: Document = decoded.value
+    hints = [decoded.hint]
+    profiles = [
+        _with_arguments(profile, index, complaints, hints)
+        for index, profile in enumerate(document.profiles)
+    ]
+    if complaints:
+        raise _StrictError(complaints, next(filter(None, hints), ""))
+    return replace(document, profiles=tuple(profiles))
+
+
+def _kind(tree: Tree, default: _Kind | None = None) -> _Kind:
+    """What the object says it is, completed by what it should be."""
+    if tree is not None and not isinstance(tree, Fields):
+        what = f"json: cannot unmarshal {kind_of(tree)} into Go value of type {_HEAD}"
+        raise DecodingError(f"couldn't get version/kind; json parse error: {what}")
+    group, version = _group_version(_text(tree, "apiVersion"))
+    kind = _text(tree, "kind")
+    if default is not None:
+        kind = kind or default.kind
+        if not version and group in ("", default.group):
+            group, version = default.group, default.version
+    return _Kind(group, version, kind)
+
+
+def _text(tree: Fields | None, name: str) -> str:
+    """A field that must be text, however its name is capitalised."""
+    values = [value for key, value in tree or () if key.lower() == name.lower()]
+    for value in values:
+        if value is not None and kind_of(value) != "string":
+            what = f"json: cannot unmarshal {kind_of(value)} into Go struct field .{name}"
+            raise DecodingError(
+                f"couldn't get version/kind; json parse error: {what} of type string"
+            )
+    return next((value for value in reversed(values) if value is not None), "")
+
+
+def _group_version(text: str) -> tuple[str, str]:
+    if text.count("/") > 1:
+        raise DecodingError(f"unexpected GroupVersion string: {text}")
+    group, _, version = text.rpartition("/")
+    return group, version
+
+
+def _decoded(tree: Tree, found: _Kind) -> Decoded:
+    if (found.group, found.version) != (GROUP, VERSION) or found.kind not in KINDS:
+        raise ConfigError(
+            f"no kind {quoted(found.kind)} is registered for version "
+            f"{quoted(found.group_version)} in scheme {quoted(_SCHEME)}",
+            hint=_BEGINS,
+        )
+    return decode(tree, KINDS[found.kind])
+
+
+def _with_arguments(
+    profile: ProfileDocument, index: int, complaints: list[str], hints: list[str]
+) -> ProfileDocument:
+    configs = []
+    for place, config in enumerate(profile.plugin_config):
+        prefix = f"decoding .profiles[{index}].pluginConfig[{place}]: "
+        try:
+            config, strict = _arguments(config)  # noqa: PLW2901  the same one, with its arguments
+        except (DecodingError, ConfigError) as error:
+            text = error.text if isinstance(error, ConfigError) else str(error)
+            hint = error.hint if isinstance(error, ConfigError) else ""
+            raise ConfigError(f"{prefix}{text}", hint=hint) from None
+        if strict is not None:
+            complaints.append(f"{prefix}{strict}")
+            hints.append(strict.hint)
+        configs.append(config)
+    return replace(profile, plugin_config=tuple(configs))
+
+
+def _arguments(config: PluginConfig) -> tuple[PluginConfig, _StrictError | None]:
+    """The arguments read as the type of the plugin; those of unknown plugins stay as they are."""
+    wanted = f"{config.name}Args"
+    if wanted not in ARGUMENTS:
+        return config, None
+    prefix = f"decoding args for plugin {config.name}: "
+    try:
+        found = _kind(config.raw, _Kind(GROUP, VERSION, wanted))
+        decoded = _decoded(config.raw, found)
+    except ConfigError as error:
+        raise ConfigError(f"{prefix}{error.text}", hint=error.hint) from None
+    except DecodingError as error:
+        raise DecodingError(f"{prefix}{error}") from None
+    if found.kind != wanted:
+        raise DecodingError(
+            f"args for plugin {config.name} were not of type {wanted}.{GROUP}, "
+            f"got {found.kind}.{found.group}"
+        )
+    read = replace(config, args=decoded.value)
+    if not decoded.strict:
+        return read, None
+    inner = _StrictError(decoded.strict)
+    return read, _StrictError([f"{prefix}{inner}"], decoded.hint)

@@ -1,0 +1,237 @@
+"""The document KubeSchedulerConfiguration, version v1, as it is written in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from podium.profiles.config.args import ARGUMENTS, TYPE_META, PluginArgs
+from podium.profiles.config.decode import (
+    BOOL,
+    BYTES,
+    DURATION,
+    FLOAT32,
+    INT32,
+    INT64,
+    RAW,
+    STRING,
+    Field,
+    Slice,
+    Struct,
+    record,
+)
+from podium.profiles.config.tree import Tree
+from podium.profiles.policy.schema import ExtenderConfig, ManagedResource, TlsConfig
+
+GROUP: Final = "kubescheduler.config.k8s.io"
+VERSION: Final = "v1"
+KIND: Final = "KubeSchedulerConfiguration"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+#: Where plugins take part, in the order in which the real program sets them up.
+POINTS: Final = (
+    "preFilter",
+    "filter",
+    "postFilter",
+    "reserve",
+    "preScore",
+    "score",
+    "preBind",
+    "bind",
+    "postBind",
+    "permit",
+    "preEnqueue",
+    "queueSort",
+    "placementGenerate",
+    "placementScore",
+)
+MULTI_POINT: Final = "multiPoint"
+ALL: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEntry:
+    """A plugin in a list; a weight of 0 is none at all."""
+
+    name: str = ""
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """What is added at one point, and what is taken away."""
+
+    enabled: tuple[PluginEntry, ...] = ()
+    disabled: tuple[PluginEntry, ...] = ()
+
+    def lists(self, name: str) -> bool:
+        """Whether a plugin is taken away by its name."""
+        return any(entry.name == name for entry in self.disabled)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConfig:
+    """The arguments for a plugin: as written, and read if the plugin is known to have some."""
+
+    name: str = ""
+    raw: Tree = None
+    args: PluginArgs | None = None
+
+    @property
+    def given(self) -> Any:
+        """What the plugin is told."""
+        return self.raw if self.args is None else self.args
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDocument:
+    """A profile as written."""
+
+    scheduler_name: str | None = None
+    percentage_of_nodes_to_score: int | None = None
+    plugins: Mapping[str, PluginSet] = field(default_factory=dict)
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+    def plugin_set(self, point: str) -> PluginSet:
+        """What is written for one point."""
+        return self.plugins.get(point) or PluginSet()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """How replicas agree on one that works; times in nanoseconds."""
+
+    leader_elect: bool = True
+    lease_duration: int = 0
+    renew_deadline: int = 0
+    retry_period: int = 0
+    resource_lock: str = ""
+    resource_name: str = ""
+    resource_namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConnection:
+    """How to talk to the API server."""
+
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = ""
+    qps: float = 0.0
+    burst: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The whole file."""
+
+    parallelism: int = 16
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool | None = None
+    percentage_of_nodes_to_score: int | None = None
+    pod_initial_backoff_seconds: int = 1
+    pod_max_backoff_seconds: int = 10
+    profiles: tuple[ProfileDocument, ...] = ()
+    extenders: tuple[ExtenderConfig, ...] = ()
+    delay_cache_until_active: bool = False
+
+
+_PLUGIN = record("v1.Plugin", PluginEntry, name=STRING, weight=INT32)
+_SET = record("v1.PluginSet", PluginSet, enabled=Slice(_PLUGIN), disabled=Slice(_PLUGIN))
+
+
+def _by_point(**sets: Any) -> dict[str, Any]:
+    return sets
+
+
+_PLUGINS = Struct(
+    "v1.Plugins", _by_point, {point: Field(point, _SET) for point in (*POINTS, MULTI_POINT)}
+)
+_PLUGIN_CONFIG = record("v1.PluginConfig", PluginConfig, name=STRING, raw=("args", RAW))
+_PROFILE = record(
+    "v1.KubeSchedulerProfile",
+    ProfileDocument,
+    scheduler_name=STRING,
+    percentage_of_nodes_to_score=INT32,
+    plugins=_PLUGINS,
+    plugin_config=Slice(_PLUGIN_CONFIG),
+)
+_TLS = record(
+    "v1.ExtenderTLSConfig",
+    TlsConfig,
+    insecure=BOOL,
+    server_name=STRING,
+    cert_file=STRING,
+    key_file=STRING,
+    ca_file=STRING,
+    cert_data=BYTES,
+    key_data=BYTES,
+    ca_data=BYTES,
+)
+_MANAGED = record(
+    "v1.ExtenderManagedResource", ManagedResource, name=STRING, ignored_by_scheduler=BOOL
+)
+_EXTENDER = record(
+    "v1.Extender",
+    ExtenderConfig,
+    url_prefix=STRING,
+    filter_verb=STRING,
+    preempt_verb=STRING,
+    prioritize_verb=STRING,
+    weight=INT64,
+    bind_verb=STRING,
+    enable_https=("enableHTTPS", BOOL),
+    tls_config=_TLS,
+    http_timeout=DURATION,
+    node_cache_capable=BOOL,
+    managed_resources=Slice(_MANAGED, list),
+    ignorable=BOOL,
+)
+_LEADER_ELECTION = record(
+    "v1alpha1.LeaderElectionConfiguration",
+    LeaderElection,
+    leader_elect=BOOL,
+    lease_duration=DURATION,
+    renew_deadline=DURATION,
+    retry_period=DURATION,
+    resource_lock=STRING,
+    resource_name=STRING,
+    resource_namespace=STRING,
+)
+_CLIENT_CONNECTION = record(
+    "v1alpha1.ClientConnectionConfiguration",
+    ClientConnection,
+    kubeconfig=STRING,
+    accept_content_types=STRING,
+    content_type=STRING,
+    qps=FLOAT32,
+    burst=INT32,
+)
+_DOCUMENT = record(
+    f"v1.{KIND}",
+    Document,
+    parallelism=INT32,
+    leader_election=_LEADER_ELECTION,
+    client_connection=_CLIENT_CONNECTION,
+    percentage_of_nodes_to_score=INT32,
+    pod_initial_backoff_seconds=INT64,
+    pod_max_backoff_seconds=INT64,
+    profiles=Slice(_PROFILE),
+    extenders=Slice(_EXTENDER),
+    delay_cache_until_active=BOOL,
+)
+_DEBUGGING: Final = {
+    "enableProfiling": Field("enable_profiling", BOOL, "DebuggingConfiguration"),
+    "enableContentionProfiling": Field(
+        "enable_contention_profiling", BOOL, "DebuggingConfiguration"
+    ),
+}
+
+#: Kind -> how it is read.
+KINDS: Final = {
+    KIND: Struct(_DOCUMENT.go, Document, {**TYPE_META, **_DEBUGGING, **_DOCUMENT.fields}),
+    **ARGUMENTS,
+}

@@ -1,0 +1,291 @@
+"""YAML text to a tree, the way the real program reads it on its way to JSON.
+
+Only the first document counts. Keys come out sorted, numbers as JSON writes them, and of repeated
+keys the last one counts; the repetition is reported besides. The sentences are go-yaml's.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from podium.objects.names import quoted
+from podium.profiles.config.tree import Fields, Number, Tree
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEPTH: Final = 100
+#: Values that aliases may stand for in one document; a configuration uses dozens.
+_ALIASED: Final = 400_000
+_LONGEST_NUMBER: Final = 400
+_TAG: Final = "tag:yaml.org,2002:"
+_MERGE: Final = "<<"
+
+_CONSTANTS: Final[dict[str, Any]] = {
+    **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "on", "On", "ON"], True),
+    **dict.fromkeys(["n", "N", "no", "No", "NO", "off", "Off", "OFF"], False),
+    **dict.fromkeys(["true", "True", "TRUE"], True),
+    **dict.fromkeys(["false", "False", "FALSE"], False),
+    **dict.fromkeys([".nan", ".NaN", ".NAN"], math.nan),
+    **dict.fromkeys([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"], math.inf),
+    **dict.fromkeys(["-.inf", "-.Inf", "-.INF"], -math.inf),
+}
+_INTEGER = re.compile(
+    r"(?P<sign>[-+]?)(?:0[xX](?P<x>[0-9a-fA-F]+)|0[bB](?P<b>[01]+)|0[oO]?(?P<o>[0-7]+)"
+    r"|(?P<d>0|[1-9][0-9]*))"
+)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_BASES: Final = {"x": 16, "b": 2, "o": 8, "d": 10}
+_NOT_FINITE: Final = {".nan": "NaN", ".inf": "+Inf", "-.inf": "-Inf"}
+_NAMES: Final = {type(None): "null", bool: "bool", int: "int", float: "float", str: "str"}
+
+
+class YamlError(ValueError):
+    """The text cannot be read as YAML, or has no form in JSON."""
+
+
+class Repeated(NamedTuple):
+    """A key that is set twice, and the line of the second value."""
+
+    line: int
+    key: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: key {self.key} already set in map"
+
+
+def parse(text: str) -> tuple[Tree, list[Repeated]]:
+    """The first document, and the keys that it sets more than once."""
+    try:
+        root, builder = _first_document(text)
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(f"yaml: {_place(error)}{error.problem or 'cannot be read'}") from None
+    except yaml.reader.ReaderError as error:
+        raise YamlError(f"yaml: {error.reason}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, YamlError):
+            raise
+        raise YamlError(f"yaml: {str(error).splitlines()[0] if str(error) else error!r}") from None
+    return _json(root), builder.repeated
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    """Where the real reader says it is: a scanner counts from 1, a parser from 0."""
+    mark = error.problem_mark
+    line = mark.line if mark else 0
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    if not line and error.context_mark:
+        line = error.context_mark.line
+    return f"line {line}: " if line else ""
+
+
+def _first_document(text: str) -> tuple[Any, _Builder]:
+    builder = _Builder()
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.DocumentEndEvent):
+            break
+        if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+            builder.take(event)
+    return builder.root, builder
+
+
+class _Open(NamedTuple):
+    """A list or mapping that has not ended; a mapping holds keys and values in turn."""
+
+    mapping: bool
+    parts: list[_Part]
+    anchor: str | None
+    line: int
+    before: int
+
+
+class _Part(NamedTuple):
+    """A value, the line on which it begins, and whether it is the key `<<`."""
+
+    value: Any
+    line: int
+    merges: bool = False
+
+
+class _Builder:
+    """Puts the events of one document together, without recursion."""
+
+    def __init__(self) -> None:
+        self.root: Any = None
+        self.open: list[_Open] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.repeated: list[Repeated] = []
+        self.weight = 0  # values so far, aliases counted with all that they stand for
+        self.aliased = 0
+
+    def take(self, event: Any) -> None:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.ScalarEvent):
+            merges = event.value == _MERGE and event.implicit[0]
+            self.put(_Part(_scalar(event), line, merges), event.anchor, 1)
+        elif isinstance(event, yaml.AliasEvent):
+            self.alias(event.anchor or "", line)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(self.open) >= _DEPTH:
+                raise YamlError("yaml: exceeded max depth")
+            mapping = isinstance(event, yaml.MappingStartEvent)
+            self.open.append(_Open(mapping, [], event.anchor, line, self.weight))
+        else:
+            ended = self.open.pop()
+            value = self.mapping(ended.parts) if ended.mapping else [p.value for p in ended.parts]
+            self.weight += 1
+            self.put(_Part(value, ended.line), ended.anchor, self.weight - ended.before, added=0)
+
+    def put(self, part: _Part, anchor: str | None, weight: int, added: int | None = None) -> None:
+        self.weight += weight if added is None else added
+        if anchor is not None:
+            self.anchors[anchor] = (part.value, weight)
+        if self.open:
+            self.open[-1].parts.append(part)
+        else:
+            self.root = part.value
+
+    def alias(self, name: str, line: int) -> None:
+        if any(one.anchor == name for one in self.open):
+            raise YamlError(f"yaml: anchor '{name}' value contains itself")
+        if name not in self.anchors:
+            raise YamlError(f"yaml: unknown anchor '{name}' referenced")
+        value, weight = self.anchors[name]
+        self.aliased += weight
+        if self.aliased > _ALIASED:
+            raise YamlError("yaml: document contains excessive aliasing")
+        self.put(_Part(value, line), None, weight)
+
+    def mapping(self, parts: list[_Part]) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        pairs = iter(parts)
+        for key, value in zip(pairs, pairs, strict=True):
+            if key.merges:
+                # Later entries of a list of mappings yield to earlier ones.
+                bases = value.value if isinstance(value.value, list) else [value.value]
+                for base in reversed(bases):
+                    self.merge(base, found, value.line)
+            elif isinstance(key.value, dict | list):
+                raise YamlError("yaml: invalid map key: a key must be a plain value")
+            else:
+                self.set(found, _key(key.value), value)
+        return found
+
+    def merge(self, base: Any, found: dict[Any, Any], line: int) -> None:
+        if not isinstance(base, dict):
+            raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+        for key, value in base.items():
+            self.set(found, key, _Part(value, line))
+
+    def set(self, found: dict[Any, Any], key: Any, part: _Part) -> None:
+        if key in found:
+            self.repeated.append(Repeated(part.line, _shown(key)))
+        found[key] = part.value
+
+
+def _key(key: Any) -> Any:
+    """Keys that Python takes for equal and Go does not are told apart."""
+    return key if isinstance(key, str) else (type(key), key)
+
+
+def _shown(key: Any) -> str:
+    """A key as Go's `%#v` shows it."""
+    if isinstance(key, str):
+        return quoted(key)
+    kind, value = key
+    return "<nil>" if kind is type(None) else _key_text(value)
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    tag = (event.tag or "").removeprefix(_TAG)
+    if not event.tag:
+        return _resolved(event.value) if event.implicit[0] else event.value
+    if tag in (event.tag, "str"):
+        return event.value
+    if tag == "binary":
+        return _decoded(event.value)
+    if tag not in {"bool", "int", "float", "null", "timestamp"}:
+        return event.value
+    found = _resolved(event.value)
+    if tag == "float" and isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    name = _NAMES[type(found)]
+    if name not in (tag, "str" if tag == "timestamp" else tag):
+        raise YamlError(f"yaml: cannot decode !!{name} `{event.value}` as a !!{tag}")
+    return found
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        raise YamlError("yaml: !!binary value contains invalid base64 data") from None
+
+
+def _resolved(text: str) -> Any:
+    """What an unquoted scalar stands for."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in "+-.0123456789" or len(text) > _LONGEST_NUMBER:
+        return text
+    bare = text if text[0] == "." else text.replace("_", "")
+    whole = _INTEGER.fullmatch(bare)
+    if whole:
+        kind = whole.lastgroup or "d"
+        number = int(whole[kind], _BASES[kind]) * (-1 if whole["sign"] == "-" else 1)
+        if -(1 << 63) <= number < 1 << 63 or (number < 1 << 64 and not whole["sign"]):
+            return number
+    if _FLOAT.fullmatch(bare):
+        real = float(bare)
+        return text if math.isinf(real) else real
+    return text
+
+
+def _json(value: Any) -> Tree:
+    """The value as the reader of JSON gets it: objects sorted by key, numbers as text."""
+    if isinstance(value, dict):
+        named = {_key_name(key): each for key, each in value.items()}
+        return Fields((key, _json(named[key])) for key in sorted(named))
+    if isinstance(value, list):
+        return [_json(each) for each in value]
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise YamlError(f"json: unsupported value: {_NOT_FINITE[_key_text(value)]}")
+    return Number(_number(value))
+
+
+def _key_name(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    kind, value = key
+    if kind is type(None):
+        raise YamlError("unsupported map key of type: %!s(<nil>), key: <nil>")
+    return _key_text(value)
+
+
+def _key_text(value: float) -> str:
+    """A key that is no text becomes text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    return _number(value)
+
+
+def _number(value: float) -> str:
+    """A number as Go writes it into JSON."""
+    if isinstance(value, int):
+        return str(value)
+    if value and not 1e-6 <= abs(value) < 1e21:
+        mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
+        return f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,230 @@
+"""Every predicate that a Policy can name, in the order in which they run.
+
+A predicate runs only if its name is in this list, whoever made it: a predicate made by an
+argument under any other name is configured and never asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podium.engine.rules.nodes.v1_13 import (
+    CheckNodeCondition,
+    CheckNodeDiskPressure,
+    CheckNodeMemoryPressure,
+    CheckNodePIDPressure,
+    CheckNodeUnschedulable,
+    HostName,
+    MatchNodeSelector,
+    PodToleratesNodeTaints,
+)
+from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
+from podium.engine.rules.resources.v1_13_filters import (
+    GeneralPredicates,
+    PodFitsHostPorts,
+    PodFitsResources,
+)
+from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding, NoVolumeZoneConflict
+from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.rules.volumes.v1_13_limits import (
+    Azure,
+    Disk,
+    Ebs,
+    GcePd,
+    MaxCSIVolumeCount,
+    MaxVolumeCount,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.engine.framework.rule import Predicate
+    from podium.profiles.policy.gates import Gates
+    from podium.profiles.policy.settings import Settings
+
+    Maker = Callable[[Settings], Predicate]
+
+CONDITIONS = "TaintNodesByCondition=false"
+TAINTS = "TaintNodesByCondition"
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateEntry:
+    """A name in the order. Conditions are feature gates as on the command line."""
+
+    name: str
+    description: str
+    #: None: only an argument makes a predicate of this name.
+    make: Maker | None
+    #: Whether the providers have it.
+    provided: bool = False
+    #: When the name can be used at all.
+    exists: str = ""
+    #: When it is added to every configuration; None is never.
+    mandatory: str | None = None
+    #: When it does anything; otherwise every node passes.
+    effective: str = ""
+
+
+def _plain(rule: Callable[[], Predicate]) -> Maker:
+    return lambda _: rule()
+
+
+def _counted(name: str, disk: Disk) -> Maker:
+    return lambda settings: MaxVolumeCount(
+        name,
+        disk,
+        node_limits=settings.gates["AttachVolumeLimit"],
+        limit=settings.volume_limit,
+    )
+
+
+#: Position 1 to 22.
+PREDICATES = (
+    PredicateEntry(
+        "CheckNodeCondition",
+        "the node is ready, has network and disk space, and is not cordoned",
+        _plain(CheckNodeCondition), provided=True, exists=CONDITIONS, mandatory=CONDITIONS,
+    ),
+    PredicateEntry(
+        "CheckNodeUnschedulable",
+        "the node is not cordoned, or the pod tolerates that",
+        _plain(CheckNodeUnschedulable), provided=True, exists=TAINTS, mandatory=TAINTS,
+    ),
+    PredicateEntry(
+        "GeneralPredicates",
+        "PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector together",
+        lambda settings: GeneralPredicates(settings.ignored_resources), provided=True,
+    ),
+    PredicateEntry(
+        "HostName",
+        "the node is the one that the pod names, if it names one",
+        _plain(HostName),
+    ),
+    PredicateEntry(
+        "PodFitsHostPorts",
+        "the host ports that the pod wants are free on the node",
+        _plain(PodFitsHostPorts),
+    ),
+    PredicateEntry(
+        "MatchNodeSelector",
+        "the node matches the pod's nodeSelector and required node affinity",
+        _plain(MatchNodeSelector),
+    ),
+    PredicateEntry(
+        "PodFitsResources",
+        "the node has room for one more pod and for all that it requests",
+        lambda settings: PodFitsResources(settings.ignored_resources),
+    ),
+    PredicateEntry(
+        "NoDiskConflict",
+        "no disk that the pod mounts is in use on the node in a way that excludes it",
+        _plain(NoDiskConflict), provided=True,
+    ),
+    PredicateEntry(
+        "PodToleratesNodeTaints",
+        "the pod tolerates the node's NoSchedule and NoExecute taints",
+        _plain(PodToleratesNodeTaints), provided=True, mandatory=TAINTS,
+    ),
+    PredicateEntry(
+        "PodToleratesNodeNoExecuteTaints",
+        "no rule of its own; PodToleratesNodeTaints covers NoExecute taints",
+        None,
+    ),
+    PredicateEntry(
+        "CheckNodeLabelPresence",
+        "the node has all of some labels, or none of them",
+        None,
+    ),
+    PredicateEntry(
+        "CheckServiceAffinity",
+        "pods of a service stay on nodes with the same labels",
+        None,
+    ),
+    PredicateEntry(
+        "MaxEBSVolumeCount",
+        "the node can attach the pod's EBS volumes besides those it has",
+        _counted("MaxEBSVolumeCount", Ebs()), provided=True,
+    ),
+    PredicateEntry(
+        "MaxGCEPDVolumeCount",
+        "the node can attach the pod's GCE disks besides those it has",
+        _counted("MaxGCEPDVolumeCount", GcePd()), provided=True,
+    ),
+    PredicateEntry(
+        "MaxCSIVolumeCountPred",
+        "the node can attach the pod's CSI volumes besides those it has",
+        _plain(MaxCSIVolumeCount), provided=True, effective="AttachVolumeLimit",
+    ),
+    PredicateEntry(
+        "MaxAzureDiskVolumeCount",
+        "the node can attach the pod's Azure disks besides those it has",
+        _counted("MaxAzureDiskVolumeCount", Azure()), provided=True,
+    ),
+    PredicateEntry(
+        "CheckVolumeBinding",
+        "the pod's claims are bound to volumes that the node reaches, or can be",
+        _plain(CheckVolumeBinding), provided=True, effective="VolumeScheduling",
+    ),
+    PredicateEntry(
+        "NoVolumeZoneConflict",
+        "the node is in the zone of the pod's volumes",
+        lambda settings: NoVolumeZoneConflict(waits=settings.gates["VolumeScheduling"]),
+        provided=True,
+    ),
+    PredicateEntry(
+        "CheckNodeMemoryPressure",
+        "the node is not short of memory, or the pod has requests or limits",
+        _plain(CheckNodeMemoryPressure), provided=True, exists=CONDITIONS,
+    ),
+    PredicateEntry(
+        "CheckNodePIDPressure",
+        "the node is not short of process ids",
+        _plain(CheckNodePIDPressure), provided=True, exists=CONDITIONS,
+    ),
+    PredicateEntry(
+        "CheckNodeDiskPressure",
+        "the node is not short of disk space",
+        _plain(CheckNodeDiskPressure), provided=True, exists=CONDITIONS,
+    ),
+    PredicateEntry(
+        "MatchInterPodAffinity",
+        "required affinity and anti-affinity between pods holds on the node",
+        _plain(MatchInterPodAffinity), provided=True,
+    ),
+)  # fmt: skip
+
+#: Accepted but not in the order, so never asked.
+PORTS_ALIAS = PredicateEntry(
+    "PodFitsPorts", "an old name of PodFitsHostPorts; never runs", _plain(PodFitsHostPorts)
+)
+
+#: Names found in documents, accepted for the real ones. kube-scheduler refuses them.
+ALIASES = {"PodFitsHost": "HostName"}
+
+POSITIONS = {entry.name: position for position, entry in enumerate(PREDICATES, 1)}
+BY_NAME = {entry.name: entry for entry in (*PREDICATES, PORTS_ALIAS)}
+
+
+def registered(gates: Gates) -> dict[str, PredicateEntry]:
+    """The predicates that can be used without an argument, by name."""
+    return {
+        entry.name: entry
+        for entry in BY_NAME.values()
+        if entry.make is not None and gates.hold(entry.exists)
+    }
+
+
+def mandatory(gates: Gates) -> tuple[str, ...]:
+    """The names that every configuration gets."""
+    return tuple(
+        entry.name
+        for entry in PREDICATES
+        if entry.mandatory is not None and gates.hold(entry.mandatory)
+    )
+
+
+def provided(gates: Gates) -> tuple[str, ...]:
+    """The names that both providers have."""
+    return tuple(entry.name for entry in registered(gates).values() if entry.provided)

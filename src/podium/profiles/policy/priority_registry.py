@@ -1,0 +1,132 @@
+"""Every priority that a Policy can name, and which of them the providers use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podium.engine.rules.nodes.v1_13_scores import (
+    EqualPriority,
+    ImageLocalityPriority,
+    NodeAffinityPriority,
+    NodePreferAvoidPodsPriority,
+    TaintTolerationPriority,
+)
+from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13_scores import (
+    BalancedResourceAllocation,
+    LeastRequestedPriority,
+    MostRequestedPriority,
+    RequestedToCapacityRatioPriority,
+    ResourceLimitsPriority,
+)
+from podium.engine.rules.spreading.v1_13 import SelectorSpreadPriority, ServiceSpreadingPriority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.engine.framework.rule import Priority
+    from podium.profiles.policy.gates import Gates
+    from podium.profiles.policy.settings import Settings
+
+    Maker = Callable[[Settings], Priority]
+
+DEFAULT = "DefaultProvider"
+AUTOSCALER = "ClusterAutoscalerProvider"
+PROVIDERS = {
+    DEFAULT: "spreads pods over nodes with room",
+    AUTOSCALER: "fills nodes up, so that a cluster autoscaler can remove empty ones",
+}
+BOTH = (DEFAULT, AUTOSCALER)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityEntry:
+    """A priority; its weight counts where no Policy gives another."""
+
+    name: str
+    description: str
+    make: Maker
+    weight: int = 1
+    providers: tuple[str, ...] = ()
+    #: The feature gate without which the name does not exist.
+    exists: str = ""
+
+
+def _plain(rule: Callable[[], Priority]) -> Maker:
+    return lambda _: rule()
+
+
+PRIORITIES = (
+    PriorityEntry(
+        "BalancedResourceAllocation",
+        "cpu and memory would be used to a similar share",
+        _plain(BalancedResourceAllocation), providers=BOTH,
+    ),
+    PriorityEntry("EqualPriority", "the same for every node", _plain(EqualPriority)),
+    PriorityEntry(
+        "ImageLocalityPriority",
+        "the node holds the pod's images",
+        _plain(ImageLocalityPriority), providers=BOTH,
+    ),
+    PriorityEntry(
+        "InterPodAffinityPriority",
+        "preferred affinity and anti-affinity between pods, in both directions",
+        lambda settings: InterPodAffinityPriority(settings.hard_weight), providers=BOTH,
+    ),
+    PriorityEntry(
+        "LeastRequestedPriority",
+        "most cpu and memory left",
+        _plain(LeastRequestedPriority), providers=(DEFAULT,),
+    ),
+    PriorityEntry(
+        "MostRequestedPriority",
+        "most cpu and memory used",
+        _plain(MostRequestedPriority), providers=(AUTOSCALER,),
+    ),
+    PriorityEntry(
+        "NodeAffinityPriority",
+        "the pod's preferred node affinity",
+        _plain(NodeAffinityPriority), providers=BOTH,
+    ),
+    PriorityEntry(
+        "NodePreferAvoidPodsPriority",
+        "the node does not ask to be spared the pod's controller",
+        _plain(NodePreferAvoidPodsPriority), weight=10000, providers=BOTH,
+    ),
+    PriorityEntry(
+        "RequestedToCapacityRatioPriority",
+        "utilization scored by a line; without an argument, the emptier the better",
+        _plain(RequestedToCapacityRatioPriority),
+    ),
+    PriorityEntry(
+        "ResourceLimitsPriority",
+        "the node can hold the pod's cpu or memory limit",
+        _plain(ResourceLimitsPriority), providers=BOTH, exists="ResourceLimitsPriorityFunction",
+    ),
+    PriorityEntry(
+        "SelectorSpreadPriority",
+        "few pods of the same service or controller on the node and in its zone",
+        _plain(SelectorSpreadPriority), providers=BOTH,
+    ),
+    PriorityEntry(
+        "ServiceSpreadingPriority",
+        "an old name of SelectorSpreadPriority",
+        _plain(ServiceSpreadingPriority),
+    ),
+    PriorityEntry(
+        "TaintTolerationPriority",
+        "few PreferNoSchedule taints that the pod does not tolerate",
+        _plain(TaintTolerationPriority), providers=BOTH,
+    ),
+)  # fmt: skip
+
+
+def registered(gates: Gates) -> dict[str, PriorityEntry]:
+    """The priorities that can be used without an argument, by name."""
+    return {entry.name: entry for entry in PRIORITIES if gates.hold(entry.exists)}
+
+
+def provided(provider: str, gates: Gates) -> dict[str, PriorityEntry]:
+    """The priorities of a provider, by name."""
+    return {name: e for name, e in registered(gates).items() if provider in e.providers}

@@ -1,0 +1,136 @@
+"""Text to a policy document: JSON or YAML, then fields, with the rules of the real decoder.
+
+Null is the same as absent and unknown keys are skipped, but noted. Keys must be written exactly,
+except inside an extender, where the case of letters does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from podium.errors import ConfigError, InputError
+from podium.objects.reading.json_text import looks_like_json, values
+from podium.objects.reading.mismatch import explain, joined
+from podium.objects.reading.yaml_text import documents
+from podium.profiles.policy.schema import ExtenderConfig, Policy
+from podium.profiles.suggestions import meant
+
+_KEY = "policy.cfg"
+_NANOSECONDS = "it is a number of nanoseconds: 5000000000 is five seconds"
+
+
+def parse_policy(text: str, where: str) -> Mapping[str, Any]:
+    """The one mapping that *text* holds, be it a Policy or a ConfigMap around one."""
+    found = _mapping(text, where)
+    if found.get("kind") != "ConfigMap":
+        return found
+    data = found.get("data")
+    inner = data.get(_KEY) if isinstance(data, dict) else None
+    if not isinstance(inner, str):
+        raise ConfigError(f'missing policy config map value at key "{_KEY}"', hint=f"in {where}")
+    return _mapping(inner, f"{where}: {joined('data', _KEY)}")
+
+
+def _mapping(text: str, where: str) -> dict[str, Any]:
+    try:
+        found = _plain(text)
+    except InputError as error:
+        raise _refused(error, where) from None
+    if len(found) != 1:
+        raise ConfigError(f"{where}: expected one Policy, got {len(found)} documents")
+    if not isinstance(found[0], dict):
+        raise _not_a_mapping(where)
+    return found[0]
+
+
+def _plain(text: str) -> list[Any]:
+    data = text.encode(errors="replace")
+    if not looks_like_json(data):
+        return [document.value for document in documents(text)]
+    try:
+        return [msgspec.json.decode(value) for value in values(data)]
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise InputError(f"is not readable JSON: {error}") from None
+
+
+def _refused(error: InputError, where: str) -> ConfigError:
+    text = InputError(error.what, where=where, object=error.object, path=error.path)
+    return ConfigError(str(text), hint=error.hint)
+
+
+def _not_a_mapping(where: str) -> ConfigError:
+    return ConfigError(
+        f"{where}: expected a Policy, got something else",
+        hint="it begins with kind: Policy and apiVersion: v1",
+    )
+
+
+def read_policy(document: Mapping[str, Any], where: str) -> tuple[Policy, list[str]]:
+    """The document's fields, and a note for every key that nobody reads."""
+    if not isinstance(document, Mapping):
+        raise _not_a_mapping(where)
+    notes: list[str] = []
+    known = _known(dict(document), inspect.type_info(Policy), "", notes, fold=False)
+    try:
+        policy = msgspec.convert(known, Policy)
+    except msgspec.ValidationError as error:
+        found = explain(error, "", known)
+        if found.path.endswith(".httpTimeout"):
+            found.hint = _NANOSECONDS
+        raise _refused(found, where) from None
+    _check_version(policy, where)
+    return policy, notes
+
+
+def _check_version(policy: Policy, where: str) -> None:
+    if policy.kind != "Policy":
+        raise ConfigError(f"{where}: kind: expected Policy, got {policy.kind!r}")
+    if not policy.api_version:
+        raise ConfigError(
+            f"{where}: apiVersion is missing",
+            hint="write apiVersion: v1; without it kube-scheduler ignores the rest of the file",
+        )
+    if policy.api_version != "v1":
+        raise ConfigError(f"{where}: apiVersion: expected v1, got {policy.api_version!r}")
+
+
+def _known(value: Any, kind: inspect.Type, path: str, notes: list[str], *, fold: bool) -> Any:
+    """*value* without nulls and unknown keys; the others as *kind* spells them."""
+    kind = _not_none(kind)
+    if isinstance(kind, inspect.ListType) and isinstance(value, list):
+        item = kind.item_type
+        return [_known(v, item, f"{path}[{i}]", notes, fold=fold) for i, v in enumerate(value)]
+    if not isinstance(kind, inspect.StructType) or not isinstance(value, dict):
+        return value
+    fold = fold or kind.cls is ExtenderConfig
+    fields = {_folded(field.encode_name, fold=fold): field for field in kind.fields}
+    found = {}
+    for key, each in value.items():
+        field = fields.get(_folded(str(key), fold=fold))
+        if field is None:
+            names = [known.encode_name for known in kind.fields]
+            notes.append(_ignored(joined(path, str(key)), meant(str(key), names)))
+        elif each is not None:
+            name = field.encode_name
+            found[name] = _known(each, field.type, joined(path, name), notes, fold=fold)
+    return found
+
+
+def _not_none(kind: inspect.Type) -> inspect.Type:
+    """The type that a field has when it is there."""
+    if isinstance(kind, inspect.UnionType):
+        return next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+    return kind
+
+
+def _folded(key: str, *, fold: bool) -> str:
+    return key.casefold() if fold else key
+
+
+def _ignored(path: str, hint: str) -> str:
+    note = f"{path} is not a field of a Policy and is ignored"
+    return f"{note}; {hint}" if hint else note

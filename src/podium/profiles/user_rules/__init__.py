@@ -1,0 +1,1 @@
+"""Predicates and priorities written by users: loading them, timing them."""

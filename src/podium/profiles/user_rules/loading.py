@@ -1,0 +1,264 @@
+"""Rules that users wrote: found in a file, a module or an installed package, and put to use.
+
+A rule is a function that `podium.rules` marked. The Policy may name it like a built-in one and
+give it arguments; without a Policy every rule that was loaded is used.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podium.engine.framework.profile import Weighted
+from podium.engine.user_rules.adapter import (
+    PREDICATE,
+    PRIORITY,
+    RuleSpec,
+    UserPredicate,
+    UserPriority,
+)
+from podium.errors import ConfigError
+from podium.profiles.policy.predicate_registry import BY_NAME
+from podium.profiles.policy.priority_registry import PRIORITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import ModuleType
+
+    from podium.engine.framework.profile import Profile
+    from podium.engine.user_rules.adapter import Watch
+
+#: The attribute that makes a function a rule.
+MARK = "__podium_rule__"
+#: Where installed packages offer theirs.
+GROUP = "podium.rules"
+
+_BUILT_IN = {
+    PREDICATE: frozenset(BY_NAME),
+    PRIORITY: frozenset(entry.name for entry in PRIORITIES),
+}
+#: The sections of a Policy.
+_SECTIONS = {"predicates": PREDICATE, "priorities": PRIORITY}
+
+
+def is_built_in(kind: str, name: str) -> bool:
+    """Whether the name is taken."""
+    return name in _BUILT_IN[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that were loaded, by name, and who watches over them."""
+
+    predicates: Mapping[str, RuleSpec] = field(default_factory=dict)
+    priorities: Mapping[str, RuleSpec] = field(default_factory=dict)
+    watch: Watch | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.predicates or self.priorities)
+
+    def of(self, kind: str) -> Mapping[str, RuleSpec]:
+        """The predicates, or the priorities."""
+        return self.predicates if kind == PREDICATE else self.priorities
+
+    def predicate(self, name: str, arguments: Mapping[str, Any] | None = None) -> UserPredicate:
+        """A predicate with these arguments."""
+        spec = self.predicates[name]
+        return UserPredicate(spec, bound(spec, arguments), self.watch)
+
+    def priority(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, max_score: int = 10
+    ) -> UserPriority:
+        """A priority with these arguments, its scores up to *max_score*."""
+        spec = self.priorities[name]
+        return UserPriority(spec, bound(spec, arguments), self.watch, max_score)
+
+
+NO_RULES = Rules()
+
+
+def load_rules(
+    sources: Iterable[str],
+    policy: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Rules:
+    """All rules of the sources, and those of installed packages that a Policy names."""
+    found: dict[tuple[str, str], tuple[str, RuleSpec]] = {}
+    for source in sources:
+        rules = rules_in(_module(source))
+        if not rules:
+            raise ConfigError(
+                f"{source} holds no rules",
+                hint="a rule is a function decorated by podium.rules.predicate or .priority",
+            )
+        _add(found, rules, source)
+    for name in _strangers(policy, found):
+        for offered in entry_points(group=GROUP, name=name):
+            _add(found, rules_in(offered.load()), f"entry point {name}")
+    specs = [spec for _, spec in found.values()]
+    return Rules(
+        {spec.name: spec for spec in specs if spec.kind == PREDICATE},
+        {spec.name: spec for spec in specs if spec.kind == PRIORITY},
+        watch,
+    )
+
+
+def _add(
+    found: dict[tuple[str, str], tuple[str, RuleSpec]], rules: Iterable[RuleSpec], source: str
+) -> None:
+    for spec in rules:
+        if is_built_in(spec.kind, spec.name):
+            raise ConfigError(f"{source}: {spec.name} is a built-in {spec.kind}", hint="rename it")
+        before = found.get((spec.kind, spec.name))
+        if before is not None and before[1].function is not spec.function:
+            raise ConfigError(f"{source}: {spec.kind} {spec.name} is in {before[0]} already")
+        found[spec.kind, spec.name] = (source, spec)
+
+
+def rules_in(module: ModuleType | Callable[..., Any]) -> list[RuleSpec]:
+    """The rules of a module in the order they were written, or the one that a function is."""
+    holders = vars(module).values() if inspect.ismodule(module) else (module,)
+    marked = (getattr(each, MARK, None) for each in holders if callable(each))
+    return list({id(spec): spec for spec in marked if isinstance(spec, RuleSpec)}.values())
+
+
+def _module(source: str) -> Any:
+    """The module that a source names: a file, an installed package's entry point, a module."""
+    if source.endswith(".py") or Path(source).is_file():
+        return _file(source)
+    for offered in entry_points(group=GROUP, name=source):
+        return offered.load()
+    try:
+        return import_module(source)
+    except ImportError as error:
+        raise ConfigError(
+            f"rules {source!r}: {error}", hint="name a file, an importable module or an entry point"
+        ) from error
+
+
+def _file(source: str) -> ModuleType:
+    path = Path(source)
+    spec = spec_from_file_location(f"podium_rules_{path.stem}", path)
+    assert spec is not None, source
+    assert spec.loader is not None, source
+    module = module_from_spec(spec)
+    # Where dataclasses and pickling look for it.
+    sys.modules[module.__name__] = module
+    try:
+        spec.loader.exec_module(module)
+    except FileNotFoundError:
+        raise ConfigError(f"{source}: there is no such file") from None
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error.text}", hint=error.hint) from error
+    except (Exception, SystemExit) as error:
+        place = _line(error, source)
+        raise ConfigError(f"{place}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _line(error: BaseException, source: str) -> str:
+    """The file and the last line of it that was running."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f"{source}:{error.lineno}"
+    lines, step = [], error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == source:
+            lines.append(step.tb_lineno)
+        step = step.tb_next
+    return f"{source}:{lines[-1]}" if lines else source
+
+
+def bound(spec: RuleSpec, arguments: Mapping[str, Any] | None) -> Callable[..., Any]:
+    """The function with its arguments; refused if it does not take them."""
+    given = dict(arguments or {})
+    if inspect.iscoroutinefunction(spec.function):
+        raise ConfigError(f"rule {spec.name} is async", hint="rules are plain functions")
+    try:
+        inspect.signature(spec.function).bind(None, None, **given)
+    except TypeError as error:
+        what = f"with argument {sorted(given)}" if given else "without an argument"
+        raise ConfigError(f"rule {spec.name} cannot be used {what}: {error}") from error
+    return partial(spec.function, **given) if given else spec.function
+
+
+# In a Policy ----------------------------------------------------------------------------------
+
+
+def take_arguments(
+    policy: Mapping[str, Any], rules: Rules
+) -> tuple[Mapping[str, Any], dict[tuple[str, str], Mapping[str, Any]]]:
+    """The Policy without the arguments of users' rules, and those arguments by kind and name."""
+    if not rules or not isinstance(policy, Mapping):
+        return policy, {}
+    left, taken = dict(policy), {}
+    for section, kind in _SECTIONS.items():
+        entries = policy.get(section)
+        if not isinstance(entries, list):
+            continue
+        left[section] = kept = []
+        for entry in entries:
+            name = entry.get("name") if isinstance(entry, Mapping) else None
+            if isinstance(name, str) and name in rules.of(kind):
+                taken[kind, name] = _argument(name, entry.get("argument"))
+                entry = {key: value for key, value in entry.items() if key != "argument"}  # noqa: PLW2901
+                if kind == PRIORITY:
+                    entry.setdefault("weight", rules.priorities[name].weight)
+            kept.append(entry)
+    return left, taken
+
+
+def _argument(name: str, given: Any) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise ConfigError(f"rule {name}: argument is not a mapping of names to values")
+    return given
+
+
+def _strangers(policy: Mapping[str, Any] | None, found: Mapping[tuple[str, str], Any]) -> list[str]:
+    """Names in a Policy that nobody has explained yet."""
+    names = []
+    for section, kind in _SECTIONS.items():
+        entries = policy.get(section) if isinstance(policy, Mapping) else None
+        for entry in entries if isinstance(entries, list) else ():
+            name = entry.get("name") if isinstance(entry, Mapping) else None
+            if isinstance(name, str) and name not in _BUILT_IN[kind] and (kind, name) not in found:
+                names.append(name)
+    return names
+
+
+def with_rules(
+    profile: Profile, rules: Rules, *, kinds: Iterable[str] = (PREDICATE, PRIORITY)
+) -> Profile:
+    """The profile with all rules of these kinds that it does not have yet.
+
+    Predicates run after its own; priorities go by name.
+    """
+    kinds = frozenset(kinds)
+    there = {rule.name for rule in profile.predicates} | {each.name for each in profile.priorities}
+    predicates, priorities = list(profile.predicates), list(profile.priorities)
+    configured = list(profile.configured_predicates)
+    if PREDICATE in kinds:
+        predicates += [rules.predicate(name) for name in rules.predicates if name not in there]
+        configured = sorted({*configured, *rules.predicates})
+    if PRIORITY in kinds:
+        priorities += [
+            Weighted(rules.priority(name, max_score=profile.max_score), spec.weight)
+            for name, spec in rules.priorities.items()
+            if name not in there
+        ]
+        priorities.sort(key=lambda weighted: weighted.name)
+    return replace(
+        profile,
+        predicates=tuple(predicates),
+        priorities=tuple(priorities),
+        configured_predicates=tuple(configured),
+    )

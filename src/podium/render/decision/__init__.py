@@ -1,0 +1,1 @@
+"""Decisions as tables, sentences, JSON and HTML."""

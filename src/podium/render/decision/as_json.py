@@ -1,0 +1,142 @@
+"""A Decision as plain data: `apiVersion: podium/v1`, `kind: Decision`.
+
+The form is a promise to programs: `docs/decision.schema.json` states it and `docs/decision.md`
+explains it. Fields may be added, never changed or taken away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.render.decision.reasoning import groups
+
+if TYPE_CHECKING:
+    from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims
+
+API_VERSION: Final = "podium/v1"
+PLACED, NOMINATED, UNSCHEDULABLE = "placed", "nominated", "unschedulable"
+HELD, ERROR = "held", "error"
+
+Data = dict[str, Any]
+
+
+def to_json(decision: Decision, *, attempt: int = 1) -> Data:
+    """The decision about one attempt at one pod.
+
+    Lists of nodes and scores are there when the decision was made with recording on.
+    """
+    found: Data = {
+        "apiVersion": API_VERSION,
+        "kind": "Decision",
+        "pod": decision.pod,
+        "uid": decision.uid,
+        "profile": decision.profile,
+        "attempt": attempt,
+        "outcome": outcome(decision),
+        "node": decision.node,
+    }
+    found |= _why_not_at_all(decision)
+    found["nodes"] = {
+        "total": decision.nodes,
+        "examined": len(decision.codes) or decision.consumed,
+        "feasible": decision.feasible_count,
+    }
+    found["rejections"] = _rejections(decision)
+    if decision.feasible:
+        found["feasible"] = list(decision.feasible)
+    if decision.totals is not None:
+        found["scores"] = [_column(column) for column in decision.scores]
+        found["totals"] = decision.totals.tolist()
+    if decision.tied:
+        found["selection"] = _selection(decision)
+    if decision.nominated is not None:
+        found["nominated"] = decision.nominated
+    if decision.volumes is not None:
+        bound, made = decision.volumes.bind, decision.volumes.provision
+        found["volumes"] = {"bind": dict(bound), "provision": list(made)}
+    if decision.preemption is not None:
+        found["preemption"] = _preemption(decision.preemption)
+    return found
+
+
+def _why_not_at_all(decision: Decision) -> Data:
+    """What stands against the pod as such, or against all nodes."""
+    found: Data = {}
+    if decision.error:
+        found["error"] = decision.error
+    elif decision.node is None:
+        found["message"] = decision.message
+    for what, refusal in (("held", decision.held), ("refused", decision.refused)):
+        if refusal is not None:
+            found[what] = {"plugin": refusal.plugin, "reason": refusal.reason}
+    return found
+
+
+def outcome(decision: Decision) -> str:
+    """What became of the attempt, in one word."""
+    if decision.error:
+        return ERROR
+    if decision.node is not None:
+        return PLACED
+    if decision.held is not None:
+        return HELD
+    promised = decision.preemption is not None and decision.preemption.node is not None
+    return NOMINATED if promised else UNSCHEDULABLE
+
+
+def _rejections(decision: Decision) -> list[Data]:
+    found: list[Data] = []
+    for group in groups(decision):
+        entry: Data = {
+            "predicate": group.predicate,
+            "reasons": list(group.reasons),
+            "curable": group.curable,
+            "count": group.count,
+        }
+        if group.extender:
+            entry["extender"] = True
+        if group.nodes:
+            entry["nodes"] = list(group.nodes)
+        found.append(entry)
+    return found
+
+
+def _column(column: ScoreColumn) -> Data:
+    return {
+        "priority": column.name,
+        "weight": column.weight,
+        "raw": column.raw.tolist(),
+        "scores": column.score.tolist(),
+    }
+
+
+def _selection(decision: Decision) -> Data:
+    found: Data = {"tied": decision.tied, "cursor": decision.cursor}
+    if decision.best:
+        found["best"] = list(decision.best)
+    return found
+
+
+def _preemption(preemption: Preemption) -> Data:
+    found: Data = {
+        "eligible": preemption.eligible,
+        "potentialNodes": list(preemption.potential),
+        "candidates": [
+            {"node": node, **_victims(victims)} for node, victims in preemption.candidates.items()
+        ],
+        "node": preemption.node,
+        "clearedNominations": [key for _, key in preemption.cleared],
+    }
+    if preemption.criterion:
+        found["criterion"] = preemption.criterion
+    if preemption.tie:
+        found["tie"] = list(preemption.tie)
+    return found
+
+
+def _victims(victims: Victims) -> Data:
+    each = zip(victims.pods, victims.uids, victims.priorities, strict=True)
+    return {
+        "victims": [{"pod": pod, "uid": uid, "priority": prio} for pod, uid, prio in each],
+        "pdbViolations": victims.violations,
+    }

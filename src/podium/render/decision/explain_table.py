@@ -1,0 +1,277 @@
+"""An explanation as tables for a terminal, readable at 5 and at 500 nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from podium.render.decision import words
+from podium.render.decision.as_json import outcome
+from podium.render.decision.node_names import common_ending
+from podium.render.decision.reasoning import extender_points, gaps, groups, ranking, telling
+from podium.render.plain import counted, printable
+from podium.render.quantities import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import JustifyMethod, RenderableType
+
+    from podium.engine.framework.decision import ScoreColumn, Victims
+    from podium.render.decision.explanation import Asked, Explanation
+
+#: How many nodes of a group are named (fewer where it is narrow), how many rows are shown.
+SAMPLE: Final = 4
+NARROW: Final = 120
+TOP: Final = 10
+_TOTAL: Final = "TOTAL"
+_STYLES: Final = {"placed": "bold green", "nominated": "bold yellow"}
+
+
+def explained(found: Explanation, width: int) -> Iterator[RenderableType]:
+    """The whole picture, part by part."""
+    return _Picture(found, width).parts()
+
+
+def _heading(text: str) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(printable(text), style="bold")
+
+
+def _table(*columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for at, column in enumerate(columns):
+        justify: JustifyMethod = "right" if column in right else "left"
+        table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=at == 0)
+    return table
+
+
+def _row(table: Table, *cells: object, style: str = "") -> None:
+    table.add_row(*(Text(printable(str(cell)), style=style) for cell in cells))
+
+
+class _Picture:
+    """An explanation, and what is needed to lay it out."""
+
+    def __init__(self, found: Explanation, width: int) -> None:
+        self.found = found
+        self.decision = found.decision
+        self.width = width
+        self.rule, self.scorer = (name.upper() for name in words.rule_names(found.decision))
+        #: What all node names end in; tables do without it.
+        self.ending = common_ending(self.decision.examined)
+
+    def short(self, name: str) -> str:
+        return name.removesuffix(self.ending) if self.ending else name
+
+    def sample(self, names: Sequence[str]) -> str:
+        count = SAMPLE if self.width >= NARROW else SAMPLE // 2
+        return words.listed([self.short(name) for name in names], count)
+
+    def parts(self) -> Iterator[RenderableType]:
+        yield from self.headline()
+        if self.found.asked is not None:
+            yield from self.why_not(self.found.asked)
+        yield from self.rejections()
+        if self.decision.totals is not None:
+            yield from self.scores()
+            yield from self.separation()
+        yield from self.volumes()
+        yield from self.preemption()
+        if self.found.timings:
+            yield from self.timings()
+
+    def headline(self) -> Iterator[RenderableType]:
+        decision, found = self.decision, self.found
+        nodes = counted(decision.nodes, "node")
+        pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
+        ending = f" (tables leave out {self.ending})" if self.ending else ""
+        yield Text(printable(f"{decision.profile}: {nodes}{pods}{ending}"), style="bold")
+        yield Text()
+        style = _STYLES.get(outcome(decision), "bold red")
+        yield Text(printable(words.headline(decision)), style=style)
+        for sentence in (
+            words.because(decision, found.ties),
+            words.actually(decision, found.actual) if found.actual else "",
+            words.stopped_early(decision),
+        ):
+            if sentence:
+                yield Text(f"  {printable(sentence)}")
+
+    def rejections(self) -> Iterator[RenderableType]:
+        found = groups(self.decision)
+        if not found:
+            return
+        count = sum(group.count for group in found)
+        yield from _heading(f"Turned down: {count} of {counted(self.decision.nodes, 'node')}")
+        table = _table(self.rule, "REASON", "NODES", "WHICH", right=["NODES"])
+        for group in found:
+            reasons = words.reasons(group, found)
+            _row(table, group.predicate, reasons, group.count, self.sample(group.nodes))
+        yield table
+
+    def scores(self) -> Iterator[RenderableType]:
+        order = ranking(self.decision)[:TOP]
+        differing, same = telling(self.decision)
+        count = len(self.decision.feasible)
+        best = f", the best {len(order)}" if count > len(order) else ""
+        yield from _heading(f"Scores: {counted(count, 'node')} that fit{best}")
+        yield self.matrix(order, differing)
+        if same:
+            given = (
+                f"{words.short(c.name)} {int(c.score[0])} {words.times(c.weight)}" for c in same
+            )
+            yield Text(printable(f"the same for all: {', '.join(given)}"), style="dim")
+
+    def matrix(self, order: list[int], differing: list[ScoreColumn]) -> Table:
+        """Nodes down and priorities across, or the other way round if that is too wide."""
+        decision = self.decision
+        assert decision.totals is not None
+        extra = extender_points(decision)
+        heads = [
+            [*words.split_name(column.name), words.times(column.weight)] for column in differing
+        ]
+        values = [[int(column.score[at]) for at in order] for column in differing]
+        if extra.any():
+            heads.append(["Extenders"])
+            values.append([int(extra[at]) for at in order])
+        values.append([int(decision.totals[at]) for at in order])
+        names = [self.short(decision.feasible[at]) for at in order]
+        needed = max(map(len, names)) + 3
+        for head, column in zip([*heads, [_TOTAL]], values, strict=True):
+            needed += max(map(len, [*head, *map(str, column)])) + 3
+        if needed <= self.width:
+            return self.nodes_down(names, heads, values)
+        return self.nodes_across(names, heads, values)
+
+    def nodes_down(
+        self, names: list[str], heads: list[list[str]], values: list[list[int]]
+    ) -> Table:
+        table = _table("NODE", *("\n".join(head) for head in heads), _TOTAL)
+        for column in table.columns[1:]:
+            column.justify, column.no_wrap = "right", True
+        winner = self.short(self.decision.node or "")
+        for place, name in enumerate(names):
+            style = "green" if name == winner else ""
+            _row(table, name, *(column[place] for column in values), style=style)
+        return table
+
+    def nodes_across(
+        self, names: list[str], heads: list[list[str]], values: list[list[int]]
+    ) -> Table:
+        labels = [*(f"{''.join(head[:-1])} {head[-1]}" for head in heads), _TOTAL]
+        left, fitting = self.width - max(map(len, labels)) - 3, 0
+        for name in names:
+            left -= max(len(name), len(str(values[-1][0]))) + 3
+            if left < 0 and fitting > 1:
+                break
+            fitting += 1
+        table = _table(self.scorer, *names[:fitting], right=names)
+        for label, row in zip(labels, values, strict=True):
+            _row(table, label, *row[:fitting], style="bold" if label == _TOTAL else "")
+        return table
+
+    def separation(self) -> Iterator[RenderableType]:
+        """The best against the first that is not as good."""
+        decision = self.decision
+        assert decision.totals is not None
+        order = ranking(decision)
+        best = int(decision.totals[order[0]])
+        other = next((at for at in order if int(decision.totals[at]) < best), None)
+        if other is None or not gaps(decision, order[0], other):
+            return
+        behind = best - int(decision.totals[other])
+        winner, loser = (self.short(decision.feasible[at]) for at in (order[0], other))
+        yield from _heading(f"What puts {winner} ahead of {loser}: {counted(behind, 'point')}")
+        yield self.beside(order[0], other)
+
+    def beside(self, first: int, second: int) -> Table:
+        decision = self.decision
+        mine, theirs = (self.short(decision.feasible[at]) for at in (first, second))
+        numbers = ("WEIGHT", mine, theirs, "POINTS")
+        table = _table(self.scorer, *numbers, right=numbers)
+        for gap in gaps(decision, first, second):
+            style = "green" if gap.points > 0 else "red"
+            cells = (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
+            _row(table, *cells, style=style)
+        return table
+
+    def volumes(self) -> Iterator[RenderableType]:
+        plan = self.decision.volumes
+        if plan is None or not (plan.bind or plan.provision):
+            return
+        yield from _heading("Volumes")
+        table = _table("CLAIM", "GETS")
+        for claim, volume in plan.bind.items():
+            _row(table, claim, volume)
+        for claim in plan.provision:
+            _row(table, claim, "a new volume")
+        yield table
+
+    def preemption(self) -> Iterator[RenderableType]:
+        preemption = self.decision.preemption
+        if preemption is None or not preemption.candidates:
+            sentence = words.hopeless(self.decision, never=self.found.never_preempts)
+            if sentence:
+                yield from _heading("Preemption")
+                yield Text(f"  {printable(sentence)}")
+            return
+        tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
+        yield from _heading(f"Preemption: tried on {tried}, would help on {helped}")
+        if preemption.node is not None:
+            why = words.criterion(preemption)
+            yield Text(printable(f"  {self.short(preemption.node)} is chosen: {why}"))
+        if len(preemption.tie) > 1:
+            yield Text(printable(f"  as good as each other: {self.sample(preemption.tie)}"))
+        yield self.candidates(preemption.candidates, preemption.node)
+        if preemption.cleared:
+            lost = words.listed([key for _, key in preemption.cleared], SAMPLE)
+            yield Text(printable(f"  lose the node they were promised: {lost}"))
+
+    def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> Table:
+        """The criteria from left to right, as they are applied."""
+        columns = ("BUDGETS BROKEN", "TOP PRIORITY", "SUM", "VICTIMS")
+        table = _table("NODE", *columns, "WHO HAS TO GO", right=columns)
+        names = words.by_cost(candidates, chosen)
+        for name in names[:TOP]:
+            victims = candidates[name]
+            each = zip(victims.pods, victims.priorities, strict=True)
+            who = words.listed([f"{pod} ({priority})" for pod, priority in each], SAMPLE)
+            style = "yellow" if name == chosen else ""
+            _row(table, self.short(name), *words.cost(victims), who or "nobody", style=style)
+        if len(names) > TOP:
+            _row(table, f"and {len(names) - TOP} more", style="dim")
+        return table
+
+    def why_not(self, asked: Asked) -> Iterator[RenderableType]:
+        decision = self.decision
+        chosen = asked.node == decision.node
+        yield from _heading(f"Why {asked.node}?" if chosen else f"Why not {asked.node}?")
+        for sentence in words.verdict_on(decision, asked):
+            yield Text(f"  {printable(sentence)}")
+        if asked.position is not None and not chosen and decision.totals is not None:
+            winner = ranking(decision)[0]
+            if gaps(decision, winner, asked.position):
+                yield self.beside(winner, asked.position)
+        if asked.room:
+            yield Text()
+            yield self.room(asked)
+
+    def room(self, asked: Asked) -> Table:
+        columns = ("WANTED", "FREE", "USED", "ALLOCATABLE")
+        table = _table("RESOURCE", *columns, right=columns)
+        for room in asked.room:
+            amounts = (room.wanted, room.free, room.used, room.allocatable)
+            cells = (shown(room.resource, amount) for amount in amounts)
+            style = "red" if room.wanted > room.free else ""
+            _row(table, room.resource, *cells, style=style)
+        return table
+
+    def timings(self) -> Iterator[RenderableType]:
+        yield from _heading("Time")
+        table = _table("STEP", "MILLISECONDS", right=["MILLISECONDS"])
+        for step, seconds in self.found.timings:
+            _row(table, step, f"{seconds * 1000:.1f}")
+        yield table

@@ -1,0 +1,246 @@
+"""An explanation as one self-contained page: no network, light and dark, keyboard and mouse."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from podium.render.decision import words
+from podium.render.decision.as_json import outcome
+from podium.render.decision.reasoning import gaps, groups, ranking
+from podium.render.plain import counted, printable
+from podium.render.quantities import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from podium.engine.framework.decision import Decision, Preemption
+    from podium.render.decision.explanation import Asked, Explanation
+
+_SAMPLE: Final = 20
+_CANDIDATES: Final = 100
+_SHOWN: Final = {"fits": "nodes that fit", "rejected": "nodes turned down", "all": "all nodes"}
+_VALUES: Final = {"score": "score", "weighted": "score times weight", "raw": "raw score"}
+_HELP: Final = (
+    "Choose a node with the mouse or the arrow keys to compare it with the one that was chosen; "
+    "choose a heading to sort."
+)
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def page(found: Explanation) -> str:
+    """The whole document."""
+    title = printable(words.headline(found.decision))
+    sections = "\n".join(_sections(found))
+    more = {"maxScore": found.max_score, "scoredBy": words.rule_names(found.decision)[1]}
+    data = msgspec.json.encode(found.as_json() | more).decode()
+    # Nothing in the data may end the script element.
+    data = data.replace("<", "\\u003c")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<title>{escape(title)}</title>
+<style>
+{_asset("explain.css")}</style>
+</head>
+<body>
+<main>
+{sections}
+</main>
+<script type="application/json" id="decision">{data}</script>
+<script>
+{_asset("explain.js")}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    return files("podium.render.decision").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _sections(found: Explanation) -> Iterator[str]:
+    decision = found.decision
+    yield _head(found)
+    if found.asked is not None:
+        yield _why_not(decision, found.asked)
+    yield _heat_map(decision)
+    yield _separation(decision)
+    yield _rejections(decision)
+    yield _preemption(found)
+    if found.timings:
+        rows = [(step, f"{seconds * 1000:.1f}") for step, seconds in found.timings]
+        yield _section("Time", _table(("Step", "Milliseconds"), rows, numbers=(1,)))
+
+
+def _head(found: Explanation) -> str:
+    decision = found.decision
+    sentences = [
+        words.because(decision, found.ties),
+        words.actually(decision, found.actual) if found.actual else "",
+        words.stopped_early(decision),
+    ]
+    nodes = counted(decision.nodes, "node")
+    pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
+    return "\n".join(
+        [
+            f'<p class="faint">{_text(decision.profile)}: {nodes}{pods}</p>',
+            f'<h1 class="{outcome(decision)}">{_text(words.headline(decision))}</h1>',
+            *(f"<p>{_text(sentence)}</p>" for sentence in sentences if sentence),
+        ]
+    )
+
+
+def _heat_map(decision: Decision) -> str:
+    """The frame; the script fills it."""
+    if not decision.examined:
+        return ""
+    scored = decision.totals is not None
+    return _section(
+        "Scores, node by node" if scored else "Nodes",
+        f"""{_controls(scored=scored)}
+<div class="split">
+<div><div id="map"></div><p><button type="button" id="more" hidden></button></p></div>
+<aside id="details" aria-live="polite"></aside>
+</div>
+<p class="faint">{_HELP}</p>
+<noscript><p>The map needs JavaScript; everything else on this page does not.</p></noscript>""",
+    )
+
+
+def _controls(*, scored: bool) -> str:
+    hidden = "" if scored else " hidden"
+    return f"""<div class="controls">
+<label>Find <input type="search" id="search" placeholder="node name"></label>
+<label>Show {_select("show", _SHOWN)}</label>
+<label{hidden}>As {_select("value", _VALUES)}</label>
+<label{hidden}><input type="checkbox" id="only"> only what differs</label>
+<span class="legend faint"{hidden}>low <span class="ramp"></span> high</span>
+<span id="count" class="faint" role="status"></span>
+</div>"""
+
+
+def _select(name: str, options: dict[str, str]) -> str:
+    inner = "".join(f'<option value="{value}">{text}</option>' for value, text in options.items())
+    return f'<select id="{name}">{inner}</select>'
+
+
+def _separation(decision: Decision) -> str:
+    if decision.totals is None:
+        return ""
+    order = ranking(decision)
+    best = int(decision.totals[order[0]])
+    other = next((at for at in order if int(decision.totals[at]) < best), None)
+    if other is None or not gaps(decision, order[0], other):
+        return ""
+    winner, loser = decision.feasible[order[0]], decision.feasible[other]
+    behind = counted(best - int(decision.totals[other]), "point")
+    return _section(
+        f"What puts {winner} ahead of {loser}: {behind}", _beside(decision, order[0], other)
+    )
+
+
+def _beside(decision: Decision, first: int, second: int) -> str:
+    scorer = words.rule_names(decision)[1].capitalize()
+    columns = (scorer, "Weight", decision.feasible[first], decision.feasible[second], "Points")
+    rows = [
+        (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
+        for gap in gaps(decision, first, second)
+    ]
+    return _table(columns, rows, numbers=(1, 2, 3, 4))
+
+
+def _rejections(decision: Decision) -> str:
+    found = groups(decision)
+    if not found:
+        return ""
+    count = sum(group.count for group in found)
+    rows = [
+        (
+            group.predicate,
+            words.reasons(group, found),
+            group.count,
+            words.listed(group.nodes, _SAMPLE),
+        )
+        for group in found
+    ]
+    rule = words.rule_names(decision)[0].capitalize()
+    table = _table((rule, "Reason", "Nodes", "Which"), rows, numbers=(2,))
+    return _section(f"Turned down: {count} of {counted(decision.nodes, 'node')}", table)
+
+
+def _preemption(found: Explanation) -> str:
+    preemption = found.decision.preemption
+    if preemption is None or not preemption.candidates:
+        sentence = words.hopeless(found.decision, never=found.never_preempts)
+        return _section("Preemption", f"<p>{_text(sentence)}</p>") if sentence else ""
+    tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
+    title = f"Preemption: tried on {tried}, would help on {helped}"
+    chosen = (
+        f"{preemption.node} is chosen: {words.criterion(preemption)}" if preemption.node else ""
+    )
+    return _section(title, f"<p>{_text(chosen)}</p>{_candidates(preemption)}")
+
+
+def _candidates(preemption: Preemption) -> str:
+    names = words.by_cost(preemption.candidates, preemption.node)
+    rows = []
+    for name in names[:_CANDIDATES]:
+        victims = preemption.candidates[name]
+        each = zip(victims.pods, victims.priorities, strict=True)
+        who = words.listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
+        rows.append((name, *words.cost(victims), who or "nobody"))
+    columns = ("Node", "Budgets broken", "Top priority", "Sum", "Victims", "Who has to go")
+    return _table(columns, rows, numbers=(1, 2, 3, 4), chosen=preemption.node)
+
+
+def _why_not(decision: Decision, asked: Asked) -> str:
+    chosen = asked.node == decision.node
+    parts = [f"<p>{_text(sentence)}</p>" for sentence in words.verdict_on(decision, asked)]
+    if asked.position is not None and not chosen and decision.totals is not None:
+        winner = ranking(decision)[0]
+        if gaps(decision, winner, asked.position):
+            parts.append(_beside(decision, winner, asked.position))
+    rows = [
+        (r.resource, *(shown(r.resource, n) for n in (r.wanted, r.free, r.used, r.allocatable)))
+        for r in asked.room
+    ]
+    columns = ("Resource", "Wanted", "Free", "Used", "Allocatable")
+    parts.append(_table(columns, rows, numbers=(1, 2, 3, 4)))
+    return _section(f"Why {asked.node}?" if chosen else f"Why not {asked.node}?", "".join(parts))
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section>\n<h2>{_text(title)}</h2>\n{content}\n</section>"
+
+
+def _table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Sequence[int] = (),
+    chosen: str | None = None,
+) -> str:
+    kinds = [' class="number"' if at in numbers else "" for at in range(len(columns))]
+    head = "".join(
+        f'<th scope="col"{kind}>{_text(name)}</th>'
+        for kind, name in zip(kinds, columns, strict=True)
+    )
+    lines = []
+    for row in rows:
+        mark = ' class="chosen"' if chosen is not None and row[0] == chosen else ""
+        cells = zip(kinds, row, strict=True)
+        lines.append(f"<tr{mark}>" + "".join(f"<td{k}>{_text(c)}</td>" for k, c in cells) + "</tr>")
+    body = "\n".join(lines)
+    head, body = f"<thead><tr>{head}</tr></thead>", f"<tbody>\n{body}\n</tbody>"
+    return f'<div class="scroll"><table>{head}{body}</table></div>'
+
+
+def _text(value: object) -> str:
+    return escape(printable(str(value)))

@@ -1,0 +1,158 @@
+"""What became of many pods: one row each, and who had to go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.render.decision.words import criterion, reason
+from podium.render.plain import counted, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from podium.cluster.simulation import Step
+    from podium.engine.framework.decision import Decision, Preemption
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
+
+NOWHERE: Final = "<none>"
+_GUTTER: Final = "   "
+_BOLD: Final[dict[str, Any]] = {"bold": True}
+_YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
+
+
+@dataclass(slots=True)
+class Placement:
+    """A pod, what was decided last, and the preemption on the way there."""
+
+    pod: Pod
+    decision: Decision
+    attempts: int = 1
+    preemption: Preemption | None = None
+
+    @property
+    def node(self) -> str | None:
+        """Where it is now."""
+        return self.decision.node
+
+    def evicted(self) -> tuple[str, ...]:
+        """The pods that had to go for it."""
+        found = self.preemption
+        return found.candidates[found.node].pods if found and found.node is not None else ()
+
+
+def placements(steps: Iterable[Step]) -> list[Placement]:
+    """One entry per pod, in the order of the first attempts."""
+    found: dict[str, Placement] = {}
+    for step in steps:
+        known = found.get(step.pod.uid)
+        if known is None:
+            known = found[step.pod.uid] = Placement(step.pod, step.decision)
+        known.decision, known.attempts = step.decision, step.attempt
+        preemption = step.decision.preemption
+        if preemption is not None and preemption.node is not None and known.preemption is None:
+            known.preemption = preemption
+    return list(found.values())
+
+
+def rows(found: Sequence[Placement], *, wide: bool = False) -> Iterator[tuple[str, ...]]:
+    """A table: the header, then a row per pod."""
+    if not wide:
+        yield ("POD", "NODE", "REASON")
+        for each in found:
+            yield (each.pod.key, each.node or NOWHERE, _reason(each))
+        return
+    yield ("POD", "NODE", "PRIORITY", "FIT", "TIED", "ATTEMPTS", "REASON")
+    for each in found:
+        decision = each.decision
+        fit = f"{decision.feasible_count}/{decision.nodes}"
+        numbers = (str(each.pod.priority), fit, str(decision.tied or "-"), str(each.attempts))
+        yield (each.pod.key, each.node or NOWHERE, *numbers, _reason(each))
+
+
+def _reason(each: Placement) -> str:
+    if each.preemption is None:
+        return reason(each.decision)
+    evicted = f"preempted {counted(len(each.evicted()), 'pod')} on {each.preemption.node}"
+    rest = reason(each.decision)
+    return f"{evicted}; {rest}" if rest else evicted
+
+
+def evictions(found: Sequence[Placement]) -> list[tuple[str, ...]]:
+    """A table of the pods that had to go: the header, then a row per pod; empty without any."""
+    table: list[tuple[str, ...]] = [("EVICTED", "FROM", "FOR", "BECAUSE")]
+    for each in found:
+        if each.preemption is not None and each.preemption.node is not None:
+            why = criterion(each.preemption)
+            node = each.preemption.node
+            table += [(victim, node, each.pod.key, why) for victim in each.evicted()]
+    return table if len(table) > 1 else []
+
+
+def report(
+    found: Sequence[Placement], profile: Profile, nodes: int, pods: int, *, wide: bool = False
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The whole report, line by line, each with the style it has on a terminal."""
+    cluster = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}"
+    yield f"{profile.name}: {cluster}, {len(found)} pending", _BOLD
+    if not found:
+        yield f"no pod waits for {profile.scheduler_name}", {}
+        return
+    header, *lines = aligned(rows(found, wide=wide))
+    yield "", {}
+    yield header, _BOLD
+    for each, line in zip(found, lines, strict=True):
+        yield line, _YELLOW if each.node is None else {}
+    evicted = evictions(found)
+    if evicted:
+        header, *lines = aligned(evicted)
+        yield "", {}
+        yield header, _BOLD
+        for line in lines:
+            yield line, {}
+    yield "", {}
+    yield summary(found), {}
+
+
+def misfortunes(found: Sequence[Placement]) -> Iterator[str]:
+    """A sentence for every pod that had to go, and for every pod without a node."""
+    for victim, node, pod, why in evictions(found)[1:]:
+        yield f"{victim} is evicted from {node} for {pod}: {why}"
+    for each in found:
+        if each.node is None:
+            yield f"{each.pod.key} is not placed: {reason(each.decision)}"
+
+
+def aligned(table: Iterable[Sequence[str]]) -> list[str]:
+    """Lines with the columns under each other; the last column is not padded.
+
+    A run may place a hundred thousand pods: a general table printer would take longer than the
+    decisions.
+    """
+    cells = [[printable(cell) for cell in row] for row in table]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths[-1:] = [0]
+    return [_GUTTER.join(map(str.ljust, row, widths)).rstrip() for row in cells]
+
+
+def summary(found: Sequence[Placement]) -> str:
+    """How it went, in one sentence."""
+    placed = sum(each.node is not None for each in found)
+    evicted = sum(len(each.evicted()) for each in found)
+    parts = [f"{placed} of {counted(len(found), 'pod')} placed"]
+    if placed < len(found):
+        parts.append(f"{len(found) - placed} not")
+    if evicted:
+        parts.append(f"{counted(evicted, 'pod')} evicted")
+    return ", ".join(parts)
+
+
+def manifests(found: Sequence[Placement], objects: Objects) -> Iterator[dict[str, Any]]:
+    """The pods as they were written, with the node that each of them got."""
+    for each in found:
+        manifest = objects.manifest(each.pod)
+        if each.node is not None:
+            manifest["spec"] = (manifest.get("spec") or {}) | {"nodeName": each.node}
+        yield manifest

@@ -1,0 +1,1 @@
+"""Profiles and configurations as tables."""

@@ -1,0 +1,146 @@
+"""The parity report: what replaying recordings gave."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from rich.table import Table
+from rich.text import Text
+
+from podium.render.decision.as_json import API_VERSION
+from podium.render.plain import counted, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+NOTHING: Final = "nothing"
+
+
+class Difference(Protocol):
+    """One thing that was expected and did not come."""
+
+    @property
+    def scenario(self) -> str:
+        """The name of the scenario."""
+
+    @property
+    def step(self) -> str:
+        """Which pod and attempt; empty for the configuration."""
+
+    @property
+    def field(self) -> str:
+        """Which field of the recording."""
+
+    @property
+    def expected(self) -> Any:
+        """What was recorded; None for nothing."""
+
+    @property
+    def got(self) -> Any:
+        """What came; None for nothing."""
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What one file gave."""
+
+    file: str
+    scenarios: int = 0
+    steps: int = 0
+    differences: int = 0
+
+
+@dataclass(slots=True)
+class ParityReport:
+    """What all files gave."""
+
+    files: list[FileReport] = field(default_factory=list)
+    #: The first differences, with the line each of them is in.
+    first: list[tuple[str, Difference]] = field(default_factory=list)
+    #: The generations that were replayed.
+    profiles: list[str] = field(default_factory=list)
+
+    def total(self) -> FileReport:
+        """The sums over all files."""
+        return FileReport(
+            "total",
+            sum(file.scenarios for file in self.files),
+            sum(file.steps for file in self.files),
+            sum(file.differences for file in self.files),
+        )
+
+
+def as_json(report: ParityReport) -> dict[str, Any]:
+    """The report as plain data."""
+    total = report.total()
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ParityReport",
+        "profiles": report.profiles,
+        "scenarios": total.scenarios,
+        "steps": total.steps,
+        "differences": total.differences,
+        "files": [
+            {
+                "file": each.file,
+                "scenarios": each.scenarios,
+                "steps": each.steps,
+                "differences": each.differences,
+            }
+            for each in report.files
+        ],
+        "first": [
+            {
+                "where": where,
+                "scenario": found.scenario,
+                "step": found.step,
+                "field": found.field,
+                "expected": found.expected,
+                "got": found.got,
+            }
+            for where, found in report.first
+        ],
+    }
+
+
+def parity(report: ParityReport) -> Iterator[RenderableType]:
+    """The report for a terminal."""
+    recorded = ", ".join(report.profiles) or "nothing"
+    yield Text(f"recordings of {recorded}, replayed", style="bold")
+    yield Text()
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("FILE", overflow="fold")
+    for column in ("SCENARIOS", "STEPS", "DIFFERENCES"):
+        table.add_column(column, justify="right")
+    total = report.total()
+    for each in [*report.files, *([total] if len(report.files) > 1 else [])]:
+        style = "red" if each.differences else ""
+        cells = (each.file, each.scenarios, each.steps, each.differences)
+        table.add_row(*(Text(printable(str(cell)), style=style) for cell in cells))
+    yield table
+    yield Text()
+    if not total.differences:
+        yield Text("no differences", style="bold green")
+        return
+    shown = len(report.first)
+    which = "" if shown == total.differences else f", the first {shown} in full"
+    yield Text(f"{counted(total.differences, 'difference')}{which}", style="bold red")
+    for where, difference in report.first:
+        yield from _difference(where, difference)
+
+
+def _difference(where: str, each: Difference) -> Iterator[RenderableType]:
+    place = ": ".join(filter(None, (each.scenario, each.step, each.field)))
+    yield Text()
+    yield Text(printable(place), style="bold")
+    yield Text(printable(f"  in        {where}"), style="dim")
+    yield Text(printable(f"  expected  {_value(each.expected)}"))
+    yield Text(printable(f"  got       {_value(each.got)}"))
+
+
+def _value(value: Any) -> str:
+    return NOTHING if value is None else json.dumps(value, ensure_ascii=False)
