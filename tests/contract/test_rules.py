@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from builders import Said, node, pod, view
 from generated import PREDICATES, PRIORITIES, STORAGE, Cluster, Wild, clusters
 from podium.cluster.cache.columns import Columns
-from podium.engine import predicates, priorities
+from podium.engine import rules
 from podium.engine.framework.rule import AttemptError, Predicate, Priority, Scope
 from podium.engine.rows.many import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
@@ -42,20 +42,22 @@ def label(rule: Predicate | Priority) -> str:
 
 
 def rules_of(package: ModuleType, method: str) -> Iterator[type]:
-    """Classes of a package with a name of their own and the method."""
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+    """The v1.13 rules of a package: classes with a name of their own and the method."""
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if "v1_13" not in info.name:
+            continue
         for _, found in inspect.getmembers(import_module(info.name), inspect.isclass):
-            base = found.__name__.startswith("_") or found.__module__.endswith(".base")
+            base = found.__name__.startswith("_")
             if found.__module__ == info.name and hasattr(found, method) and not base:
                 yield found
 
 
 def test_every_predicate_is_under_contract() -> None:
-    assert {type(rule) for rule in PREDICATES} == set(rules_of(predicates, "reject"))
+    assert {type(rule) for rule in PREDICATES} == set(rules_of(rules, "reject"))
 
 
 def test_every_priority_is_under_contract() -> None:
-    assert {type(rule) for rule in PRIORITIES} == set(rules_of(priorities, "score"))
+    assert {type(rule) for rule in PRIORITIES} == set(rules_of(rules, "score"))
 
 
 # Reading answers ----------------------------------------------------------------------------------

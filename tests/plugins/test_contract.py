@@ -26,7 +26,7 @@ from generated import Wild
 from plugins.made import view
 from plugins.worlds import FILTERS, SCORES, World, label, worlds
 from podium.cluster.cache.columns import Columns
-from podium.engine import plugins
+from podium.engine import rules
 from podium.engine.framework.rule import AttemptError, Reach, Scope
 from podium.engine.rows.many import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
@@ -49,7 +49,7 @@ Said = Verdict | str
 
 def rules_of(base: type) -> Iterator[type]:
     """The rules of all plugins."""
-    for info in pkgutil.iter_modules(plugins.__path__, f"{plugins.__name__}."):
+    for info in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
         for _, found in inspect.getmembers(import_module(info.name), inspect.isclass):
             if issubclass(found, base) and found.__module__ == info.name and found is not base:
                 yield found
