@@ -9,9 +9,9 @@ import pytest
 
 from cli.conftest import Files, Podium
 from cli.manifests import FIVE, node, pod
-from podium.cli import generations
 from podium.cli.flags import ProfileFlags, truth
 from podium.cli.generations import choose
+from podium.library import generations
 from podium.library.generations import GENERATIONS, Generation
 
 POLICY = {
