@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNSCHEDULABLE = "Unschedulable"
-#: Who is named when an extender turned nodes down.
-EXTENDER = "Extender"
 _GONE = 404
 
 
@@ -84,7 +82,7 @@ class Failures:
             decision.message,
             nomination_of(decision, profile),
         )
-        pod = self._requeue(turn, outcome, rejected_by=rejectors(decision))
+        pod = self._requeue(turn, outcome, rejected_by=attempted.rejected_by)
         if pod is None or not self._acts:
             return
         victims = self._victims(decision)
@@ -213,28 +211,3 @@ def nomination_of(decision: Decision, profile: Profile) -> str | None:
         return decision.preemption.nomination
     helpless = decision.error or not profile.post_filters
     return "" if profile.nominated_first and helpless and decision.held is None else None
-
-
-def rejectors(decision: Decision) -> frozenset[str]:
-    """Who turned the pod down; nobody, if an error kept it from being decided."""
-    if decision.error:
-        return frozenset()
-    names: set[str] = set()
-    for code in decision.histogram:
-        verdict = decision.verdict(code)
-        if verdict.predicate:
-            names.add(verdict.predicate)
-        else:
-            # Nodes that were not in question name those who said so: "… plugin(s) [A B]".
-            names.update(*(_bracketed(reason) for reason in verdict.reasons))
-    if decision.extender_failed:
-        names.add(EXTENDER)
-    for refused in (decision.refused, decision.held):
-        if refused is not None:
-            names.add(refused.plugin)
-    return frozenset(names)
-
-
-def _bracketed(reason: str) -> list[str]:
-    _, bracket, rest = reason.partition("[")
-    return rest.partition("]")[0].split() if bracket else []

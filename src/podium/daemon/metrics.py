@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from podium.daemon.observers import Attempted
     from podium.daemon.rule_timings import Stopwatch
-    from podium.engine.framework.decision import Decision
     from podium.objects.kinds.pod import Pod
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
@@ -138,7 +137,7 @@ class Metrics(Observer, Collector):
             self._count(result, profile, attempted.seconds)
             self._since.setdefault(decision.uid, _queued_at(attempted))
             if not decision.error:
-                self._unschedulable[decision.uid] = (profile, _turned_down_by(decision))
+                self._unschedulable[decision.uid] = (profile, attempted.rejected_by)
         spent = self._stopwatch.lap() if self._stopwatch is not None else None
         if spent is not None:
             self._measured(attempted, spent)
@@ -270,10 +269,3 @@ class Metrics(Observer, Collector):
 def _queued_at(attempted: Attempted) -> float:
     """Since when the pod waits; where that is not known, since the attempt began."""
     return attempted.queued_at or attempted.began
-
-
-def _turned_down_by(decision: Decision) -> frozenset[str]:
-    if decision.refused is not None:
-        return frozenset(filter(None, [decision.refused.plugin]))
-    found = (decision.verdict(code).predicate for code in decision.histogram)
-    return frozenset(filter(None, found))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Why pods come into a queue besides events of the cluster, in kube-scheduler's words.
 POD_ADDED, ATTEMPT_FAILED = "UnschedulablePodAdd", "ScheduleAttemptFailure"
+#: Stands in the list of rejecting plugins for all extenders, as in kube-scheduler.
+EXTENDER = "Extender"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,22 @@ class Attempted:
     queued_at: float
     #: Name and duration of each step, where they were taken.
     steps: Sequence[tuple[str, float]] = ()
+
+    @property
+    def rejected_by(self) -> frozenset[str]:
+        """The plugins that rejected the pod; none when an error ended the attempt."""
+        decision = self.decision
+        if decision.error:
+            return frozenset()
+        names: set[str] = set()
+        for code in decision.histogram:
+            names.update(decision.verdict(code).plugins)
+        if decision.extender_failed:
+            names.add(EXTENDER)
+        for refused in (decision.refused, decision.held):
+            if refused is not None:
+                names.update(refused.plugins)
+        return frozenset(names)
 
 
 class Observer:

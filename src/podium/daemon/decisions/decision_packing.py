@@ -193,12 +193,17 @@ def _fill_matrix(made: Decision, reader: _Reader, names: NodeNames, scores: Any)
         )
 
 
-def _packed_refusal(refused: Refused | None) -> tuple[str, str, bool] | None:
-    return None if refused is None else (refused.plugin, refused.reason, refused.curable)
+def _packed_refusal(refused: Refused | None) -> tuple[str, str, bool, tuple[str, ...]] | None:
+    if refused is None:
+        return None
+    return (refused.plugin, refused.reason, refused.curable, refused.plugins)
 
 
 def _refusal(packed: Any) -> Refused | None:
-    return None if packed is None else Refused(*packed)
+    if packed is None:
+        return None
+    plugin, reason, curable, plugins = packed
+    return Refused(plugin, reason, curable, tuple(plugins))
 
 
 def _packed_preemption(

@@ -139,8 +139,9 @@ def _promised(view: View, attempt: Attempt, look: FirstLook) -> tuple[int | None
 
 def _outside(view: View, names: Iterable[str]) -> int:
     """The verdict of rows that are not in question."""
-    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(set(names)))}]"
-    return view.verdicts.code(Verdict("", (text,), curable=False))
+    plugins = tuple(sorted(set(names)))
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
+    return view.verdicts.code(Verdict("", (text,), curable=False, plugins=plugins))
 
 
 def _restore(

@@ -80,7 +80,8 @@ def _loud(pod: Incoming, profile: Profile) -> list[FilterPlugin]:
 
 
 def _nobody(names: list[str]) -> Refused:
-    if len(names) == 1:
-        return Refused("", f"node(s) didn't satisfy plugin {names[0]}")
-    together = " ".join(sorted(names))
-    return Refused("", f"node(s) didn't satisfy plugin(s) [{together}] simultaneously")
+    plugins = tuple(sorted(names))
+    if len(plugins) == 1:
+        return Refused("", f"node(s) didn't satisfy plugin {plugins[0]}", plugins=plugins)
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
+    return Refused("", text, plugins=plugins)

@@ -30,6 +30,13 @@ class Refused:
     plugin: str
     reason: str
     curable: bool = False
+    #: Every plugin that took part: this one, or those that leave no node together.
+    plugins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """A refusal by one plugin is of that plugin alone."""
+        if self.plugin and not self.plugins:
+            object.__setattr__(self, "plugins", (self.plugin,))
 
 
 @dataclass(frozen=True, slots=True)

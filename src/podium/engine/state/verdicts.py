@@ -35,6 +35,13 @@ class Verdict:
     predicate: str
     reasons: tuple[str, ...]
     curable: bool
+    #: Every rule that took part: the predicate, or those that excluded the node together.
+    plugins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """A verdict that one predicate gave is of that predicate alone."""
+        if self.predicate and not self.plugins:
+            object.__setattr__(self, "plugins", (self.predicate,))
 
 
 class Verdicts:
@@ -76,7 +83,12 @@ class Verdicts:
         found = self._merged.get((first, second))
         if found is None:
             one, two = self._values[first], self._values[second]
-            both = Verdict(one.predicate, one.reasons + two.reasons, one.curable and two.curable)
+            both = Verdict(
+                one.predicate,
+                one.reasons + two.reasons,
+                one.curable and two.curable,
+                tuple(dict.fromkeys(one.plugins + two.plugins)),
+            )
             found = self._merged[first, second] = self.code(both)
         return found
 
