@@ -31,6 +31,18 @@ LAYERS = (
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 
+#: The packages inside a layer, top to bottom.
+INSIDE = {
+    "lab": (
+        "contents",
+        "controllers http",
+        "openapi registry tables",
+        "patch store validation",
+        "defaults schema",
+        "api",
+    ),
+}
+
 #: The one thing that anybody may take from the top.
 VERSION = "podium.__version__"
 
@@ -102,6 +114,32 @@ def wrong_imports(source: Path, text: str) -> list[str]:
     return wrong
 
 
+def wrong_inner_imports(source: Path, text: str) -> list[str]:
+    """One sentence for each import inside a layer that does not point down among its packages."""
+    layer, package = layer_of(source), inner_package(source)
+    ranks = {name: rank for rank, names in enumerate(INSIDE[layer]) for name in names.split()}
+    if package not in ranks:
+        return [f"{source.relative_to(ROOT)}: belongs to no package of {layer}"]
+    wrong = []
+    for line, name in imports_of(ast.parse(text), module_name(source)):
+        if not name.startswith(f"podium.{layer}."):
+            continue
+        other = name.split(".")[2]
+        if other != package and ranks.get(other, -1) <= ranks[package]:
+            wrong.append(f"{source.relative_to(ROOT)}:{line}: {package} imports {other}")
+    return wrong
+
+
+def inner_package(source: Path) -> str:
+    """`http` for `lab/http/server.py`, nothing for `lab/__init__.py`."""
+    parts = source.relative_to(PACKAGE).parts
+    return parts[1] if len(parts) > 2 else ""
+
+
+def inner_sources() -> list[Path]:
+    return [each for each in SOURCES if layer_of(each) in INSIDE and each.name != "__init__.py"]
+
+
 def impure_imports(source: Path, text: str) -> list[str]:
     """One sentence for each import that the engine must not have."""
     path = source.relative_to(PACKAGE).as_posix()
@@ -129,6 +167,11 @@ def test_every_module_belongs_to_a_layer() -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.relative_to(PACKAGE).as_posix())
 def test_imports_point_down(source: Path) -> None:
     assert wrong_imports(source, source.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("source", inner_sources(), ids=lambda s: s.relative_to(PACKAGE).as_posix())
+def test_imports_point_down_inside_a_layer(source: Path) -> None:
+    assert wrong_inner_imports(source, source.read_text("utf-8")) == []
 
 
 @pytest.mark.parametrize(
@@ -189,6 +232,28 @@ def test_objects_are_plain_values(source: Path) -> None:
 )
 def test_a_wrong_import_is_seen(path: str, text: str) -> None:
     assert len(wrong_imports(PACKAGE / path, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("lab/store/store.py", "import podium.lab.http.server", id="upwards"),
+        pytest.param(
+            "lab/patch/apply.py", "from podium.lab.registry import registry", id="a package above"
+        ),
+        pytest.param(
+            "lab/store/store.py", "from podium.lab.validation.pods import pod", id="a sibling"
+        ),
+        pytest.param(
+            "lab/store/store.py",
+            "if TYPE_CHECKING:\n    from podium.lab.registry.registry import Registry",
+            id="for type checking only",
+        ),
+        pytest.param("lab/stranger.py", "", id="a module in no package"),
+    ],
+)
+def test_a_wrong_import_inside_a_layer_is_seen(path: str, text: str) -> None:
+    assert len(wrong_inner_imports(PACKAGE / path, text)) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from control_plane.harness import ControlPlane
-from podium.lab.http.status import StatusError
+from podium.lab.api.status import StatusError
 from podium.lab.patch.apply import applied, tracked
 
 TEMPLATE: dict[str, Any] = {

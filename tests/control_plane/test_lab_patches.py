@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from control_plane.harness import ControlPlane
-from podium.lab.http.status import StatusError
+from podium.lab.api.status import StatusError
 from podium.lab.patch.patching import patched
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
-from podium.lab.registry.resources import TABLE
+from podium.lab.api.resources import TABLE
 from podium.lab.tables.tables import table
 
 CORE, APPS = "/api/v1/namespaces/tables", "/apis/apps/v1/namespaces/tables"

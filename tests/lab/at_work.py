@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
+from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.controllers.kubelets import Pace
 from podium.lab.controllers.running import Controllers
-from podium.lab.http.options import DeleteOptions, WriteOptions
 from podium.lab.registry import binding
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store

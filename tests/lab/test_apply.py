@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.lab.http.status import StatusError
+from podium.lab.api.status import StatusError
 from podium.lab.patch.apply import LAST_APPLIED, applied, tracked
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"

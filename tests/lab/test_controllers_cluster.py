@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lab.at_work import AtWork, Json, template, workload
+from podium.lab.api.options import WriteOptions
+from podium.lab.api.status import StatusError
 from podium.lab.controllers.nodes import wished_taints
 from podium.lab.controllers.taint_eviction import leaves_at
-from podium.lab.http.options import WriteOptions
-from podium.lab.http.status import StatusError
 from podium.lab.registry import eviction
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lab.at_work import AtWork, workload
-from podium.lab.http.options import WriteOptions
+from podium.lab.api.options import WriteOptions
 from podium.lab.registry import binding
 
 

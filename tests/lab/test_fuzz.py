@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.serving import TOKEN, LabServer, node, pod
-from podium.lab.registry.resources import TABLE, Resource
+from podium.lab.api.resources import TABLE, Resource
 
 #: Values for any field.
 NONSENSE: tuple[Any, ...] = (

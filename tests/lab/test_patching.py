@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.lab.http.status import StatusError
+from podium.lab.api.status import StatusError
 from podium.lab.patch.patching import (
     JSON_PATCH,
     MERGE_PATCH,

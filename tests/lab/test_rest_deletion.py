@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lab.serving import LabServer, pod
-from podium.lab.http.options import DeleteOptions
-from podium.lab.http.status import JsonDict, StatusError
+from podium.lab.api.options import DeleteOptions
+from podium.lab.api.status import JsonDict, StatusError
 from podium.lab.registry.registry import Registry
 
 PODS = "/api/v1/namespaces/default/pods"

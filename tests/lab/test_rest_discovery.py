@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.serving import LabServer
-from podium.lab.registry.resources import TABLE
+from podium.lab.api.resources import TABLE
 
 #: What `kubectl create` of release 1.32 sends for a namespace, a deployment and a budget.
 NAMESPACE = "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEc2hvcBIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA=="

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from lab.serving import LabServer, node, pod
+from podium.lab.api.resources import stored
+from podium.lab.api.status import StatusError
 from podium.lab.http.listing import ListOptions, page
-from podium.lab.http.selecting import selection
-from podium.lab.http.status import StatusError
 from podium.lab.registry.registry import Registry
-from podium.lab.registry.resources import stored
+from podium.lab.store.selection import selection
 from podium.lab.store.store import Store
 
 PODS = "/api/v1/namespaces/default/pods"

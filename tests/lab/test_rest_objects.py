@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lab.serving import LabServer, node, pod
-from podium.lab.http.options import WriteOptions
-from podium.lab.http.status import JsonDict, StatusError
+from podium.lab.api.options import WriteOptions
+from podium.lab.api.resources import STORED
+from podium.lab.api.status import JsonDict, StatusError
 from podium.lab.registry.registry import Registry
-from podium.lab.registry.resources import STORED
 
 PODS = "/api/v1/namespaces/default/pods"
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from lab.serving import LabServer, node, pod
-from podium.lab.http.selecting import selection
+from podium.lab.api.resources import stored
 from podium.lab.http.watching import Bells, Watch, WatchOptions
 from podium.lab.registry.registry import Registry
-from podium.lab.registry.resources import stored
+from podium.lab.store.selection import selection
 from podium.lab.store.store import Store
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.lab.registry.resources import TABLE
+from podium.lab.api.resources import TABLE
 from podium.lab.tables.tables import columns, table
 from podium.lab.tables.text import human
 

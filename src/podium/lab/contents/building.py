@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
+from podium.lab.api.resources import BY_NAME, STORED, Resource
+from podium.lab.api.status import StatusError
 from podium.lab.contents.documents import Document
 from podium.lab.contents.restoring import Restorer
 from podium.lab.controllers import node_status
 from podium.lab.controllers.garbage import WORLD
 from podium.lab.controllers.volumes import PROVISIONER
-from podium.lab.http.status import StatusError
-from podium.lab.registry.resources import BY_NAME, STORED, Resource
 from podium.lab.schema import typed_bodies as shapes
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading.collection import label

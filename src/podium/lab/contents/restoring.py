@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import invalid
 from podium.lab.controllers.reading import condition, controller_of, uid_of
-from podium.lab.http.status import invalid
-from podium.lab.registry import metadata as rules
 from podium.lab.registry import strategies
-from podium.lab.registry.resources import Resource
 from podium.lab.store.store import Key
+from podium.lab.validation import metadata as metadata_rules
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Restorer:
             metadata.setdefault("namespace", "default")
         metadata.setdefault("creationTimestamp", self._registry.now())
         strategy = strategies.of(row)
-        problems = list(rules.problems(metadata, strategy.names))
+        problems = list(metadata_rules.problems(metadata, strategy.names))
         if problems:
             raise invalid(row.kind, row.group, str(metadata.get("name", "")), problems)
         if row.kind in _WORKLOADS:

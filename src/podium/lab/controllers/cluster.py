@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from podium.lab.api.options import DeleteOptions
+from podium.lab.api.status import StatusError
 from podium.lab.controllers.events import Events
 from podium.lab.controllers.pod_facts import Key, PodFacts
 from podium.lab.controllers.pod_index import PodIndex
 from podium.lab.controllers.queueing import WorkQueue
 from podium.lab.controllers.reading import key_of, timestamp, uid_of
-from podium.lab.http.options import DeleteOptions
-from podium.lab.http.status import StatusError
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:

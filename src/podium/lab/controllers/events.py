@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from podium.lab.http.status import StatusError
+from podium.lab.api.status import StatusError
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from podium.lab.api.options import DeleteOptions
+from podium.lab.api.resources import BY_NAME, STORED
+from podium.lab.api.status import StatusError
 from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.pod_facts import Key
 from podium.lab.controllers.reading import is_leaving, key_of, uid_of
-from podium.lab.http.options import DeleteOptions
-from podium.lab.http.status import StatusError
-from podium.lab.registry.resources import BY_NAME, STORED
 from podium.objects.kinds.meta import JsonObject
 
 #: Where it is written down which owners were left behind when a world was brought here.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from podium.lab.api.options import DeleteOptions
+from podium.lab.api.resources import STORED, Resource
+from podium.lab.api.status import StatusError
 from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.reading import is_leaving
-from podium.lab.http.options import DeleteOptions
-from podium.lab.http.status import StatusError
-from podium.lab.registry.resources import STORED, Resource
 from podium.objects.kinds.meta import JsonObject
 
 _FINALIZER: Final = "kubernetes"

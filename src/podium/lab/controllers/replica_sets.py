@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar, Final
 
+from podium.lab.api.status import StatusError
 from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
 from podium.lab.controllers.ownership import claim, selector
@@ -22,7 +23,6 @@ from podium.lab.controllers.reading import (
     replicas_of,
     uid_of,
 )
-from podium.lab.http.status import StatusError
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector, from_map_literal
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from podium.lab.api.resources import STORED
+from podium.lab.api.status import StatusError
 from podium.lab.controllers.budgets import Budgets
 from podium.lab.controllers.cluster import Cluster
 from podium.lab.controllers.controller import Controller, Hearing
@@ -26,8 +28,6 @@ from podium.lab.controllers.service_addresses import ServiceAddresses
 from podium.lab.controllers.stateful_sets import StatefulSets
 from podium.lab.controllers.taint_eviction import TaintEviction
 from podium.lab.controllers.volumes import Volumes
-from podium.lab.http.status import StatusError
-from podium.lab.registry.resources import STORED
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:

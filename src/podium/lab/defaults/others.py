@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 

@@ -5,7 +5,7 @@ Upstream: pkg/apis/core/v1/defaults.go.
 
 from __future__ import annotations
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 
 _MODE = 0o644
 #: Volumes whose files have a mode.

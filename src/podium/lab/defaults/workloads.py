@@ -5,8 +5,8 @@ Upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/regis
 
 from __future__ import annotations
 
+from podium.lab.api.status import JsonDict
 from podium.lab.defaults.pods import template
-from podium.lab.http.status import JsonDict
 
 _HISTORY = 10
 _GENERATION = "deprecated.daemonset.template.generation"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from podium.lab.api.conversion import shown
+from podium.lab.api.encoding import encode
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, StatusError
 from podium.lab.http.listing import Page
 from podium.lab.http.negotiation import OBJECT, PARTIAL, TABLE, Form
-from podium.lab.http.status import JsonDict, StatusError
 from podium.lab.http.watching import Liner
-from podium.lab.registry.conversion import shown
-from podium.lab.registry.resources import Resource
-from podium.lab.store.store import Record, encode
+from podium.lab.store.store import Record
 from podium.lab.tables import tables
 
 JSON_TYPE = b"application/json"

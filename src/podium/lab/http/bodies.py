@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from podium.errors import InputError
+from podium.lab.api.conversion import kept
+from podium.lab.api.encoding import encode
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, bad_request
 from podium.lab.http import protobuf
 from podium.lab.http.negotiation import JSON, readable
-from podium.lab.http.status import JsonDict, bad_request
-from podium.lab.registry.conversion import kept
-from podium.lab.registry.resources import Resource
 from podium.lab.schema import typed_bodies as shapes
-from podium.lab.store.store import encode
 from podium.objects.names import quoted
 from podium.objects.reading.yaml_text import documents
 

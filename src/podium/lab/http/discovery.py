@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.resources import TABLE, Resource, groups
+from podium.lab.api.resources import TABLE, Resource, groups
+from podium.lab.api.status import JsonDict
 
 #: The release whose API this is; newer clients and older ones find what they look for.
 VERSION: JsonDict = {

@@ -15,11 +15,11 @@ from itertools import islice
 
 import msgspec
 
-from podium.lab.http.selecting import Selection
-from podium.lab.http.status import StatusError, bad_request, expired, invalid, too_large_version
-from podium.lab.registry.resources import Resource
+from podium.lab.api.field_errors import forbidden_field, invalid_value
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import StatusError, bad_request, expired, invalid, too_large_version
+from podium.lab.store.selection import Selection
 from podium.lab.store.store import Key, Record, Store
-from podium.lab.validation.field_errors import forbidden_field, invalid_value
 
 _TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start "

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from podium.lab.api.status import StatusError, unsupported_media_type
 from podium.lab.http.protobuf import MEDIA_TYPE
-from podium.lab.http.status import StatusError, unsupported_media_type
 
 JSON = "application/json"
 READABLE = (JSON, "application/yaml", MEDIA_TYPE)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.lab.http.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import JsonDict, StatusError, bad_request
 from podium.lab.schema import api_types as schema
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"

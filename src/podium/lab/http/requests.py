@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from podium.lab.http.status import bad_request, too_large, unknown_path
+from podium.lab.api.resources import BY_PATH, Resource
+from podium.lab.api.status import bad_request, too_large, unknown_path
 from podium.lab.http.unserved import unserved
-from podium.lab.registry.resources import BY_PATH, Resource
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -15,9 +15,9 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from podium.kube.address import TOKEN_PATH
+from podium.lab.api.status import StatusError, too_large, too_many_requests, unauthorized
 from podium.lab.http.answers import Answer, refusal
 from podium.lab.http.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
-from podium.lab.http.status import StatusError, too_large, too_many_requests, unauthorized
 
 COOKIE = "podium-token"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

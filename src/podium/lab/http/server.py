@@ -11,16 +11,16 @@ import contextlib
 import logging
 import random
 
+from podium.lab.api.status import StatusError, bad_request, internal, unknown_path
 from podium.lab.http import answers, discovery
 from podium.lab.http.answers import Answer
 from podium.lab.http.listing import version_of
 from podium.lab.http.negotiation import accepted
 from podium.lab.http.requests import Disconnected, Receive, Request, Route, Scope, Send, route
-from podium.lab.http.selecting import selection
-from podium.lab.http.status import StatusError, bad_request, internal, unknown_path
 from podium.lab.http.verbs import Verbs
 from podium.lab.http.watching import Bells, Watch, WatchOptions
 from podium.lab.registry.registry import Registry
+from podium.lab.store.selection import selection
 
 _LOG = logging.getLogger(__name__)
 #: How long a client may take to read what it was sent, in seconds.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.lab.http.options import WriteOptions
-from podium.lab.http.status import JsonDict, bad_request, conflict, invalid
-from podium.lab.registry.resources import Resource
-from podium.lab.validation.field_errors import invalid_value
+from podium.lab.api.field_errors import invalid_value
+from podium.lab.api.options import WriteOptions
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, bad_request, conflict, invalid
 from podium.objects.kinds.meta import LabelSelector
 from podium.objects.names import quoted
 

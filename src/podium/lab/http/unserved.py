@@ -5,7 +5,7 @@ People meet these with `kubectl exec`, `port-forward`, `autoscale` and the like.
 
 from __future__ import annotations
 
-from podium.lab.http.status import StatusError, bad_request, unknown_path
+from podium.lab.api.status import StatusError, bad_request, unknown_path
 from podium.objects.names import quoted
 
 _RUNNING = {

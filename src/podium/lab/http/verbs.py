@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from podium.lab.api.conversion import shown
+from podium.lab.api.field_errors import too_long
+from podium.lab.api.options import DeleteOptions, WriteOptions, asks_dry_run
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, StatusError, invalid, success, unsupported_media_type
 from podium.lab.http import bodies, listing
 from podium.lab.http import subresources as below
 from podium.lab.http.answers import Answer, document, kept, many, one
 from podium.lab.http.negotiation import Form, accepted, media_type
-from podium.lab.http.options import DeleteOptions, WriteOptions, asks_dry_run
 from podium.lab.http.requests import Request, Route
-from podium.lab.http.selecting import selection
-from podium.lab.http.status import JsonDict, StatusError, invalid, success, unsupported_media_type
-from podium.lab.patch import patches
+from podium.lab.registry import patches
 from podium.lab.registry.binding import bind
-from podium.lab.registry.conversion import shown
 from podium.lab.registry.eviction import evict
 from podium.lab.registry.registry import Registry
-from podium.lab.registry.resources import Resource
 from podium.lab.schema import typed_bodies as shapes
-from podium.lab.validation.field_errors import too_long
+from podium.lab.store.selection import selection
 from podium.objects.names import quoted
 
 _METHODS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

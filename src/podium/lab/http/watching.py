@@ -14,9 +14,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 
-from podium.lab.http.selecting import Selection
-from podium.lab.http.status import StatusError
-from podium.lab.registry.resources import Resource
+from podium.lab.api.encoding import encode
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import StatusError
+from podium.lab.store.selection import Selection
 from podium.lab.store.store import (
     ADDED,
     DELETED,
@@ -25,7 +26,6 @@ from podium.lab.store.store import (
     Record,
     Store,
     Table,
-    encode,
     line_of,
 )
 

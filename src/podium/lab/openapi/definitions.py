@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from podium.lab.http.status import JsonDict
-from podium.lab.patch.merge_keys import ATOMIC, ATOMIC_TYPES, MergeKeys, merge_keys
-from podium.lab.registry.resources import TABLE, Resource
+from podium.lab.api.resources import TABLE, Resource
+from podium.lab.api.status import JsonDict
 from podium.lab.schema import api_types as schema
+from podium.lab.schema.merge_keys import ATOMIC, ATOMIC_TYPES, MergeKeys, merge_keys
 
 V2, V3 = "#/definitions/", "#/components/schemas/"
 

@@ -12,11 +12,11 @@ from functools import cache
 import msgspec
 
 from podium import __version__
-from podium.lab.http.status import JsonDict, unknown_path
+from podium.lab.api.resources import TABLE
+from podium.lab.api.status import JsonDict, unknown_path
 from podium.lab.openapi.definitions import V3, definitions
 from podium.lab.openapi.paths import paths
 from podium.lab.openapi.protobuf import encoded
-from podium.lab.registry.resources import TABLE
 
 #: What the protocol buffer is called in answers; requests have an `@` that is no media type.
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

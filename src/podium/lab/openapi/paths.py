@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict
 from podium.lab.openapi.definitions import PATCH, V2, definition_name
 from podium.lab.patch.patching import ACCEPTED
-from podium.lab.registry.resources import Resource
 from podium.lab.schema import api_types as schema
 
 _QUERY = {

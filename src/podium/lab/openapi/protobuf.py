@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 
 _BYTES = 2  # the wire type of everything but booleans
 _Write = Callable[[Any], bytes]

@@ -16,7 +16,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from podium.lab.http.status import JsonDict, StatusError, bad_request
+from podium.lab.api.resources import TABLE
+from podium.lab.api.status import JsonDict, StatusError, bad_request
 from podium.lab.patch.apply_managers import Managers, Owner, read_managers, write_managers
 from podium.lab.patch.apply_merging import Comparison, compare, in_order, merge, remove
 from podium.lab.patch.apply_shapes import (
@@ -32,7 +33,6 @@ from podium.lab.patch.apply_shapes import (
     with_named_parents,
 )
 from podium.lab.patch.apply_zeros import with_zeros
-from podium.lab.registry.resources import TABLE
 
 APPLY, UPDATE = "Apply", "Update"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

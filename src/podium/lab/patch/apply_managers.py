@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 from podium.lab.patch.apply_merging import trie_of
 from podium.lab.patch.apply_shapes import FieldSet, Path
 

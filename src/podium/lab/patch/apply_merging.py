@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.lab.http.status import JsonDict, bad_request
+from podium.lab.api.status import JsonDict, bad_request
 from podium.lab.patch.apply_shapes import (
     LEAF_SHAPE,
     FieldSet,

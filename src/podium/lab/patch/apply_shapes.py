@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from podium.lab.http.status import JsonDict, bad_request
-from podium.lab.patch.merge_keys import (
+from podium.lab.api.status import JsonDict, bad_request
+from podium.lab.schema import api_types as schema
+from podium.lab.schema.merge_keys import (
     ATOMIC,
     ATOMIC_TYPES,
     GRANULAR,
@@ -23,7 +24,6 @@ from podium.lab.patch.merge_keys import (
     SET,
     merge_keys,
 )
-from podium.lab.schema import api_types as schema
 
 LEAF, OBJECT, ITEMS, UNKNOWN = "leaf", "object", "items", "unknown"
 

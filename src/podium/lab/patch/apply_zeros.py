@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 
 _POD_SPEC: JsonDict = {"containers": None}
 _METADATA: JsonDict = {"creationTimestamp": None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from podium.lab.http.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import JsonDict, StatusError, bad_request
 
 #: More operations than these are refused.
 LIMIT = 10_000

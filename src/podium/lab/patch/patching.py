@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from podium.lab.http.status import JsonDict, bad_request, unsupported_media_type
+from podium.lab.api.status import JsonDict, bad_request, unsupported_media_type
 from podium.lab.patch.json_patch import JSON_NAMES, json_patched
 from podium.lab.patch.strategic import strategic_merge
 from podium.lab.schema import api_types as schema

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from podium.lab.http.status import JsonDict, StatusError, bad_request
-from podium.lab.patch.merge_keys import NOTHING, REPLACE, MergeKeys, merge_keys
+from podium.lab.api.status import JsonDict, StatusError, bad_request
 from podium.lab.schema import api_types as schema
+from podium.lab.schema.merge_keys import NOTHING, REPLACE, MergeKeys, merge_keys
 
 _DIRECTIVE, _RETAIN = "$patch", "$retainKeys"
 _ORDER, _DELETE = "$setElementOrder", "$deleteFromPrimitiveList"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from podium.lab.http.status import JsonDict, internal, invalid
-from podium.lab.validation.field_errors import invalid_value
+from podium.lab.api.field_errors import invalid_value
+from podium.lab.api.status import JsonDict, internal, invalid
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry

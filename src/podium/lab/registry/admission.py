@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.lab.http.status import JsonDict, forbidden, not_found, terminating
+from podium.lab.api.resources import Resource, stored
+from podium.lab.api.status import JsonDict, forbidden, not_found, terminating
 from podium.lab.registry import addresses
-from podium.lab.registry.resources import Resource, stored
 from podium.lab.store.store import Key
 from podium.objects.names import quoted
 

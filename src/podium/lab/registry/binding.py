@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.lab.http.options import WriteOptions
-from podium.lab.http.status import JsonDict, StatusError, bad_request, conflict, invalid, success
+from podium.lab.api.field_errors import not_supported, required
+from podium.lab.api.options import WriteOptions
+from podium.lab.api.resources import stored
+from podium.lab.api.status import JsonDict, StatusError, bad_request, conflict, invalid, success
 from podium.lab.registry.metadata import stamp
-from podium.lab.registry.resources import stored
-from podium.lab.validation.field_errors import not_supported, required
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.lab.http.options import DeleteOptions
-from podium.lab.http.status import JsonDict, conflict, not_found
+from podium.lab.api.options import DeleteOptions
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, conflict, not_found
 from podium.lab.registry.metadata import stamp
-from podium.lab.registry.resources import Resource
 from podium.lab.store.store import Key
 
 if TYPE_CHECKING:

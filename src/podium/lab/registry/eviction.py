@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from podium.lab.http.options import DeleteOptions, WriteOptions
-from podium.lab.http.status import JsonDict, bad_request, internal, success, too_many_requests
-from podium.lab.registry.resources import stored
+from podium.lab.api.options import DeleteOptions, WriteOptions
+from podium.lab.api.resources import stored
+from podium.lab.api.status import JsonDict, bad_request, internal, success, too_many_requests
 from podium.objects.kinds.meta import LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 

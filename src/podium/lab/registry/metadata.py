@@ -1,33 +1,17 @@
 """What the API server does with the metadata of every object: fill in, carry over, refuse.
 
-Upstream: apiserver/pkg/registry/rest, apimachinery/pkg/api/validation/objectmeta.go.
+Upstream: apiserver/pkg/registry/rest.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from os import urandom
 from random import Random
-from typing import Any
 
-from podium.lab.http.status import JsonDict, bad_request, conflict
-from podium.lab.registry.naming import Check, label_reasons
-from podium.lab.registry.resources import Resource
-from podium.lab.validation.field_errors import (
-    FieldError,
-    forbidden_field,
-    invalid_value,
-    required,
-    too_long,
-)
-from podium.objects.names import (
-    is_label_value,
-    is_qualified_name,
-    label_key_reasons,
-    label_value_reasons,
-)
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, bad_request, conflict
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX = 58
@@ -136,102 +120,3 @@ def unmoved(row: Resource, new: JsonDict, old: JsonDict) -> None:
     version = about.get("resourceVersion")
     if version and version != before["resourceVersion"]:
         raise conflict(row.qualified, before["name"])
-
-
-def problems(about: JsonDict, name_reasons: Check) -> Iterator[FieldError]:
-    """What is wrong with the metadata of any object."""
-    prefix, name = about.get("generateName"), about.get("name")
-    if prefix:
-        for reason in name_reasons(prefix.rstrip("-") or prefix):
-            yield invalid_value("metadata.generateName", prefix, reason)
-    if not name:
-        yield required("metadata.name", "name or generateName is required")
-    else:
-        for reason in name_reasons(name):
-            yield invalid_value("metadata.name", name, reason)
-    yield from _common_problems(about)
-
-
-def _common_problems(about: JsonDict) -> Iterator[FieldError]:
-    """What is wrong, of that which may change."""
-    namespace = about.get("namespace")
-    if namespace:
-        for reason in label_reasons(namespace):
-            yield invalid_value("metadata.namespace", namespace, reason)
-    if about.get("labels"):
-        yield from label_problems(about["labels"], "metadata.labels")
-    if about.get("annotations"):
-        yield from _annotation_problems(about["annotations"])
-    if about.get("ownerReferences"):
-        yield from _owner_problems(about["ownerReferences"])
-    for finalizer in about.get("finalizers") or ():
-        yield from _finalizer_problems(finalizer)
-
-
-def label_problems(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """What is wrong with labels."""
-    for key in labels if len(labels) == 1 else sorted(labels):
-        value = labels[key]
-        if not is_qualified_name(key):
-            for reason in label_key_reasons(key):
-                yield invalid_value(path, key, reason)
-        if not is_label_value(value):
-            for reason in label_value_reasons(value):
-                yield invalid_value(path, value, reason)
-
-
-def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[FieldError]:
-    size = 0
-    for key, value in annotations.items():
-        size += len(key) + len(value)
-        if not is_qualified_name(key.lower()):
-            for reason in label_key_reasons(key.lower()):
-                yield invalid_value("metadata.annotations", key, reason)
-    if size > _ANNOTATIONS_SIZE:
-        yield too_long("metadata.annotations", "", _ANNOTATIONS_SIZE)
-
-
-def _owner_problems(owners: list[JsonDict]) -> Iterator[FieldError]:
-    controllers = []
-    for owner in owners:
-        path = "metadata.ownerReferences"
-        if not owner.get("apiVersion"):
-            yield invalid_value(f"{path}.apiVersion", "", "version must not be empty")
-        for field in ("kind", "name", "uid"):
-            if not owner.get(field):
-                yield invalid_value(f"{path}.{field}", "", f"{field} must not be empty")
-        if owner.get("controller"):
-            controllers.append(owner)
-            if len(controllers) == 2:
-                yield invalid_value(
-                    path,
-                    owners,
-                    "Only one reference can have Controller set to true. Found "
-                    f'"true" in references for {controllers[0].get("name")} and '
-                    f"{owner.get('name')}",
-                )
-
-
-def _finalizer_problems(finalizer: Any) -> Iterator[FieldError]:
-    if not is_qualified_name(finalizer):
-        for reason in label_key_reasons(finalizer):
-            yield invalid_value("metadata.finalizers", finalizer, reason)
-
-
-def update_problems(item: JsonDict, old: JsonDict) -> list[FieldError]:
-    """What is wrong with the metadata of an object that replaces *old*."""
-    found = list(_common_problems(item["metadata"]))
-    before = old["metadata"]
-    if before.get("deletionTimestamp"):
-        known = before.get("finalizers") or ()
-        extra = [each for each in item["metadata"].get("finalizers") or () if each not in known]
-        if extra:
-            shown = ", ".join(f'"{each}"' for each in sorted(extra))
-            found.append(
-                forbidden_field(
-                    "metadata.finalizers",
-                    "no new finalizers can be added if the object is being deleted, "
-                    f"found new finalizers []string{{{shown}}}",
-                )
-            )
-    return found

@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from podium.lab.http import selecting
-from podium.lab.http.options import DeleteOptions, WriteOptions
-from podium.lab.http.status import (
+from podium.lab.api.field_errors import FieldError
+from podium.lab.api.options import DeleteOptions, WriteOptions
+from podium.lab.api.resources import Resource, stored
+from podium.lab.api.status import (
     JsonDict,
     StatusError,
     already_exists,
@@ -30,13 +31,12 @@ from podium.lab.http.status import (
     invalid,
     not_found,
 )
-from podium.lab.patch import patches
-from podium.lab.registry import admission, deletion, metadata, strategies
+from podium.lab.registry import admission, deletion, metadata, patches, strategies
 from podium.lab.registry.binding import bind
 from podium.lab.registry.eviction import evict
-from podium.lab.registry.resources import Resource, stored
+from podium.lab.store import selection as selecting
 from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, Record, Store
-from podium.lab.validation.field_errors import FieldError
+from podium.lab.validation import metadata as metadata_rules
 
 #: Told the type of the event, the object before and the object now; either may be `None`.
 Subscriber = Callable[[str, JsonDict | None, JsonDict | None], None]
@@ -242,7 +242,7 @@ class Registry:
         if not subresource:
             strategy.prepare(item)
             admission.readmit(self, row, item, old)
-        problems = metadata.update_problems(item, old)
+        problems = metadata_rules.update_problems(item, old)
         if not subresource:
             problems += strategy.update_problems(item, old)
         self._refuse(row, item, problems)

@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from podium.lab.api.field_errors import FieldError
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict
 from podium.lab.defaults import others, pods, workloads
-from podium.lab.http import selecting
-from podium.lab.http.status import JsonDict
-from podium.lab.registry import metadata
-from podium.lab.registry.naming import (
+from podium.lab.store import selection as selecting
+from podium.lab.validation import cluster as cluster_rules
+from podium.lab.validation import metadata as metadata_rules
+from podium.lab.validation import pods as pod_rules
+from podium.lab.validation import storage as storage_rules
+from podium.lab.validation import workloads as workload_rules
+from podium.lab.validation.names import (
     Check,
     label_reasons,
     segment_reasons,
     service_reasons,
     subdomain_reasons,
 )
-from podium.lab.registry.resources import Resource
-from podium.lab.validation import cluster as cluster_rules
-from podium.lab.validation import pods as pod_rules
-from podium.lab.validation import storage as storage_rules
-from podium.lab.validation import workloads as workload_rules
-from podium.lab.validation.field_errors import FieldError
 
 Change = Callable[[JsonDict], None]
 Problems = Iterable[FieldError]
@@ -93,7 +93,7 @@ class Strategy:
 
     def problems(self, item: JsonDict) -> list[FieldError]:
         """What is wrong with a new object."""
-        return [*metadata.problems(item["metadata"], self.names), *self.check(item)]
+        return [*metadata_rules.problems(item["metadata"], self.names), *self.check(item)]
 
     def update_problems(self, item: JsonDict, old: JsonDict) -> list[FieldError]:
         """What is wrong with an object that replaces *old*."""

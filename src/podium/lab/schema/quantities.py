@@ -13,7 +13,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 from podium.lab.schema import api_types as schema
 from podium.objects.quantity import QuantityError, nano
 

@@ -16,11 +16,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from podium.lab.http.status import JsonDict, StatusError, bad_request
-from podium.lab.registry.resources import Resource
+from podium.lab.api.encoding import decode, encode
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, StatusError, bad_request
 from podium.lab.schema import api_types as schema
 from podium.lab.schema.quantities import with_canonical_quantities
-from podium.lab.store.store import decode, encode
 from podium.objects.names import quoted
 from podium.objects.reading.leniency import tidied
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import InputError
-from podium.lab.http.selecting import fields_of
-from podium.lab.http.status import internal
-from podium.lab.store.store import DELETED, Event, Key, Record, Store, decode
+from podium.lab.api.encoding import decode
+from podium.lab.api.status import internal
+from podium.lab.store.selection import fields_of
+from podium.lab.store.store import DELETED, Event, Key, Record, Store
 
 FILE = "lab.sqlite"
 _FORMAT = 1

@@ -13,14 +13,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import msgspec
-
-from podium.lab.http.status import JsonDict, gone
-
-encode = msgspec.json.Encoder().encode
-decode = msgspec.json.Decoder(type=dict[str, Any]).decode
+from podium.lab.api.encoding import decode, encode
+from podium.lab.api.status import JsonDict, gone
 
 #: How many events of a resource are remembered; the oldest half goes when there are more.
 HISTORY = 32_768

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 from podium.lab.tables.text import (
     NONE,
     UNKNOWN,

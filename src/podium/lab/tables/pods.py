@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 from podium.lab.tables.text import (
     NONE,
     age,

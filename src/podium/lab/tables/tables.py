@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 from podium.lab.tables import cluster, workloads
 from podium.lab.tables.pods import pod_cells, pod_conditions
 from podium.lab.tables.text import metadata, part, seconds_of

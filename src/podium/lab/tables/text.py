@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from podium.lab.http.status import JsonDict
+from podium.lab.api.status import JsonDict
 
 NONE, UNKNOWN, UNSET = "<none>", "<unknown>", "<unset>"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400

@@ -9,11 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.metadata import label_problems
-from podium.lab.registry.naming import config_key_reasons, port_name_reasons, subdomain_reasons
-from podium.lab.validation.containers import PROTOCOLS, port_number
-from podium.lab.validation.field_errors import (
+from podium.lab.api.field_errors import (
     FieldError,
     duplicate,
     forbidden_field,
@@ -21,6 +17,10 @@ from podium.lab.validation.field_errors import (
     not_supported,
     required,
 )
+from podium.lab.api.status import JsonDict
+from podium.lab.validation.containers import PROTOCOLS, port_number
+from podium.lab.validation.metadata import label_problems
+from podium.lab.validation.names import config_key_reasons, port_name_reasons, subdomain_reasons
 from podium.lab.validation.placement import EFFECTS
 from podium.lab.validation.quantities import amount
 from podium.lab.validation.selectors import key, label_selector

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.naming import label_reasons, port_name_reasons, variable_reasons
-from podium.lab.validation.field_errors import (
+from podium.lab.api.field_errors import (
     FieldError,
     duplicate,
     invalid_value,
@@ -17,6 +15,8 @@ from podium.lab.validation.field_errors import (
     not_supported,
     required,
 )
+from podium.lab.api.status import JsonDict
+from podium.lab.validation.names import label_reasons, port_name_reasons, variable_reasons
 from podium.lab.validation.quantities import resources
 
 Problems = Iterator[FieldError]

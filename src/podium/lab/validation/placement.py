@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.metadata import label_problems
-from podium.lab.registry.naming import label_reasons
-from podium.lab.validation.field_errors import (
+from podium.lab.api.field_errors import (
     FieldError,
     duplicate,
     invalid_value,
     not_supported,
     required,
 )
+from podium.lab.api.status import JsonDict
+from podium.lab.validation.metadata import label_problems
+from podium.lab.validation.names import label_reasons
 from podium.lab.validation.selectors import key, label_selector, node_selector, node_term
 from podium.objects.names import is_label_value, label_value_reasons
 

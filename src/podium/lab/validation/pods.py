@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.naming import Check, label_reasons, subdomain_reasons
-from podium.lab.validation.containers import containers, own_name
-from podium.lab.validation.field_errors import (
+from podium.lab.api.field_errors import (
     FieldError,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
+from podium.lab.api.status import JsonDict
+from podium.lab.validation.containers import containers, own_name
+from podium.lab.validation.names import Check, label_reasons, subdomain_reasons
 from podium.lab.validation.placement import placement
 from podium.lab.validation.quantities import amount
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from podium.lab.http.status import JsonDict
-from podium.lab.validation.field_errors import FieldError, invalid_value, required
+from podium.lab.api.field_errors import FieldError, invalid_value, required
+from podium.lab.api.status import JsonDict
 from podium.objects.kinds.meta import RawQuantity
 from podium.objects.names import is_qualified_name, label_key_reasons
 from podium.objects.quantity import QuantityError, nano

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.metadata import label_problems
-from podium.lab.registry.naming import subdomain_reasons
-from podium.lab.validation.field_errors import FieldError, forbidden_field, invalid_value, required
+from podium.lab.api.field_errors import FieldError, forbidden_field, invalid_value, required
+from podium.lab.api.status import JsonDict
+from podium.lab.validation.metadata import label_problems
+from podium.lab.validation.names import subdomain_reasons
 from podium.objects.names import (
     is_label_value,
     is_qualified_name,

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.naming import subdomain_reasons
-from podium.lab.validation.field_errors import (
+from podium.lab.api.field_errors import (
     FieldError,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
+from podium.lab.api.status import JsonDict
+from podium.lab.validation.names import subdomain_reasons
 from podium.lab.validation.quantities import is_positive
 from podium.lab.validation.selectors import key, label_selector, node_selector
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import msgspec
 
-from podium.lab.defaults.workloads import CONTROLLER
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.metadata import label_problems
-from podium.lab.validation.field_errors import (
+from podium.lab.api.field_errors import (
     FieldError,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
+from podium.lab.api.status import JsonDict
+from podium.lab.defaults.workloads import CONTROLLER
+from podium.lab.validation.metadata import label_problems
 from podium.lab.validation.pods import pod_spec
 from podium.lab.validation.selectors import label_selector
 from podium.objects.kinds.meta import LabelSelector

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.lab.http.options import WriteOptions
-from podium.lab.http.status import JsonDict, bad_request, invalid, unsupported_media_type
+from podium.lab.api.conversion import kept, shown
+from podium.lab.api.field_errors import required
+from podium.lab.api.options import WriteOptions
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, bad_request, invalid, unsupported_media_type
 from podium.lab.patch.apply import applied as _applied
 from podium.lab.patch.apply import tracked
 from podium.lab.patch.patching import ACCEPTED, APPLY_PATCH
 from podium.lab.patch.patching import patched as _patched
 from podium.lab.registry import metadata
-from podium.lab.registry.conversion import kept, shown
-from podium.lab.registry.resources import Resource
 from podium.lab.schema.typed_bodies import checked, json_of, read, refuse_unknown
-from podium.lab.validation.field_errors import required
 
 APPLY = APPLY_PATCH
 FORMS = ACCEPTED

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.errors import PodiumError
-from podium.lab.validation.field_errors import FieldError
+from podium.lab.api.field_errors import FieldError
 from podium.objects.names import quoted
 
 #: A JSON object of the API; the lab keeps every field it came with.

@@ -7,8 +7,8 @@ Upstream: pkg/apis/events/v1/conversion.go, pkg/apis/policy/v1beta1/conversion.g
 
 from __future__ import annotations
 
-from podium.lab.http.status import JsonDict
-from podium.lab.registry.resources import Resource, stored
+from podium.lab.api.resources import Resource, stored
+from podium.lab.api.status import JsonDict
 
 #: Fields of an event in core/v1 and what events.k8s.io/v1 calls them.
 _EVENT = {

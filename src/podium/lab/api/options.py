@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.lab.http.status import JsonDict, bad_request, invalid
-from podium.lab.validation.field_errors import invalid_value, not_supported
+from podium.lab.api.field_errors import invalid_value, not_supported
+from podium.lab.api.status import JsonDict, bad_request, invalid
 
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from podium.lab.http.status import JsonDict, bad_request
-from podium.lab.registry.resources import Resource
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import JsonDict, bad_request
 from podium.lab.store.store import Record
 from podium.objects.names import quoted
 from podium.objects.selectors.selectors import (
