@@ -111,8 +111,8 @@ def test_a_version_that_is_not_served_is_not_found() -> None:
 
 def test_the_models_are_read_without_importing_the_library() -> None:
     code = (
-        "import sys; from podium.lab.openapi import documents; from podium.lab.patch import patching;"
-        "documents.v2_json();"
+        "import sys; from podium.lab.openapi import documents;"
+        "from podium.lab.patch import patching; documents.v2_json();"
         "assert not any(name.startswith('kubernetes_asyncio') for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
