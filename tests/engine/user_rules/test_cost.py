@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench_rules.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "bench_rules.py"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 from podium.cli.main import run
 from podium.profiles.policy.build import Options, from_policy
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs" / "extending").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"# ([\w.]+)\n")
