@@ -20,9 +20,9 @@ from podium.engine.preemption.v1_36 import DefaultPreemption
 from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
-from podium.extender.client import ExtenderClient, binder_of, interviewer
+from podium.extender.client import ExtenderClient, binder_of, blocking_client
 from podium.extender.tls import context_of
-from podium.extender.wire import formatted
+from podium.extender.wire import go_format
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 
@@ -48,7 +48,7 @@ def decide(
         post_filters=post, max_score=100 if current else 10,
     )  # fmt: skip
     seen = Seen()
-    with interviewer(seen) as answer:
+    with blocking_client(seen) as answer:
         seen.simulation = simulated(*(ground or ABC), profile=profile, answer=answer)
         return seen.simulation.attempt(wanted or pod("new", uid="u"), recording=True)
 
@@ -392,7 +392,7 @@ def test_today_scores_count_ten_times() -> None:
     ],
 )
 def test_a_text_as_a_format(text: str, shown: str) -> None:
-    assert formatted(text) == shown
+    assert go_format(text) == shown
 
 
 # TLS ----------------------------------------------------------------------------------------------

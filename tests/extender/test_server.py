@@ -14,9 +14,9 @@ from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
 from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority
 from podium.engine.state.accounting import ContainerSums
-from podium.extender.judging import Judge
-from podium.extender.knowledge import Knowledge
+from podium.extender.cluster_state import ClusterState
 from podium.extender.server import ExtenderApp
+from podium.extender.verbs import ExtenderVerbs
 from podium.objects.kinds.meta import Object
 from podium.profiles.user_rules.loading import Rules, rules_in, with_rules
 from podium.rules import predicate, priority
@@ -58,11 +58,11 @@ class Server:
 
     def __init__(self, profile: Profile = NOTHING, *known: Object, rules: Rules = RULES) -> None:
         whole = with_rules(profile, rules)
-        self.knowledge = Knowledge(whole)
-        self.knowledge.load(objects(*known))
+        self.state = ClusterState(whole)
+        self.state.load(objects(*known))
         self.told: list[str] = []
         self._app = ExtenderApp(
-            Judge(whole, self.knowledge), self.knowledge, None, self.told.append
+            ExtenderVerbs(whole, self.state), self.state, None, self.told.append
         ).asgi()
 
     def post(self, path: str, body: Any) -> tuple[int, Any]:
@@ -160,7 +160,7 @@ def test_pods_count_where_they_are_known() -> None:
     assert said["FailedNodes"] == {"a": "node(s) were noisy"}
     assert said["FailedAndUnresolvableNodes"] == {}  # evicting pods would help
 
-    server.knowledge.drop_pod("default/x")
+    server.state.drop_pod("default/x")
     _, said = server.post("/filter", {"Pod": POD, "NodeNames": ["a", "b"]})
     assert said["NodeNames"] == ["a", "b"]
 

@@ -65,18 +65,18 @@ def extender(
                      "prioritizeVerb": "prioritize", "weight": 1, "bindVerb": "bind",
                      "preemptVerb": "preempt", "nodeCacheCapable": true}]
     """  # noqa: D301  click reads the escape
-    from podium.extender.judging import Judge  # noqa: PLC0415  brings the engine and the server
-    from podium.extender.knowledge import Knowledge  # noqa: PLC0415
+    from podium.extender.api_server import ApiServer  # noqa: PLC0415  brings engine and server
+    from podium.extender.cluster_state import ClusterState  # noqa: PLC0415
     from podium.extender.server import ExtenderApp  # noqa: PLC0415
-    from podium.extender.watching import Watcher  # noqa: PLC0415
+    from podium.extender.verbs import ExtenderVerbs  # noqa: PLC0415
 
     profile = _profile(flags)
     notes(profile.notes)
-    knowledge = Knowledge(profile)
+    state = ClusterState(profile)
     if files:
         from podium.library.reading import read  # noqa: PLC0415
 
-        knowledge.load(read(files))
+        state.load(read(files))
     access = None
     if kubeconfig is not None:
         from podium.kube.access import load_access  # noqa: PLC0415
@@ -92,8 +92,8 @@ def extender(
             ca_file=ca or "",
             insecure=insecure_skip_tls_verify,
         )
-    watcher = None if access is None else Watcher(access, knowledge, note)
-    app = ExtenderApp(Judge(profile, knowledge), knowledge, watcher, note)
+    server = None if access is None else ApiServer(access, state, note)
+    app = ExtenderApp(ExtenderVerbs(profile, state), state, server, note)
     return _serve(app.asgi(), profile, host, port, cert=tls_cert_file, key=tls_private_key_file)
 
 

@@ -53,9 +53,9 @@ def simulated(profile: Profile, others: Sequence[Profile] = ()) -> Iterator[Simu
     if not any(each.extenders for each in (profile, *others)):
         yield Simulation(profile, others=others)
         return
-    from podium.extender.client import interviewer  # noqa: PLC0415  brings the HTTP client
+    from podium.extender.client import blocking_client  # noqa: PLC0415  brings the HTTP client
 
     seen = Seen()
-    with interviewer(seen, _once()) as answer:
+    with blocking_client(seen, _once()) as answer:
         seen.simulation = Simulation(profile, others=others, answer=answer)
         yield seen.simulation

@@ -1,1 +1,1 @@
-"""The extender protocol in both directions: asking extenders, and being one."""
+"""The scheduler extender protocol: the client of extenders, and an extender of its own."""

@@ -1,8 +1,8 @@
-"""Asking extenders, as kube-scheduler does.
+"""The HTTP client for extenders.
 
-The engine yields questions; an `ExtenderClient` turns each into one HTTP exchange and its reply
-into what the engine understands. Whatever goes wrong on the way is a `Failure` with a sentence:
-what it means is for the engine to say. `Interviewer` does the same without `await`.
+The cycle yields questions to extenders. An `ExtenderClient` sends each as one HTTP request and
+returns the reply in the form that the cycle is sent. An error on the way is returned as a
+`Failure`; the cycle decides whether it fails the attempt. `BlockingClient` asks without `await`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import AsyncExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import aiohttp
 
@@ -19,6 +19,9 @@ from podium.engine.framework.extenders import (
     AskScores,
     AskVictims,
     Failure,
+    Filtered,
+    Kept,
+    Scored,
     Together,
     interested,
 )
@@ -31,32 +34,32 @@ if TYPE_CHECKING:
     from typing import Self
 
     from podium.engine.framework.decision import Victims
-    from podium.engine.framework.extenders import Filtered, Kept, Scored
     from podium.engine.framework.profile import Extender, Profile
     from podium.engine.state.pod_class import Incoming
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
-Reply = Any
+Question = AskFilter | AskScores | AskVictims
+Reply = Filtered | Scored | Kept | Failure
 _HEADERS = {"Content-Type": "application/json"}
 
 
 class Lookup(Protocol):
-    """Where the objects are that a question only names."""
+    """Finds the whole objects that questions only name."""
 
     def node(self, name: str) -> Node | None:
-        """A node."""
+        """The node of this name."""
 
     def pod(self, uid: str) -> Pod | None:
-        """A placed pod."""
+        """The placed pod with this uid."""
 
 
 class ExtenderClient:
-    """Asks extenders over HTTP. To be used in an `async with`."""
+    """Sends questions to extenders over HTTP. Use it in an `async with`."""
 
     def __init__(self, lookup: Lookup, tell: Callable[[str], None] | None = None) -> None:
+        """Failures that the cycle ignores are reported to *tell*."""
         self._lookup = lookup
-        #: Told of failures that change nothing.
         self._tell = tell or (lambda _: None)
         self._stack = AsyncExitStack()
         self._sessions: dict[int, tuple[Extender, aiohttp.ClientSession]] = {}
@@ -68,10 +71,16 @@ class ExtenderClient:
         await self._stack.aclose()
         self._sessions.clear()
 
-    async def ask(self, question: Any) -> Reply:
-        """The reply to a question of the engine."""
+    async def ask(self, question: Question | Together) -> Reply | tuple[Reply, ...]:
+        """Send a question of the cycle and return the reply or a `Failure`.
+
+        The questions of a `Together` are sent at the same time.
+        """
         if isinstance(question, Together):
-            return tuple(await asyncio.gather(*map(self.ask, question.questions)))
+            return tuple(await asyncio.gather(*map(self._ask_one, question.questions)))
+        return await self._ask_one(question)
+
+    async def _ask_one(self, question: Question) -> Reply:
         try:
             reply = await self._reply(question)
         except (wire.WireError, _ExchangeError) as error:
@@ -82,37 +91,35 @@ class ExtenderClient:
             self._tell(f"extender {question.extender.url_prefix} is ignored: {reply.text}")
         return reply
 
-    async def _reply(self, question: Any) -> Reply:
+    async def _reply(self, question: Question) -> Reply:
         if isinstance(question, AskFilter):
             return await self._filter(question)
         if isinstance(question, AskScores):
             return await self._scores(question)
-        if isinstance(question, AskVictims):
-            return await self._victims(question)
-        raise TypeError(f"nobody can answer {question!r}")
+        return await self._victims(question)
 
     async def bind(self, extender: Extender, pod: Pod, node: str) -> str:
-        """Let the extender bind the pod; why it did not, or nothing."""
+        """Let the extender bind the pod; the error, empty on success."""
         try:
             body = await self._send(extender, extender.bind_verb, wire.bind_request(pod, node))
             error = wire.bind_reply(body)
         except (wire.WireError, _ExchangeError) as failed:
             return str(failed)
-        return error if extender.current else wire.formatted(error)
+        return error if extender.current else wire.go_format(error)
 
     async def _filter(self, question: AskFilter) -> Filtered | Failure:
         extender, known = question.extender, frozenset(question.nodes)
         body = self._about_nodes(extender, question.pod, question.nodes)
         reply = wire.filter_reply(await self._send(extender, extender.filter_verb, body))
         if reply.error:
-            return Failure(reply.error if extender.current else wire.formatted(reply.error))
+            return Failure(reply.error if extender.current else wire.go_format(reply.error))
         found = wire.filtered(
             reply, names_count=extender.node_cache_capable, current=extender.current
         )
         if extender.node_cache_capable and reply.names is not None:
             for name in found.nodes:
                 if not self._is_known(name, known, extender):
-                    # Older programs crash here.
+                    # kube-scheduler v1.13 crashes here.
                     return Failure(
                         f'extender "{extender.url_prefix}" claims a filtered node "{name}" '
                         "which is not found in the input node list"
@@ -151,7 +158,7 @@ class ExtenderClient:
         return [pod for pod in found if pod is not None]
 
     async def _send(self, extender: Extender, verb: str, body: bytes) -> bytes:
-        """One exchange; the body of the reply."""
+        """Post *body* to a verb of the extender; the body of the reply."""
         url = f"{extender.url_prefix.rstrip('/')}/{verb}"
         session = await self._session(extender)
         name = extender.tls.get("server_name") or None
@@ -172,7 +179,7 @@ class ExtenderClient:
             raise _ExchangeError(f'Post "{url}": {words(error)}') from None
 
     async def _session(self, extender: Extender) -> aiohttp.ClientSession:
-        """The connections to an extender, kept open between questions."""
+        """The HTTP session of an extender, kept open between questions."""
         found = self._sessions.get(id(extender))
         if found is None:
             seconds = extender.timeout_seconds
@@ -181,42 +188,42 @@ class ExtenderClient:
             connector = aiohttp.TCPConnector(ssl=context_of(extender) if secure else True)
             session = aiohttp.ClientSession(connector=connector, timeout=limit)
             await self._stack.enter_async_context(session)
-            # With the extender itself, so that its identity stays taken.
+            # Keeping the extender keeps its id from being reused.
             found = self._sessions[id(extender)] = (extender, session)
         return found[1]
 
 
 class _ExchangeError(Exception):
-    """No reply, or one that says no."""
+    """The extender could not be reached or answered with another status than 200."""
 
 
 def binder_of(profile: Profile, pod: Incoming) -> Extender | None:
-    """The extender that binds the pod in place of the API server."""
+    """The first interested extender with a bind verb; it binds instead of the API server."""
     return next(
         (each for each in profile.extenders if each.bind_verb and interested(each, pod)), None
     )
 
 
-class Interviewer:
-    """Asks extenders one question after the other, and waits for each answer."""
+class BlockingClient:
+    """Sends one question at a time and blocks until the reply is there."""
 
     def __init__(self, client: ExtenderClient, runner: asyncio.Runner) -> None:
         self._runner = runner
         self.client = client
 
-    def __call__(self, question: Any) -> Reply:
-        """The reply to a question of the engine."""
+    def __call__(self, question: Question | Together) -> Reply | tuple[Reply, ...]:
+        """Send a question of the cycle and return the reply."""
         return self._runner.run(self.client.ask(question))
 
 
 @contextmanager
-def interviewer(
+def blocking_client(
     lookup: Lookup, tell: Callable[[str], None] | None = None
-) -> Iterator[Callable[[Any], Reply]]:
-    """Somebody who asks extenders; connections are closed in the end."""
+) -> Iterator[BlockingClient]:
+    """A blocking client; leaving the context closes its connections."""
     with asyncio.Runner() as runner:
-        asking = Interviewer(ExtenderClient(lookup, tell), runner)
+        client = BlockingClient(ExtenderClient(lookup, tell), runner)
         try:
-            yield asking
+            yield client
         finally:
-            runner.run(asking.client.__aexit__())
+            runner.run(client.client.__aexit__())

@@ -1,4 +1,4 @@
-"""An extender for a stock kube-scheduler: Podium's rules over HTTP.
+"""The HTTP server of an extender: a stock kube-scheduler asks Podium's rules.
 
     POST …/filter  …/prioritize  …/preempt  …/bind     the verbs, under any prefix
     GET  /healthz  /readyz                             probes
@@ -25,64 +25,67 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from podium.extender.judging import Judge
-    from podium.extender.knowledge import Knowledge
-    from podium.extender.watching import Watcher
+    from podium.extender.api_server import ApiServer
+    from podium.extender.cluster_state import ClusterState
+    from podium.extender.verbs import ExtenderVerbs
 
 VERBS = ("filter", "prioritize", "preempt", "bind")
-_JSON = "application/json"
+_NOT_SYNCED = "the cluster is not known yet"
 
 
 class ExtenderApp:
-    """The verbs, each from a request to a reply."""
+    """Turns requests into calls of the verbs, and their results into replies.
+
+    Without an API server the cluster is known from files and requests, and nothing can be bound.
+    """
 
     def __init__(
         self,
-        judge: Judge,
-        knowledge: Knowledge,
-        watcher: Watcher | None = None,
+        verbs: ExtenderVerbs,
+        state: ClusterState,
+        api_server: ApiServer | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        self._judge = judge
-        self._knowledge = knowledge
-        self._watcher = watcher
+        self._verbs = verbs
+        self._state = state
+        self._api_server = api_server
         self._tell = tell or (lambda _: None)
-        self._verbs: dict[str, Callable[[wire.Asked], Any]] = {
+        self._handlers: dict[str, Callable[[wire.ExtenderRequest], Any]] = {
             "filter": self._filter,
             "prioritize": self._prioritize,
             "preempt": self._preempt,
         }
 
     def asgi(self) -> Starlette:
-        """The application to be served."""
+        """The ASGI application."""
         return Starlette(
             routes=[
-                Route("/healthz", self._healthy, methods=["GET"]),
-                Route("/readyz", self._ready, methods=["GET"]),
+                Route("/healthz", self._healthz, methods=["GET"]),
+                Route("/readyz", self._readyz, methods=["GET"]),
                 Route("/{path:path}", self._verb, methods=["POST"]),
             ],
-            lifespan=self._life,
+            lifespan=self._lifespan,
         )
 
     @asynccontextmanager
-    async def _life(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
-        if self._watcher is None:
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
+        if self._api_server is None:
             yield
             return
-        async with self._watcher:
+        async with self._api_server:
             yield
 
-    async def _healthy(self, request: Request) -> Response:  # noqa: ARG002
+    async def _healthz(self, request: Request) -> Response:  # noqa: ARG002
         return PlainTextResponse("ok")
 
-    async def _ready(self, request: Request) -> Response:  # noqa: ARG002
+    async def _readyz(self, request: Request) -> Response:  # noqa: ARG002
         if self._is_ready:
             return PlainTextResponse("ok")
-        return PlainTextResponse("the cluster is not known yet", status_code=503)
+        return PlainTextResponse(_NOT_SYNCED, status_code=503)
 
     @property
     def _is_ready(self) -> bool:
-        return self._watcher is None or self._watcher.ready
+        return self._api_server is None or self._api_server.synced
 
     async def _verb(self, request: Request) -> Response:
         verb = request.path_params["path"].rstrip("/").rpartition("/")[2]
@@ -91,58 +94,64 @@ class ExtenderApp:
         body = await request.body()
         lower = False
         try:
-            question = wire.asked(body)
-            lower = question.lower
-            answer = await self._bind(question) if verb == "bind" else self._verbs[verb](question)
+            asked = wire.read_request(body)
+            lower = asked.lower
+            reply = await self._bind(asked) if verb == "bind" else self._handlers[verb](asked)
         except wire.WireError as error:
             self._tell(f"{verb}: {error}")
             return PlainTextResponse(str(error), 400)
         except AttemptError as error:
-            # There is no room for an error in the reply; the scheduler goes on without scores.
+            # A reply to prioritize has no field for an error; the scheduler goes on without scores.
             self._tell(f"{verb}: {error}")
             return PlainTextResponse(str(error), 500)
-        return Response(wire.written(answer, lower=lower), media_type=_JSON)
+        return Response(wire.encode_reply(reply, lower=lower), media_type="application/json")
 
-    def _filter(self, question: wire.Asked) -> dict[str, Any]:
-        pod = wire.decoded(question.raw("pod"), Pod, "pod")
-        nodes, names = self._nodes(question)
+    def _filter(self, request: wire.ExtenderRequest) -> dict[str, Any]:
+        pod = wire.decode_part(request.part("pod"), Pod, "pod")
+        nodes, names = self._nodes(request)
         if nodes is None and not self._is_ready:
-            return _filtered(error="the cluster is not known yet")
-        left = self._judge.filter(pod, names)
-        hopeless = {name: text for name, text in left.failed.items() if name in left.hopeless}
+            return _filter_reply(error=_NOT_SYNCED)
+        result = self._verbs.filter(pod, names)
+        unresolvable = {
+            name: text for name, text in result.failed.items() if name in result.unresolvable
+        }
         if nodes is None:
-            return _filtered(None, list(left.nodes), left.failed, hopeless, left.error)
-        items = {"metadata": {}, "items": [nodes[name] for name in left.nodes]}
-        return _filtered(items, None, left.failed, hopeless, left.error)
+            return _filter_reply(
+                None, list(result.nodes), result.failed, unresolvable, result.error
+            )
+        items = {"metadata": {}, "items": [nodes[name] for name in result.nodes]}
+        return _filter_reply(items, None, result.failed, unresolvable, result.error)
 
-    def _prioritize(self, question: wire.Asked) -> list[dict[str, Any]]:
-        pod = wire.decoded(question.raw("pod"), Pod, "pod")
-        _, names = self._nodes(question)
-        scores = self._judge.scores(pod, names)
+    def _prioritize(self, request: wire.ExtenderRequest) -> list[dict[str, Any]]:
+        pod = wire.decode_part(request.part("pod"), Pod, "pod")
+        _, names = self._nodes(request)
+        scores = self._verbs.prioritize(pod, names)
         return [{"Host": name, "Score": score} for name, score in scores.items()]
 
-    def _nodes(self, question: wire.Asked) -> tuple[dict[str, msgspec.Raw] | None, list[str]]:
-        """The nodes of a request by name, and the names; None when it has nothing but names."""
-        whole = question.raw("nodes")
+    def _nodes(
+        self, request: wire.ExtenderRequest
+    ) -> tuple[dict[str, msgspec.Raw] | None, list[str]]:
+        """The nodes of a request by name, and their names; no nodes if it only names them."""
+        whole = request.part("nodes")
         if whole is None:
-            names = question.raw("nodenames")
-            return None, wire.decoded_names(names) if names is not None else []
-        nodes = wire.listed_nodes(whole)
-        if self._watcher is None:
-            self._knowledge.take(nodes)
+            names = request.part("nodenames")
+            return None, wire.decode_names(names) if names is not None else []
+        nodes = wire.nodes_by_name(whole)
+        if self._api_server is None:
+            self._state.put_encoded_nodes(nodes)
         else:
-            # What the API server says is newer; only strangers are taken over.
-            self._knowledge.take(
-                {n: raw for n, raw in nodes.items() if not self._knowledge.knows(n)}
+            # A watched node is newer than the one in the request; only unknown ones are added.
+            self._state.put_encoded_nodes(
+                {name: raw for name, raw in nodes.items() if not self._state.has_node(name)}
             )
         return nodes, list(nodes)
 
-    def _preempt(self, question: wire.Asked) -> dict[str, Any]:
-        pod = wire.decoded(question.raw("pod"), Pod, "pod")
-        meta = question.raw("nodenametometavictims")
-        whole = question.raw("nodenametovictims", "nodetovictims")
-        asked = wire.asked_victims(meta if meta is not None else whole, whole=meta is None)
-        kept = self._judge.victims(pod, {node: uids for node, (uids, _) in asked.items()})
+    def _preempt(self, request: wire.ExtenderRequest) -> dict[str, Any]:
+        pod = wire.decode_part(request.part("pod"), Pod, "pod")
+        meta = request.part("nodenametometavictims")
+        whole = request.part("nodenametovictims", "nodetovictims")
+        asked = wire.decode_victims(meta if meta is not None else whole, whole=meta is None)
+        kept = self._verbs.preempt(pod, {node: uids for node, (uids, _) in asked.items()})
         return {
             "NodeNameToMetaVictims": {
                 node: {
@@ -153,30 +162,30 @@ class ExtenderApp:
             }
         }
 
-    async def _bind(self, question: wire.Asked) -> dict[str, Any]:
-        if self._watcher is None:
+    async def _bind(self, request: wire.ExtenderRequest) -> dict[str, Any]:
+        if self._api_server is None:
             return {
                 "Error": "this extender has no API server to bind at; start it with --api-server"
             }
         names = ("podnamespace", "podname", "poduid", "node")
-        parts = [wire.decoded(question.raw(name), str, name) for name in names]
-        error = await self._watcher.bind(*parts)
+        parts = [wire.decode_part(request.part(name), str, name) for name in names]
+        error = await self._api_server.bind(*parts)
         if error:
             self._tell(f"bind {parts[0]}/{parts[1]} to {parts[3]}: {error}")
         return {"Error": error}
 
 
-def _filtered(
+def _filter_reply(
     nodes: Any = None,
     names: list[str] | None = None,
     failed: dict[str, str] | None = None,
-    hopeless: dict[str, str] | None = None,
+    unresolvable: dict[str, str] | None = None,
     error: str = "",
 ) -> dict[str, Any]:
     return {
         "Nodes": nodes,
         "NodeNames": names,
         "FailedNodes": failed or {},
-        "FailedAndUnresolvableNodes": hopeless or {},
+        "FailedAndUnresolvableNodes": unresolvable or {},
         "Error": error,
     }

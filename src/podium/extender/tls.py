@@ -1,4 +1,4 @@
-"""How to trust an extender, and to be trusted by it."""
+"""TLS settings of connections to extenders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def context_of(extender: Extender) -> ssl.SSLContext:
-    """The TLS settings of an extender; `enableHttps` without an authority trusts anybody."""
+    """The TLS context for an extender's `tlsConfig`.
+
+    With `enableHttps` and no certificate authority every server certificate is accepted.
+    """
     tls = extender.tls
     authority = tls.get("ca_file") or tls.get("ca_data")
     context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
@@ -26,15 +29,15 @@ def context_of(extender: Extender) -> ssl.SSLContext:
         if tls.get("insecure") or (extender.enable_https and not authority):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        _present(context, tls)
+        _load_client_certificate(context, tls)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ConfigError(f"tlsConfig of extender {extender.url_prefix}: {reason}") from error
     return context
 
 
-def _present(context: ssl.SSLContext, tls: dict[str, object]) -> None:
-    """Show our own certificate, if there is one. It can be loaded from files only."""
+def _load_client_certificate(context: ssl.SSLContext, tls: dict[str, object]) -> None:
+    """Load the client certificate, if one is configured; `ssl` reads certificates from files."""
     if tls.get("cert_data") or tls.get("key_data"):
         with tempfile.TemporaryDirectory(prefix="podium-") as folder:
             names = []

@@ -1,9 +1,9 @@
-"""The extender protocol on the wire.
+"""The JSON of the extender protocol: requests and replies, written and read.
 
-kube-scheduler writes requests with the names of its Go fields (`Pod`, `NodeNames`), sends what is
-not used as null, and reads replies without regard to the case of keys. Older programs and those in
-other languages write the lower-case names of the v1 package. Both are read here; what is written
-is in the form that the other side uses.
+kube-scheduler writes requests with the names of its Go fields (`Pod`, `NodeNames`), sends unused
+fields as null, and ignores the case of keys in replies. Older schedulers and extenders in other
+languages write the lower-case names of the v1 package. Both forms are read; a reply is written in
+the form of its request.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
-#: The first JSON value of a text; what follows it is not looked at.
+#: msgspec's message about text after the first JSON value, which kube-scheduler ignores.
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 _FORMAT = re.compile(r"%([-+# 0]*)(\*|\d+)?(\.(?:\*|\d*))?(.)?", re.DOTALL)
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class WireError(Exception):
-    """A message that cannot be read; the sentence says why."""
+    """A request or a reply that cannot be read."""
 
 
 # Requests of a scheduler --------------------------------------------------------------------------
@@ -38,7 +38,7 @@ class WireError(Exception):
 def nodes_request(
     pod: Pod, nodes: Iterable[Node | msgspec.Raw] | None, names: Iterable[str]
 ) -> bytes:
-    """`filter` and `prioritize`: whole nodes, or None for names only."""
+    """The request for `filter` and `prioritize`; without *nodes* only names are sent."""
     items = None if nodes is None else {"metadata": {}, "items": list(nodes)}
     return msgspec.json.encode(
         {"Pod": pod, "Nodes": items, "NodeNames": list(names) if nodes is None else None}
@@ -50,7 +50,10 @@ def victims_request(
     victims: Mapping[str, tuple[Iterable[Pod], int]] | None,
     uids: Mapping[str, tuple[Iterable[str], int]] | None,
 ) -> bytes:
-    """`preempt`: node -> whole pods, or uids, and the budgets that are violated."""
+    """The request for `preempt`: victims by node, as whole pods or as uids.
+
+    The number beside the victims of a node is that of violated disruption budgets.
+    """
     whole = {
         node: {"Pods": list(pods), "NumPDBViolations": violations}
         for node, (pods, violations) in (victims or {}).items()
@@ -65,7 +68,7 @@ def victims_request(
 
 
 def bind_request(pod: Pod, node: str) -> bytes:
-    """`bind`."""
+    """The request for `bind`."""
     return msgspec.json.encode(
         {
             "PodName": pod.name,
@@ -81,7 +84,7 @@ def bind_request(pod: Pod, node: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class FilterReply:
-    """What an extender said about nodes; None where it said nothing."""
+    """The reply to `filter`; None for an absent list of nodes or names."""
 
     nodes: tuple[str, ...] | None
     names: tuple[str, ...] | None
@@ -91,7 +94,7 @@ class FilterReply:
 
 
 def filter_reply(body: bytes) -> FilterReply:
-    """The reply to `filter`."""
+    """Read the reply to `filter`."""
     found = _mapping(_value(body), "a filter result")
     nodes = found.get("nodes")
     items = None if nodes is None else _mapping(nodes, "nodes").get("items")
@@ -105,7 +108,7 @@ def filter_reply(body: bytes) -> FilterReply:
 
 
 def scores_reply(body: bytes) -> Scored:
-    """The reply to `prioritize`."""
+    """Read the reply to `prioritize`."""
     scores = []
     for each in _list(_value(body), "a list of host priorities"):
         entry = _mapping(each, "a host priority")
@@ -117,7 +120,7 @@ def scores_reply(body: bytes) -> Scored:
 
 
 def victims_reply(body: bytes) -> Kept:
-    """The reply to `preempt`."""
+    """Read the reply to `preempt`."""
     found = _mapping(_value(body), "a preemption result")
     victims = {}
     given = found.get("nodenametometavictims")
@@ -134,12 +137,15 @@ def victims_reply(body: bytes) -> Kept:
 
 
 def bind_reply(body: bytes) -> str:
-    """The reply to `bind`: an error, or nothing."""
+    """Read the reply to `bind`: its error, empty on success."""
     return _text(_mapping(_value(body), "a binding result").get("error"), "error")
 
 
-def formatted(text: str) -> str:
-    """A text that was used as a format without arguments: `100% bad` is `100%!b(MISSING)ad`."""
+def go_format(text: str) -> str:
+    """The text as Go prints it when used as a format without arguments.
+
+    Older schedulers do this with errors: `100% bad` becomes `100%!b(MISSING)ad`.
+    """
 
     def missing(match: re.Match[str]) -> str:
         _, width, precision, verb = match.groups()
@@ -153,7 +159,7 @@ def formatted(text: str) -> str:
 
 
 def filtered(reply: FilterReply, *, names_count: bool, current: bool) -> Filtered:
-    """What the reply means for the decision."""
+    """The answer to the engine's question; the v1.13 protocol has no unresolvable nodes."""
     left = reply.names if names_count and reply.names is not None else reply.nodes
     return Filtered(left or (), reply.failed, reply.unresolvable if current else {})
 
@@ -162,14 +168,14 @@ def filtered(reply: FilterReply, *, names_count: bool, current: bool) -> Filtere
 
 
 @dataclass(slots=True)
-class Asked:
-    """A request as an extender reads it; `lower` is the form of its keys."""
+class ExtenderRequest:
+    """A request whose parts are not decoded yet; *lower* tells that its keys are lower-case."""
 
     lower: bool
     parts: dict[str, msgspec.Raw]
 
-    def raw(self, *names: str) -> msgspec.Raw | None:
-        """The part of this name, whatever the case; None when absent or null."""
+    def part(self, *names: str) -> msgspec.Raw | None:
+        """The first part with one of these names, in any case; None when absent or null."""
         for name in names:
             found = self.parts.get(name.lower())
             if found is not None and bytes(found).strip() != b"null":
@@ -177,14 +183,14 @@ class Asked:
         return None
 
 
-def asked(body: bytes) -> Asked:
-    """The parts of a request, still unread."""
+def read_request(body: bytes) -> ExtenderRequest:
+    """Read the keys of a request and leave its parts encoded."""
     try:
         parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise WireError(f"the request is not readable: {error}") from None
     lower = not any(key[:1].isupper() for key in parts)
-    return Asked(lower, {key.lower(): value for key, value in parts.items()})
+    return ExtenderRequest(lower, {key.lower(): value for key, value in parts.items()})
 
 
 class _Meta(msgspec.Struct, frozen=True):
@@ -199,20 +205,23 @@ class _Items(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
-def listed_nodes(raw: msgspec.Raw) -> dict[str, msgspec.Raw]:
-    """The nodes of a NodeList by name, each still unread."""
+def nodes_by_name(raw: msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """The encoded nodes of a NodeList by name."""
     items = _decoded(raw, _Items).items or []
     return {_decoded(item, _Named).metadata.name: item for item in items}
 
 
-def decoded_names(raw: msgspec.Raw) -> list[str]:
-    """A list of names."""
+def decode_names(raw: msgspec.Raw) -> list[str]:
+    """Decode the names of nodes in a request."""
     found: list[str] = _decoded(raw, list[str])
     return found
 
 
-def asked_victims(raw: msgspec.Raw | None, *, whole: bool) -> dict[str, tuple[list[str], int]]:
-    """Node -> uids of its victims, and the budgets violated; *whole*: pods and not just uids."""
+def decode_victims(raw: msgspec.Raw | None, *, whole: bool) -> dict[str, tuple[list[str], int]]:
+    """The uids of victims by node, each with the number of violated disruption budgets.
+
+    *whole* tells that the request holds pods and not just their uids.
+    """
     found = {}
     for node, entry in _mapping_of(raw).items():
         given = _mapping(entry, f"victims of {node}")
@@ -236,8 +245,8 @@ def _decoded(raw: msgspec.Raw, kind: Any) -> Any:
         raise WireError(f"the request is not readable: {error}") from None
 
 
-def decoded(raw: msgspec.Raw | None, kind: Any, what: str) -> Any:
-    """An object of a request."""
+def decode_part(raw: msgspec.Raw | None, kind: Any, what: str) -> Any:
+    """Decode one part of a request; an absent part is an error that names it as *what*."""
     if raw is None:
         raise WireError(f"the request has no {what}")
     return _decoded(raw, kind)
@@ -260,8 +269,8 @@ _LOWER = {
 }
 
 
-def written(value: Any, *, lower: bool) -> bytes:
-    """A reply, its keys in the form of the request."""
+def encode_reply(value: Any, *, lower: bool) -> bytes:
+    """Encode a reply with keys in the form of its request."""
     return msgspec.json.encode(_lowered(value) if lower else value)
 
 
@@ -277,7 +286,7 @@ def _lowered(value: Any) -> Any:
 
 
 def _value(body: bytes) -> Any:
-    """The first JSON value, keys of structures left as they are."""
+    """The first JSON value of a body."""
     text = body.strip()
     if not text:
         raise WireError("EOF")
@@ -296,7 +305,7 @@ def _kind(value: Any) -> str:
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:
-    """A structure, with its keys in lower case; null is an empty one."""
+    """A JSON object with lower-case keys; null is an empty one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -335,7 +344,7 @@ def _texts(value: Any, what: str) -> dict[str, str]:
 
 
 def _node_name(value: Any) -> str:
-    # The standard decoder of Go, which ignores case in objects of the API too.
+    # Go's decoder ignores the case of keys in API objects, too.
     return _text(
         _mapping(_mapping(value, "a node").get("metadata"), "metadata").get("name"), "name"
     )

@@ -1,7 +1,7 @@
-"""What the extender knows of the cluster: from requests, from files, or from the API server.
+"""The extender's copy of the cluster: nodes and placed pods, held in columns.
 
-Pods are counted where somebody tells of them (files, the API server); a scheduler that sends whole
-nodes with its requests sends no pods, so rules about room see empty nodes then.
+It is filled from files, from an API server, or from the nodes that a scheduler sends with its
+requests. Requests carry no placed pods, so in the last case resource rules see empty nodes.
 """
 
 from __future__ import annotations
@@ -21,27 +21,26 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.objects.reading.collection import Objects
 
-_node = msgspec.json.Decoder(Node)
+_node_decoder = msgspec.json.Decoder(Node)
 
 
-class Knowledge:
-    """Nodes and placed pods, kept in columns."""
+class ClusterState:
+    """Nodes and placed pods by name and uid; pending pods until they are bound."""
 
     def __init__(self, profile: Profile) -> None:
         self._simulation = Simulation(profile)
-        #: Placed pods, and those that wait, by uid.
         self._placed: dict[str, Pod] = {}
-        self._waiting: dict[str, Pod] = {}
-        #: The text of nodes that came with requests, to notice when one changes.
-        self._texts: dict[str, bytes] = {}
+        self._pending: dict[str, Pod] = {}
+        #: The JSON of nodes that came with requests; an unchanged node is not decoded again.
+        self._encoded: dict[str, bytes] = {}
 
     @property
     def columns(self) -> Columns:
-        """The cluster as the rules read it."""
+        """The columns that rules read."""
         return self._simulation.cache.columns
 
     def load(self, objects: Objects) -> None:
-        """Take over everything in some files."""
+        """Add all objects that were read from files."""
         pods, objects.pods = objects.pods, []
         self._simulation.load(objects)
         objects.pods = pods
@@ -50,15 +49,15 @@ class Knowledge:
 
     # Nodes
     def put_node(self, node: Node) -> None:
-        """A node was added or changed."""
+        """Add or replace a node."""
         self.columns.put_node(node)
 
     def drop_node(self, name: str) -> None:
-        """A node is gone."""
+        """Remove a node."""
         self.columns.drop_node(name)
 
     def replace_nodes(self, nodes: Iterable[Node]) -> None:
-        """These are all nodes there are."""
+        """Replace all nodes by those of a list."""
         listed = {node.name: node for node in nodes}
         for name in [name for name, row in self.columns.row_of.items() if self.columns.known[row]]:
             if name not in listed:
@@ -66,30 +65,30 @@ class Knowledge:
         for node in listed.values():
             self.put_node(node)
 
-    def take(self, nodes: Mapping[str, msgspec.Raw]) -> None:
-        """Nodes that came with a request; read only if they are new or have changed."""
+    def put_encoded_nodes(self, nodes: Mapping[str, msgspec.Raw]) -> None:
+        """Add the nodes of a request; only new and changed ones are decoded."""
         for name, raw in nodes.items():
             text = bytes(raw)
-            if self._texts.get(name) != text or name not in self.columns.row_of:
-                self.columns.put_node(_node.decode(raw))
-                self._texts[name] = text
+            if self._encoded.get(name) != text or name not in self.columns.row_of:
+                self.columns.put_node(_node_decoder.decode(raw))
+                self._encoded[name] = text
 
-    def knows(self, name: str) -> bool:
-        """Whether there is such a node."""
+    def has_node(self, name: str) -> bool:
+        """Whether a node of this name exists."""
         row = self.columns.row_of.get(name)
         return row is not None and bool(self.columns.known[row])
 
     # Pods
     def put_pod(self, pod: Pod) -> None:
-        """A pod was added or changed; one that has finished is gone."""
+        """Add or replace a pod; a finished pod is removed."""
         known = self._placed.get(pod.uid)
         if pod.finished or not pod.spec.node_name:
             if pod.finished or known is None:
                 self.drop_pod(pod.uid)
             if not pod.finished and known is None:
-                self._waiting[pod.uid] = pod
+                self._pending[pod.uid] = pod
             return
-        self._waiting.pop(pod.uid, None)
+        self._pending.pop(pod.uid, None)
         if known == pod:
             return
         if known is not None:
@@ -98,23 +97,23 @@ class Knowledge:
         self._placed[pod.uid] = pod
 
     def drop_pod(self, uid: str) -> None:
-        """A pod is gone."""
-        self._waiting.pop(uid, None)
+        """Remove a pod."""
+        self._pending.pop(uid, None)
         if self._placed.pop(uid, None) is not None:
             self.columns.remove_pod(uid)
 
     def replace_pods(self, pods: Iterable[Pod]) -> None:
-        """These are all pods there are."""
+        """Replace all pods by those of a list."""
         listed = {pod.uid: pod for pod in pods}
-        for uid in [*self._placed, *self._waiting]:
+        for uid in [*self._placed, *self._pending]:
             if uid not in listed:
                 self.drop_pod(uid)
         for pod in listed.values():
             self.put_pod(pod)
 
-    def bound(self, uid: str, node: str) -> None:
-        """A pod was bound: it counts on its node before the API server says so."""
-        pod = self._waiting.get(uid)
+    def assume(self, uid: str, node: str) -> None:
+        """Place a pod that was just bound, before the watch confirms it."""
+        pod = self._pending.get(uid)
         if pod is not None:
             spec = msgspec.structs.replace(pod.spec, node_name=node)
             self.put_pod(msgspec.structs.replace(pod, spec=spec))

@@ -1,4 +1,4 @@
-"""The extender follows an API server through everything that may happen to a watch."""
+"""The extender follows an API server through lists, watches, disconnects and errors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from aiohttp import web
 from podium.engine.framework.profile import Profile
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
-from podium.extender.knowledge import Knowledge
-from podium.extender.watching import Watcher
+from podium.extender.api_server import ApiServer
+from podium.extender.cluster_state import ClusterState
 from podium.kube.access import access_by_flags
 
-Steps = Callable[["Api", Watcher, Knowledge], Awaitable[None]]
+Steps = Callable[["Api", ApiServer, ClusterState], Awaitable[None]]
 
 
 class Api:
@@ -105,7 +105,7 @@ def thing(name: str, version: int, **parts: Any) -> Any:
 
 
 def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
-    """Run the steps beside a watcher."""
+    """Run the steps while the extender follows the API server."""
     api, told = api or Api(), list[str]()
 
     async def run() -> None:
@@ -114,11 +114,11 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
-        knowledge = Knowledge(Profile("own", (), (), ContainerSums()))
+        state = ClusterState(Profile("own", (), (), ContainerSums()))
         access = access_by_flags(f"http://127.0.0.1:{port}/", token="secret")  # noqa: S106
-        async with Watcher(access, knowledge, told.append, first_pause=0.01) as watcher:
+        async with ApiServer(access, state, told.append, first_pause=0.01) as api_server:
             try:
-                await steps(api, watcher, knowledge)
+                await steps(api, api_server, state)
             finally:
                 api.end()
         await runner.cleanup()
@@ -127,30 +127,30 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
     return api, told
 
 
-def residents(knowledge: Knowledge, node: str) -> list[str]:
-    columns = knowledge.columns
+def residents(state: ClusterState, node: str) -> list[str]:
+    columns = state.columns
     return [pod.key for pod in columns.residents[columns.row_of[node]]]
 
 
 def test_lists_come_in_pages_and_events_after_them() -> None:
-    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
-        await until(lambda: watcher.ready)
-        assert knowledge.knows("a")
-        assert knowledge.knows("b")
-        assert residents(knowledge, "a") == ["d/p"]
+    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
+        await until(lambda: api_server.synced)
+        assert state.has_node("a")
+        assert state.has_node("b")
+        assert residents(state, "a") == ["d/p"]
 
         await api.tell("nodes", "ADDED", thing("c", 5), cut=20)
-        await until(lambda: knowledge.knows("c"))
+        await until(lambda: state.has_node("c"))
         await api.tell("nodes", "DELETED", thing("c", 6))
-        await until(lambda: not knowledge.knows("c"))
+        await until(lambda: not state.has_node("c"))
         await api.tell("pods", "ADDED", thing("q", 7, spec={"nodeName": "b"}))
-        await until(lambda: residents(knowledge, "b") == ["d/q"])
+        await until(lambda: residents(state, "b") == ["d/q"])
         await api.tell(
             "pods", "MODIFIED", thing("q", 8, spec={"nodeName": "b"}, status={"phase": "Failed"})
         )
-        await until(lambda: residents(knowledge, "b") == [])
+        await until(lambda: residents(state, "b") == [])
         await api.tell("pods", "DELETED", thing("p", 9, spec={"nodeName": "a"}))
-        await until(lambda: residents(knowledge, "a") == [])
+        await until(lambda: residents(state, "a") == [])
 
     api = Api()
     api.lists = {
@@ -163,11 +163,11 @@ def test_lists_come_in_pages_and_events_after_them() -> None:
 
 
 def test_a_watch_that_ends_is_taken_up_where_it_stopped() -> None:
-    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
-        await until(lambda: watcher.ready)
+    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
+        await until(lambda: api_server.synced)
         await api.tell("nodes", "ADDED", thing("a", 7))
         await api.tell("nodes", "BOOKMARK", {"metadata": {"resourceVersion": "9"}})
-        await until(lambda: knowledge.knows("a"))
+        await until(lambda: state.has_node("a"))
         await api.hang_up("nodes")
         await until(lambda: "nodes@9" in api.watched)
 
@@ -177,15 +177,15 @@ def test_a_watch_that_ends_is_taken_up_where_it_stopped() -> None:
 
 @pytest.mark.parametrize("code", [410, 500])
 def test_an_error_in_a_watch(code: int) -> None:
-    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
-        await until(lambda: watcher.ready)
+    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
+        await until(lambda: api_server.synced)
         await api.tell("nodes", "ADDED", thing("old", 2))
-        await until(lambda: knowledge.knows("old"))
+        await until(lambda: state.has_node("old"))
         api.lists["nodes"], api.version = [thing("new", 20)], 20
         await api.tell("nodes", "ERROR", {"code": code, "message": "too old"})
         if code == 410:
-            await until(lambda: knowledge.knows("new"))
-            assert not knowledge.knows("old")
+            await until(lambda: state.has_node("new"))
+            assert not state.has_node("old")
         await until(lambda: f"nodes@{20 if code == 410 else 2}" in api.watched)
 
     _, told = follow(steps)
@@ -193,9 +193,9 @@ def test_an_error_in_a_watch(code: int) -> None:
 
 
 def test_an_api_server_that_refuses_is_asked_again() -> None:
-    async def steps(_: Api, watcher: Watcher, __: Knowledge) -> None:
-        assert not watcher.ready
-        await until(lambda: watcher.ready)
+    async def steps(_: Api, api_server: ApiServer, __: ClusterState) -> None:
+        assert not api_server.synced
+        await until(lambda: api_server.synced)
 
     api = Api()
     api.refusals = 3
@@ -205,21 +205,21 @@ def test_an_api_server_that_refuses_is_asked_again() -> None:
 
 
 def test_what_was_bound_counts_at_once() -> None:
-    async def steps(api: Api, watcher: Watcher, knowledge: Knowledge) -> None:
-        await until(lambda: watcher.ready)
-        assert await watcher.bind("d", "p", "u-p", "a") == ""
-        assert residents(knowledge, "a") == ["d/p"]
+    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
+        await until(lambda: api_server.synced)
+        assert await api_server.bind("d", "p", "u-p", "a") == ""
+        assert residents(state, "a") == ["d/p"]
         # The old news that it has no node comes late and changes nothing.
         await api.tell("pods", "MODIFIED", thing("p", 3, spec={}))
         await api.tell("pods", "MODIFIED", thing("p", 4, spec={"nodeName": "a"}))
         await api.tell("nodes", "ADDED", thing("b", 5))
-        await until(lambda: knowledge.knows("b"))
-        assert residents(knowledge, "a") == ["d/p"]
+        await until(lambda: state.has_node("b"))
+        assert residents(state, "a") == ["d/p"]
 
         api.binding = (409, {"message": "pod p is already assigned"})
-        assert await watcher.bind("d", "p", "u-p", "b") == "pod p is already assigned"
+        assert await api_server.bind("d", "p", "u-p", "b") == "pod p is already assigned"
         api.binding = (500, [])
-        failed = await watcher.bind("d", "p", "u-p", "b")
+        failed = await api_server.bind("d", "p", "u-p", "b")
         assert failed.endswith("binding: answered with code 500")
 
     api = Api()

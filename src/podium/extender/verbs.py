@@ -1,4 +1,8 @@
-"""The verbs of an extender, answered by the same cycle that schedules pods."""
+"""The verbs `filter`, `prioritize` and `preempt`, answered by the scheduling cycle.
+
+The rules of a profile run in the same cycle as in Podium's own scheduler, with everything switched
+off that is the asking scheduler's part: checks, gates, preemption, sampling, other extenders.
+"""
 
 from __future__ import annotations
 
@@ -19,30 +23,29 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
-    from podium.extender.knowledge import Knowledge
+    from podium.extender.cluster_state import ClusterState
     from podium.objects.kinds.pod import Pod
 
-STRANGER = "node(s) were unknown to the extender"
+UNKNOWN_NODE = "node(s) were unknown to the extender"
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """The nodes left, and why the others are not."""
+class FilterResult:
+    """The feasible nodes, and the reasons of the others by name."""
 
     nodes: tuple[str, ...]
     failed: dict[str, str] = field(default_factory=dict)
-    #: Those of them that evicting pods cannot help.
-    hopeless: frozenset[str] = frozenset()
+    #: Failed nodes on which evicting pods cannot help.
+    unresolvable: frozenset[str] = frozenset()
     error: str = ""
 
 
-class Judge:
-    """A profile's rules as filter, prioritize and preempt."""
+class ExtenderVerbs:
+    """Answers the verbs with the rules of one profile on one state of the cluster."""
 
-    def __init__(self, profile: Profile, knowledge: Knowledge) -> None:
-        self._knowledge = knowledge
-        # Only the rules count here. Whether claims exist is for the scheduler to say: what the
-        # extender is told of the cluster are nodes and pods.
+    def __init__(self, profile: Profile, state: ClusterState) -> None:
+        self._state = state
+        # The asking scheduler itself checks that claims exist; the extender knows nodes and pods.
         rules = replace(
             profile,
             checks=(),
@@ -57,47 +60,51 @@ class Judge:
         self._filtering = replace(rules, priorities=())
         self._scoring = replace(rules, predicates=(), pre_filters=())
 
-    def filter(self, pod: Pod, names: Sequence[str]) -> Left:
-        """Which of these nodes are left."""
-        known = [name for name in names if self._knowledge.knows(name)]
-        failed = {name: STRANGER for name in names if not self._knowledge.knows(name)}
+    def filter(self, pod: Pod, names: Sequence[str]) -> FilterResult:
+        """Run the predicates on the named nodes."""
+        known = [name for name in names if self._state.has_node(name)]
+        failed = {name: UNKNOWN_NODE for name in names if not self._state.has_node(name)}
         if not known:
-            return Left((), failed)
+            return FilterResult((), failed)
         decision = self._decide(pod, known, self._filtering)
         if decision.error:
-            return Left((), error=decision.error)
+            return FilterResult((), error=decision.error)
         if decision.refused is not None:
             failed.update(dict.fromkeys(known, decision.refused.reason))
-            return Left((), failed, frozenset() if decision.refused.curable else frozenset(known))
+            unresolvable = frozenset() if decision.refused.curable else frozenset(known)
+            return FilterResult((), failed, unresolvable)
         failed |= {name: ", ".join(reasons) for name, reasons in decision.failed().items()}
-        return Left(tuple(decision.feasible), failed, _hopeless(decision))
+        return FilterResult(tuple(decision.feasible), failed, _unresolvable(decision))
 
-    def scores(self, pod: Pod, names: Sequence[str]) -> dict[str, int]:
-        """What each of these nodes gets: the weighted sum, one priority counting up to 10."""
-        known = [name for name in names if self._knowledge.knows(name)]
-        found = dict.fromkeys(names, 0)
+    def prioritize(self, pod: Pod, names: Sequence[str]) -> dict[str, int]:
+        """The weighted sum of the priorities for each named node; one priority gives up to 10."""
+        known = [name for name in names if self._state.has_node(name)]
+        scores = dict.fromkeys(names, 0)
         if not known or not self._scoring.priorities:
-            return found
+            return scores
         decision = self._decide(pod, known, self._scoring)
         if decision.error or decision.totals is None:
             raise AttemptError(decision.error or "nothing was scored")
-        most = self.profile.max_score
+        max_score = self.profile.max_score
         for name, total in zip(decision.feasible, decision.totals.tolist(), strict=True):
-            found[name] = total * EXTENDER_MAX_SCORE // most
-        return found
+            scores[name] = total * EXTENDER_MAX_SCORE // max_score
+        return scores
 
-    def victims(
+    def preempt(
         self, pod: Pod, candidates: Mapping[str, Sequence[str]]
     ) -> dict[str, Sequence[str]]:
-        """The nodes where the rules let the pod in once these pods (by uid) are gone."""
-        view = self._knowledge.columns
+        """Keep the candidates whose node passes the predicates without its victims.
+
+        *candidates* maps the name of a node to the uids of its victims.
+        """
+        view = self._state.columns
         incoming = view.incoming(pod)
         look = FirstLook(incoming, view, self._filtering)
         if look.refused is not None:
             return {}
         active, kept = look.active(), {}
         for name, uids in candidates.items():
-            if not self._knowledge.knows(name):
+            if not self._state.has_node(name):
                 continue
             trial = TrialRow(view, view.row_of[name])
             for resident in list(trial.residents()):
@@ -108,7 +115,7 @@ class Judge:
         return kept
 
     def _decide(self, pod: Pod, names: Sequence[str], profile: Profile) -> Decision:
-        view = self._knowledge.columns
+        view = self._state.columns
         attempt = Attempt(
             view.incoming(pod),
             profile,
@@ -120,7 +127,7 @@ class Judge:
         return decide(view, attempt)
 
 
-def _hopeless(decision: Decision) -> frozenset[str]:
+def _unresolvable(decision: Decision) -> frozenset[str]:
     pairs = zip(decision.examined, decision.codes.tolist(), strict=True)
     return frozenset(
         name for name, code in pairs if code > 0 and not decision.verdict(code).curable

@@ -1,4 +1,4 @@
-"""The cluster as an extender sees it: nodes and pods, followed from an API server; and binding."""
+"""The API server behind an extender: nodes and pods are watched, bindings are written."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from podium.extender.knowledge import Knowledge
+    from podium.extender.cluster_state import ClusterState
     from podium.kube.access import Access
 
 
-class _Nodes:
-    """Tells the knowledge about nodes."""
+class _NodeSink:
+    """Writes what a reflector of nodes reports into the cluster state."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self.replace, self.put = knowledge.replace_nodes, knowledge.put_node
-        self._drop = knowledge.drop_node
+    def __init__(self, state: ClusterState) -> None:
+        self.replace, self.put = state.replace_nodes, state.put_node
+        self._drop = state.drop_node
 
     def drop(self, node: Node) -> None:
         self._drop(node.name)
 
 
-class _Pods:
-    """Tells the knowledge about pods."""
+class _PodSink:
+    """Writes what a reflector of pods reports into the cluster state."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self.replace, self.put = knowledge.replace_pods, knowledge.put_pod
-        self._drop = knowledge.drop_pod
+    def __init__(self, state: ClusterState) -> None:
+        self.replace, self.put = state.replace_pods, state.put_pod
+        self._drop = state.drop_pod
 
     def drop(self, pod: Pod) -> None:
         self._drop(pod.uid)
 
 
-class Watcher:
-    """Keeps the knowledge up to date, and binds pods. To be used in an `async with`."""
+class ApiServer:
+    """Keeps a cluster state in step with an API server. Use it in an `async with`."""
 
     def __init__(
-        self, access: Access, knowledge: Knowledge, tell: Callable[[str], None], **options: Any
+        self, access: Access, state: ClusterState, tell: Callable[[str], None], **options: Any
     ) -> None:
-        """The *options* are those of reflectors."""
+        """Warnings go to *tell*; *options* are passed to the reflectors."""
         self._access = access
         self._client = ApiClient(access)
-        self._knowledge = knowledge
+        self._state = state
         self._options = {"tell": tell, **options}
         self._reflectors: list[Reflector[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
-    def ready(self) -> bool:
-        """Whether everything was listed once."""
+    def synced(self) -> bool:
+        """Whether nodes and pods were listed once."""
         return bool(self._reflectors) and all(each.synced.is_set() for each in self._reflectors)
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
-        nodes, pods = _Nodes(self._knowledge), _Pods(self._knowledge)
+        nodes, pods = _NodeSink(self._state), _PodSink(self._state)
         node, pod = msgspec.json.Decoder(Node), msgspec.json.Decoder(Pod)
         self._reflectors = [
             Reflector(self._client, "/api/v1/nodes", node, nodes, **self._options),
@@ -81,12 +81,12 @@ class Watcher:
         await self._client.__aexit__()
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
-        """Bind a pod; why it did not work, or nothing."""
+        """Bind a pod to a node and assume it there; the error, empty on success."""
         try:
             await self._client.bind(namespace, name, uid, node)
         except UnreachableError as error:
             return f"binding {namespace}/{name}: {error}"
         except PodiumError as error:
             return str(error)
-        self._knowledge.bound(uid, node)
+        self._state.assume(uid, node)
         return ""
