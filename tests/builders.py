@@ -20,10 +20,11 @@ from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Extender, Profile, Weighted
 from podium.engine.framework.rule import Predicate, Priority
 from podium.engine.rows.many import ManyRows
-from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable, PodToleratesNodeTaints
-from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
-from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
+from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
+from podium.engine.rules.taints.v1_13 import PodToleratesNodeTaints
+from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.state.view import View
 from podium.objects.kinds.meta import (

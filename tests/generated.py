@@ -44,6 +44,8 @@ from builders import (
     volume,
 )
 from podium.engine.framework.rule import Predicate, Priority
+from podium.engine.rules.images.v1_13 import ImageLocalityPriority
+from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector, NodeAffinityPriority
 from podium.engine.rules.nodes.v1_13 import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
@@ -51,42 +53,32 @@ from podium.engine.rules.nodes.v1_13 import (
     CheckNodeMemoryPressure,
     CheckNodePIDPressure,
     CheckNodeUnschedulable,
-    HostName,
-    MatchNodeSelector,
-    PodToleratesNodeNoExecuteTaints,
-    PodToleratesNodeTaints,
-)
-from podium.engine.rules.nodes.v1_13_scores import (
     EqualPriority,
-    ImageLocalityPriority,
-    NodeAffinityPriority,
+    HostName,
     NodeLabelPriority,
     NodePreferAvoidPodsPriority,
-    TaintTolerationPriority,
 )
-from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
-from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13_filters import (
-    GeneralPredicates,
-    PodFitsHostPorts,
-    PodFitsResources,
-)
-from podium.engine.rules.resources.v1_13_scores import (
+from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority, MatchInterPodAffinity
+from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
+from podium.engine.rules.resources.v1_13 import (
     BalancedResourceAllocation,
+    GeneralPredicates,
     LeastRequestedPriority,
     MostRequestedPriority,
+    PodFitsResources,
     RequestedToCapacityRatioPriority,
     ResourceLimitsPriority,
 )
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
-from podium.engine.rules.spreading.v1_13 import (
-    SelectorSpreadPriority,
-    ServiceAntiAffinity,
-    ServiceSpreadingPriority,
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity, ServiceAntiAffinity
+from podium.engine.rules.spreading.v1_13 import SelectorSpreadPriority, ServiceSpreadingPriority
+from podium.engine.rules.taints.v1_13 import (
+    PodToleratesNodeNoExecuteTaints,
+    PodToleratesNodeTaints,
+    TaintTolerationPriority,
 )
-from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding, NoVolumeZoneConflict
-from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
-from podium.engine.rules.volumes.v1_13_limits import (
+from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
+from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
+from podium.engine.rules.volumes.limits.v1_13 import (
     Azure,
     Ebs,
     GcePd,
@@ -94,6 +86,7 @@ from podium.engine.rules.volumes.v1_13_limits import (
     MaxVolumeCount,
     csi_limit_name,
 )
+from podium.engine.rules.volumes.zones.v1_13 import NoVolumeZoneConflict
 from podium.objects.kinds.meta import Object, RawQuantity
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, PodAffinityTerm

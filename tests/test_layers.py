@@ -58,6 +58,10 @@ ENGINE_MAY_IMPORT = frozenset(PURE.split()) | {"msgspec", "numpy", "podium"}
 #: Ties may be broken at random, by a seed that is an argument.
 EXCEPTIONS = {"engine/cycle/ties.py": frozenset({"random"})}
 
+GENERATIONS = ("v1_13", "v1_36")
+#: Folders where each generation has its own modules and neither imports the other's.
+BOTH_GENERATIONS = ("engine/rules",)
+
 
 def layer_of(source: Path) -> str:
     first = source.relative_to(PACKAGE).parts[0]
@@ -156,6 +160,52 @@ def impure_imports(source: Path, text: str) -> list[str]:
         if isinstance(node, ast.Attribute) and node.attr in CLOCKS
     ]
     return imports + clocks
+
+
+def generations_of(path: str) -> set[str]:
+    """The generations that a path or the name of a module belongs to; none if it is shared."""
+    return {generation for generation in GENERATIONS if generation in path}
+
+
+def mixed_generations(source: Path, text: str) -> list[str]:
+    """One sentence for each import that one generation, or what both share, has of another."""
+    own = generations_of(source.relative_to(PACKAGE).as_posix())
+    return [
+        f"{source.relative_to(ROOT)}:{line}: {name} is of another generation"
+        for line, name in imports_of(ast.parse(text), module_name(source))
+        if generations_of(name) - own
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [source for folder in BOTH_GENERATIONS for source in sorted((PACKAGE / folder).rglob("*.py"))],
+    ids=lambda s: s.relative_to(PACKAGE).as_posix(),
+)
+def test_generations_do_not_know_each_other(source: Path) -> None:
+    assert mixed_generations(source, source.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "module"),
+    [
+        pytest.param("ports/v1_13.py", "ports.v1_36", id="the older one knows the newer one"),
+        pytest.param("ports/v1_36.py", "ports.v1_13", id="the newer one knows the older one"),
+        pytest.param("ports/v1_36.py", "ports.v1_13_more", id="a module of several"),
+        pytest.param("ports/shared.py", "ports.v1_36", id="what is shared knows one of them"),
+    ],
+)
+def test_a_mix_of_generations_is_seen(path: str, module: str) -> None:
+    text = f"if TYPE_CHECKING:\n    from podium.engine.rules.{module} import name"
+
+    assert len(mixed_generations(PACKAGE / "engine/rules" / path, text)) == 1
+
+
+@pytest.mark.parametrize("module", ["ports.v1_36", "nodes.v1_36", "ports.shared", "plugins"])
+def test_one_generation_is_not(module: str) -> None:
+    text = f"from podium.engine.rules.{module} import name"
+
+    assert mixed_generations(PACKAGE / "engine/rules/ports/v1_36.py", text) == []
 
 
 def test_every_module_belongs_to_a_layer() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from builders import ZONE, claim, node, pod, volume
 from podium.cluster.cache.cache import ASSUMED_SECONDS, Cache, CacheError
-from podium.engine.rules.volumes.v1_13 import VolumePlan
+from podium.engine.rules.volumes.binding.shared import VolumePlan
 from podium.engine.state.accounting import ContainerSums
 from podium.objects.kinds.pod import Pod
 

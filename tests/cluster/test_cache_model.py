@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from builders import claim, node, pod
 from podium.cluster.cache.cache import Cache, CacheError
-from podium.engine.rules.volumes.v1_13 import VolumePlan
+from podium.engine.rules.volumes.binding.shared import VolumePlan
 from podium.engine.state.accounting import ContainerSums
 from podium.objects.kinds.pod import Pod
 

@@ -26,7 +26,7 @@ from podium.engine import rules
 from podium.engine.framework.rule import AttemptError, Predicate, Priority, Scope
 from podium.engine.rows.many import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity, own_anti_affinity
+from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity, own_anti_affinity
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.engine.state.pod_class import Incoming, Resident
 from podium.engine.state.view import View

@@ -9,11 +9,8 @@ from podium.engine.cycle.cycle import Attempt, decide
 from podium.engine.cycle.ties import First, RoundRobin, Seeded, ties
 from podium.engine.framework.decision import fit_message
 from podium.engine.framework.profile import Extender
-from podium.engine.rules.nodes.v1_13_scores import (
-    EqualPriority,
-    NodeAffinityPriority,
-    NodeLabelPriority,
-)
+from podium.engine.rules.node_affinity.v1_13 import NodeAffinityPriority
+from podium.engine.rules.nodes.v1_13 import EqualPriority, NodeLabelPriority
 
 LIKED = NodeLabelPriority("liked", presence=True, name="liked")
 

@@ -24,8 +24,8 @@ from podium.engine.framework.extenders import (
     interested,
 )
 from podium.engine.framework.profile import Extender
-from podium.engine.rules.nodes.v1_13_scores import EqualPriority, NodeLabelPriority
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.nodes.v1_13 import EqualPriority, NodeLabelPriority
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.objects.kinds.pod import Pod
 
 GPU = "example.com/gpu"

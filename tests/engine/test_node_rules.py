@@ -19,6 +19,7 @@ from builders import (
     view,
 )
 from podium.engine.framework.rule import Predicate
+from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
@@ -27,10 +28,8 @@ from podium.engine.rules.nodes.v1_13 import (
     CheckNodePIDPressure,
     CheckNodeUnschedulable,
     HostName,
-    MatchNodeSelector,
-    PodToleratesNodeNoExecuteTaints,
-    PodToleratesNodeTaints,
 )
+from podium.engine.rules.taints.v1_13 import PodToleratesNodeNoExecuteTaints, PodToleratesNodeTaints
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod
 

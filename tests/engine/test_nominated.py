@@ -17,7 +17,7 @@ from builders import (
     view,
 )
 from podium.cluster.cache.columns import Columns
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod

@@ -24,7 +24,7 @@ from podium.cluster.cache.columns import Columns
 from podium.engine.framework.decision import Preemption, Victims
 from podium.engine.framework.profile import Profile
 from podium.engine.preemption.v1_13 import choose
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.objects.kinds.meta import LabelSelector
 from podium.objects.kinds.pod import Pod

@@ -30,28 +30,25 @@ from builders import (
 )
 from podium.engine.rows.many import ManyRows
 from podium.engine.rows.one import OneRow
-from podium.engine.rules.nodes.v1_13_scores import (
+from podium.engine.rules.images.shared import tagged
+from podium.engine.rules.images.v1_13 import ImageLocalityPriority
+from podium.engine.rules.node_affinity.v1_13 import NodeAffinityPriority
+from podium.engine.rules.nodes.v1_13 import (
     EqualPriority,
-    ImageLocalityPriority,
-    NodeAffinityPriority,
     NodeLabelPriority,
     NodePreferAvoidPodsPriority,
-    TaintTolerationPriority,
-    tagged,
 )
-from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13_scores import (
+from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13 import (
     BalancedResourceAllocation,
     LeastRequestedPriority,
     MostRequestedPriority,
     RequestedToCapacityRatioPriority,
     ResourceLimitsPriority,
 )
-from podium.engine.rules.spreading.v1_13 import (
-    SelectorSpreadPriority,
-    ServiceAntiAffinity,
-    ServiceSpreadingPriority,
-)
+from podium.engine.rules.service_affinity.v1_13 import ServiceAntiAffinity
+from podium.engine.rules.spreading.v1_13 import SelectorSpreadPriority, ServiceSpreadingPriority
+from podium.engine.rules.taints.v1_13 import TaintTolerationPriority
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node, Taint
 from podium.objects.kinds.pod import Pod, Toleration

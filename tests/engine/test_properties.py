@@ -15,10 +15,10 @@ from podium.engine.framework.decision import Decision
 from podium.engine.preemption import batch_filter as lockstep
 from podium.engine.preemption import victim_search as mass_trial
 from podium.engine.preemption.v1_13 import choose, find_candidates, victims_on
+from podium.engine.rules.images.v1_13 import ImageLocalityPriority
 from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
-from podium.engine.rules.nodes.v1_13_scores import ImageLocalityPriority
-from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates, PodFitsResources
+from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
+from podium.engine.rules.resources.v1_13 import GeneralPredicates, PodFitsResources
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod

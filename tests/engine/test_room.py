@@ -24,13 +24,10 @@ from builders import (
     view,
     volume,
 )
-from podium.engine.rules.resources.v1_13_filters import (
-    GeneralPredicates,
-    PodFitsHostPorts,
-    PodFitsResources,
-)
-from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
-from podium.engine.rules.volumes.v1_13_limits import (
+from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
+from podium.engine.rules.resources.v1_13 import GeneralPredicates, PodFitsResources
+from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
+from podium.engine.rules.volumes.limits.v1_13 import (
     Azure,
     Ebs,
     GcePd,

@@ -9,9 +9,9 @@ import pytest
 from builders import decided, node, nodes, pod, profile, simulation, view
 from podium.engine.cycle.cycle import wanted_nodes
 from podium.engine.cycle.ties import RoundRobin
-from podium.engine.rules.nodes.v1_13_scores import EqualPriority
+from podium.engine.rules.nodes.v1_13 import EqualPriority
 from podium.engine.rules.predicates import BitPredicate
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.state.verdicts import Reason
 
 CPU = {"cpu": "1"}

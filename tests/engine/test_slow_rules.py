@@ -22,10 +22,9 @@ from builders import (
     term,
     view,
 )
-from podium.engine.rules.nodes.v1_13_scores import ImageLocalityPriority
-from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
-from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13_filters import PodFitsResources
+from podium.engine.rules.images.v1_13 import ImageLocalityPriority
+from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority, MatchInterPodAffinity
+from podium.engine.rules.resources.v1_13 import PodFitsResources
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod

@@ -32,16 +32,16 @@ from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import Predicate
 from podium.engine.rows.many import ManyRows
 from podium.engine.rows.one import OneRow
-from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
-from podium.engine.rules.volumes.v1_13_limits import (
+from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
+from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
+from podium.engine.rules.volumes.limits.v1_13 import (
     Azure,
     Ebs,
     GcePd,
     MaxCSIVolumeCount,
     MaxVolumeCount,
 )
-from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
-from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
+from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
 from podium.engine.state import catalog as catalog_module
 from podium.engine.state.pod_class import Incoming
 

@@ -24,8 +24,10 @@ from builders import (
     view,
     volume,
 )
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
-from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding, NoVolumeZoneConflict, VolumePlan
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
+from podium.engine.rules.volumes.binding.shared import VolumePlan
+from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
+from podium.engine.rules.volumes.zones.v1_13 import NoVolumeZoneConflict
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import TopologySelectorTerm

@@ -17,7 +17,7 @@ from podium.cli.extender_simulation import Seen
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Extender, Profile
 from podium.engine.preemption.v1_36 import DefaultPreemption
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
 from podium.extender.client import ExtenderClient, binder_of, blocking_client

@@ -11,8 +11,7 @@ import pytest
 
 from builders import node, objects, pod
 from podium.engine.framework.profile import Profile, Weighted
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
-from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority
+from podium.engine.rules.resources.v1_13 import GeneralPredicates, LeastRequestedPriority
 from podium.engine.state.accounting import ContainerSums
 from podium.extender.cluster_state import ClusterState
 from podium.extender.server import ExtenderApp

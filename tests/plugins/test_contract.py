@@ -32,10 +32,10 @@ from podium.engine.rows.many import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.devices.v1_36 import DynamicResources, DynamicResourcesScore
 from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
-from podium.engine.rules.spreading.constraints import HARD, constraints_of
 from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
-from podium.engine.rules.volumes.v1_36_binding import VolumeBindingScore
-from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
+from podium.engine.rules.spreading.v1_36_constraints import HARD, constraints_of
+from podium.engine.rules.volumes.binding.v1_36 import VolumeBindingScore
+from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
 from podium.engine.state.pod_class import Incoming, Resident
 from podium.engine.state.verdicts import Verdict
 

@@ -24,8 +24,8 @@ from plugins.made import ZONE, csi_node, decision, view
 from plugins.made import judged as judged_at_once
 from podium.engine.framework.rule import Predicate
 from podium.engine.rows.one import OneRow
-from podium.engine.rules.volumes.v1_36_binding import VolumeBinding
-from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
+from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding
+from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
 from podium.objects.kinds.meta import Object, ObjectMeta
 from podium.objects.kinds.pod import (
     AzureDisk,

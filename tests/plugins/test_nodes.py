@@ -8,7 +8,7 @@ import pytest
 from builders import container, node, pod
 from plugins.made import declaring, judged, scores
 from podium.engine.rules.images.v1_36 import ImageLocality
-from podium.engine.rules.nodes.v1_36_features import NodeDeclaredFeatures
+from podium.engine.rules.nodes.v1_36 import NodeDeclaredFeatures
 from podium.objects.kinds.pod import ImageVolume, RestartRule, Volume
 
 RESTARTS, SPACES = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"

@@ -8,8 +8,11 @@ import pytest
 
 from builders import container, node, pod
 from plugins.made import decision, judged, scores, spec_with
-from podium.engine.rules.resources.v1_36 import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.rules.resources.v1_36_balanced import NodeResourcesBalancedAllocation
+from podium.engine.rules.resources.v1_36 import (
+    NodeResourcesBalancedAllocation,
+    NodeResourcesFit,
+    NodeResourcesFitScore,
+)
 from podium.engine.state.verdicts import Verdict
 from podium.objects.kinds.pod import Pod, ResourceRequirements
 

@@ -34,10 +34,10 @@ from plugins.made import (
     exclusive,
     judged,
 )
-from podium.engine.rules.volumes.v1_36_binding import VolumeBinding
-from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
-from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
-from podium.engine.rules.volumes.v1_36_zone import VolumeZone
+from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding
+from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
+from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
+from podium.engine.rules.volumes.zones.v1_36 import VolumeZone
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod, Volume
 from podium.objects.kinds.storage import TopologySelectorTerm

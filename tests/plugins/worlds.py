@@ -65,21 +65,22 @@ from podium.engine.framework.rule import Predicate
 from podium.engine.rules.devices.v1_36 import DynamicResources, DynamicResourcesScore
 from podium.engine.rules.images.v1_36 import ImageLocality
 from podium.engine.rules.node_affinity.v1_36 import NodeAffinity, NodeAffinityScore
-from podium.engine.rules.nodes.v1_36 import NodeUnschedulable
-from podium.engine.rules.nodes.v1_36_features import NodeDeclaredFeatures
-from podium.engine.rules.nodes.v1_36_name import NodeName
+from podium.engine.rules.nodes.v1_36 import NodeDeclaredFeatures, NodeName, NodeUnschedulable
 from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
 from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinity, InterPodAffinityScore
 from podium.engine.rules.ports.v1_36 import NodePorts
-from podium.engine.rules.resources.v1_36 import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.rules.resources.v1_36_balanced import NodeResourcesBalancedAllocation
-from podium.engine.rules.spreading.constraints import SpreadDefaults
+from podium.engine.rules.resources.v1_36 import (
+    NodeResourcesBalancedAllocation,
+    NodeResourcesFit,
+    NodeResourcesFitScore,
+)
 from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.rules.spreading.v1_36_constraints import SpreadDefaults
 from podium.engine.rules.taints.v1_36 import TaintToleration, TaintTolerationScore
-from podium.engine.rules.volumes.v1_36_binding import VolumeBinding, VolumeBindingScore
-from podium.engine.rules.volumes.v1_36_limits import NodeVolumeLimits
-from podium.engine.rules.volumes.v1_36_restrictions import VolumeRestrictions
-from podium.engine.rules.volumes.v1_36_zone import VolumeZone
+from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding, VolumeBindingScore
+from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
+from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
+from podium.engine.rules.volumes.zones.v1_36 import VolumeZone
 from podium.objects.kinds import pod as pod_objects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.rules.volumes.v1_13_limits import MaxVolumeCount
+from podium.engine.rules.volumes.limits.v1_13 import MaxVolumeCount
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_provider
 from profiles.policies import policy, predicates, profile, refusal, running

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from podium.engine.framework.profile import Profile
-from podium.engine.rules.nodes.v1_13_scores import NodeLabelPriority
-from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13_scores import RequestedToCapacityRatioPriority
-from podium.engine.rules.spreading.v1_13 import ServiceAntiAffinity
+from podium.engine.rules.nodes.v1_13 import NodeLabelPriority
+from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
+from podium.engine.rules.service_affinity.v1_13 import ServiceAntiAffinity
 from podium.profiles.policy.build import Options, from_provider
 from profiles.policies import policy, priorities, profile
 

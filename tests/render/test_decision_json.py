@@ -24,8 +24,8 @@ from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Filtered
 from podium.engine.framework.profile import Extender
 from podium.engine.rules.plugins import Refused
-from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority
-from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding
+from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
+from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
 from podium.errors import ConfigError
 from podium.library.recordings import objects_of, pending_of, scenario_of
 from podium.library.replay import profile_of

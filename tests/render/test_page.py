@@ -12,7 +12,7 @@ import pytest
 
 from builders import node, nodes, pod, profile, simulation
 from podium.engine.framework.decision import Decision
-from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority
+from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
 from podium.render.decision.explanation import Explanation, Room, ask
 from podium.render.decision.page import page
 

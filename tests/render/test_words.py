@@ -6,7 +6,7 @@ import pytest
 
 from builders import node, nodes, pod, profile, simulation
 from podium.engine.framework.decision import Decision, Preemption, Victims
-from podium.engine.rules.resources.v1_13_scores import LeastRequestedPriority, MostRequestedPriority
+from podium.engine.rules.resources.v1_13 import LeastRequestedPriority, MostRequestedPriority
 from podium.render.decision import words
 from podium.render.decision.explanation import ask
 from podium.render.decision.node_names import common_ending

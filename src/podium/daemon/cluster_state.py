@@ -19,7 +19,7 @@ from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRequest, Updated
 from podium.daemon.object_index import PodSink, Sink
 from podium.daemon.observers import POD_ADDED, Observer
-from podium.engine.rules.volumes.v1_13 import SELECTED_NODE
+from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 from podium.objects.reading.collection import KINDS
 

@@ -14,7 +14,8 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.engine.rows.many import OneRow
-from podium.engine.rules.volumes.v1_13 import BIND_COMPLETED, SELECTED_NODE, reaches
+from podium.engine.rules.volumes.binding.shared import BIND_COMPLETED, SELECTED_NODE
+from podium.engine.rules.volumes.binding.v1_13 import reaches
 from podium.kube.errors import ApiError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from podium.daemon.cluster_state import Beliefs
     from podium.daemon.observers import Attempted
     from podium.daemon.pod_status import StatusWriter
-    from podium.engine.rules.volumes.v1_13 import VolumePlan
+    from podium.engine.rules.volumes.binding.shared import VolumePlan
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 

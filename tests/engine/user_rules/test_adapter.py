@@ -12,7 +12,7 @@ from builders import node, objects, pod, simulation
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile, Weighted
-from podium.engine.rules.resources.v1_13_filters import GeneralPredicates
+from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.user_rules.adapter import UserPredicate, UserPriority, normalized
 from podium.objects.kinds.node import Node, Taint

@@ -31,7 +31,7 @@ from podium.errors import PodiumError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.engine.rules.volumes.v1_13 import VolumePlan
+    from podium.engine.rules.volumes.binding.shared import VolumePlan
     from podium.engine.state.accounting import Accounting
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.cluster.cache.node_tree import zone_key
-from podium.engine.rules.nodes.v1_36_features import seen_features
+from podium.engine.rules.nodes.v1_36 import seen_features
 from podium.engine.state.accounting import NATIVE, Amounts
 from podium.engine.state.int64 import wrap
 from podium.engine.state.view import ImageState, View

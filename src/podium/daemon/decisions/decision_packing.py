@@ -18,7 +18,7 @@ import numpy as np
 
 from podium.engine.framework.decision import NO_CODES, Decision, Preemption, ScoreColumn, Victims
 from podium.engine.rules.plugins import Refused
-from podium.engine.rules.volumes.v1_13 import VolumePlan
+from podium.engine.rules.volumes.binding.shared import VolumePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from podium.engine.rules.plugins import Refused
-    from podium.engine.rules.volumes.v1_13 import VolumePlan
+    from podium.engine.rules.volumes.binding.shared import VolumePlan
     from podium.engine.state.verdicts import Verdict, Verdicts
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import AttemptError, Scope
 from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
-from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
+from podium.engine.rules.volumes.conflicts.v1_36 import DISK_CONFLICT
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -39,15 +40,11 @@ class UnpreparedFilter(FilterPlugin):
 class UnpreparedRestrictions(UnpreparedFilter):
     """Disks are looked at first; where they do not conflict the rest fails."""
 
-    def __init__(self, name: str, error: str) -> None:
-        super().__init__(name, error)
-        self._disks = NoDiskConflict()
-
     def reject(self, pod: Incoming, at: Rows) -> Ints:
         """A conflict, or the error."""
-        taken = self._disks.bits(pod, at) > 0
+        taken = pods_in_the_way(pod.cls, at) > 0
         at.fail_where(taken ^ True, self.error)
-        return at.codes(self.name, taken * 1, self._disks.reasons(pod, at.view))
+        return at.codes(self.name, taken * 1, (DISK_CONFLICT,))
 
 
 class LatePreparation(FilterPlugin):

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence
-from podium.engine.rules.nodes.v1_13_scores import NodeLabelPriority
-from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13_scores import RequestedToCapacityRatioPriority
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
-from podium.engine.rules.spreading.v1_13 import ServiceAntiAffinity
+from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence, NodeLabelPriority
+from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
+from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity, ServiceAntiAffinity
 from podium.engine.user_rules.adapter import UserPriority
 from podium.profiles.policy import (
     predicate_choice,

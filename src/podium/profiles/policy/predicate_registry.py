@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
@@ -16,18 +17,14 @@ from podium.engine.rules.nodes.v1_13 import (
     CheckNodePIDPressure,
     CheckNodeUnschedulable,
     HostName,
-    MatchNodeSelector,
-    PodToleratesNodeTaints,
 )
-from podium.engine.rules.pod_affinity.v1_13_filter import MatchInterPodAffinity
-from podium.engine.rules.resources.v1_13_filters import (
-    GeneralPredicates,
-    PodFitsHostPorts,
-    PodFitsResources,
-)
-from podium.engine.rules.volumes.v1_13 import CheckVolumeBinding, NoVolumeZoneConflict
-from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
-from podium.engine.rules.volumes.v1_13_limits import (
+from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
+from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
+from podium.engine.rules.resources.v1_13 import GeneralPredicates, PodFitsResources
+from podium.engine.rules.taints.v1_13 import PodToleratesNodeTaints
+from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
+from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
+from podium.engine.rules.volumes.limits.v1_13 import (
     Azure,
     Disk,
     Ebs,
@@ -35,6 +32,7 @@ from podium.engine.rules.volumes.v1_13_limits import (
     MaxCSIVolumeCount,
     MaxVolumeCount,
 )
+from podium.engine.rules.volumes.zones.v1_13 import NoVolumeZoneConflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.profile import Weighted
-from podium.engine.rules.nodes.v1_13_scores import NodeLabelPriority
-from podium.engine.rules.resources.v1_13_scores import RequestedToCapacityRatioPriority
-from podium.engine.rules.spreading.v1_13 import ServiceAntiAffinity
+from podium.engine.rules.nodes.v1_13 import NodeLabelPriority
+from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
+from podium.engine.rules.service_affinity.v1_13 import ServiceAntiAffinity
 from podium.errors import ConfigError
 from podium.profiles.naming import check_name, unknown, wrong_arguments
 from podium.profiles.policy.priority_registry import provided, registered

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podium.engine.rules.nodes.v1_13_scores import (
-    EqualPriority,
-    ImageLocalityPriority,
-    NodeAffinityPriority,
-    NodePreferAvoidPodsPriority,
-    TaintTolerationPriority,
-)
-from podium.engine.rules.pod_affinity.v1_13_score import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13_scores import (
+from podium.engine.rules.images.v1_13 import ImageLocalityPriority
+from podium.engine.rules.node_affinity.v1_13 import NodeAffinityPriority
+from podium.engine.rules.nodes.v1_13 import EqualPriority, NodePreferAvoidPodsPriority
+from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
+from podium.engine.rules.resources.v1_13 import (
     BalancedResourceAllocation,
     LeastRequestedPriority,
     MostRequestedPriority,
@@ -21,6 +17,7 @@ from podium.engine.rules.resources.v1_13_scores import (
     ResourceLimitsPriority,
 )
 from podium.engine.rules.spreading.v1_13 import SelectorSpreadPriority, ServiceSpreadingPriority
+from podium.engine.rules.taints.v1_13 import TaintTolerationPriority
 
 if TYPE_CHECKING:
     from collections.abc import Callable

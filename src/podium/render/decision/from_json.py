@@ -8,7 +8,7 @@ import numpy as np
 
 from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims, fit_message
 from podium.engine.rules.plugins import Refused
-from podium.engine.rules.volumes.v1_13 import VolumePlan
+from podium.engine.rules.volumes.binding.shared import VolumePlan
 from podium.engine.state.verdicts import Verdict, Verdicts
 from podium.errors import InputError
 from podium.render.decision.as_json import API_VERSION, Data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.rules.nodes.v1_13_scores import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
+from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
 from podium.engine.rules.plugins import MAX_SCORE, ScorePlugin
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from podium.engine.framework.rule import AttemptError, Scope
 from podium.engine.rows.many import NAME_FIELD
 from podium.engine.rows.node_match import selects_any
-from podium.engine.rules.nodes.v1_13 import matches_required_node, required_node
+from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
 from podium.engine.rules.plugins import FilterPlugin, OnlyNodes, Refused, ScorePlugin, normalized
 from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.faults import preferences_fault

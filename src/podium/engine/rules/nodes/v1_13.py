@@ -1,27 +1,33 @@
-"""Predicates on the node alone: conditions, cordons, taints, pressure, labels, name, selector."""
+"""v1.13 rules on the node alone: conditions, cordons, name, labels, pressure, pods to avoid."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from podium.engine.framework.rule import Scope
-from podium.engine.rows.node_match import selects, selects_any
-from podium.engine.rules import reasons as why
+from podium.engine.rules.nodes.shared import same_everywhere, tolerates_cordon
 from podium.engine.rules.predicates import BitPredicate
+from podium.engine.rules.priorities import MAX_SCORE, NodePriority
 from podium.engine.state.accounting import is_best_effort
-from podium.objects.kinds.node import Taint
-from podium.objects.kinds.pod import Toleration
-from podium.objects.selectors.selectors import NodeTerm, Selector, from_map, node_terms
-from podium.objects.taints import tolerated
+from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.verdicts import Reason
+    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
 
-UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+NOT_READY = Reason("node(s) were not ready", curable=False)
+OUT_OF_DISK = Reason("node(s) were out of disk space", curable=False)
+NETWORK_UNAVAILABLE = Reason("node(s) had unavailable network", curable=False)
+UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
+HOST_NAME = Reason("node(s) didn't match the requested hostname", curable=False)
+LABEL_PRESENCE = Reason("node(s) didn't have the requested labels", curable=False)
+MEMORY_PRESSURE = Reason("node(s) had memory pressure", curable=False)
+DISK_PRESSURE = Reason("node(s) had disk pressure", curable=False)
+PID_PRESSURE = Reason("node(s) had pid pressure", curable=False)
 
 
 class CheckNodeCondition(BitPredicate):
@@ -34,7 +40,7 @@ class CheckNodeCondition(BitPredicate):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """All of them are reported, in this order."""
-        return (why.NOT_READY, why.OUT_OF_DISK, why.NETWORK_UNAVAILABLE, why.UNSCHEDULABLE)
+        return (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
 
     def reject(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
         """The order of the reasons is the order of the conditions, so verdicts are made whole."""
@@ -46,7 +52,7 @@ class CheckNodeCondition(BitPredicate):
         cordoned = at.fact(facts.unschedulable, bool)
         both = at.fact(
             facts.conditions,
-            lambda conditions: verdicts.of(self.name, (*_bad(conditions), why.UNSCHEDULABLE)),
+            lambda conditions: verdicts.of(self.name, (*_bad(conditions), UNSCHEDULABLE)),
         )
         return at.where(cordoned, both, found)
 
@@ -54,9 +60,9 @@ class CheckNodeCondition(BitPredicate):
 def _bad(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ...]:
     wanted = {"Ready": "True", "OutOfDisk": "False", "NetworkUnavailable": "False"}
     texts = {
-        "Ready": why.NOT_READY,
-        "OutOfDisk": why.OUT_OF_DISK,
-        "NetworkUnavailable": why.NETWORK_UNAVAILABLE,
+        "Ready": NOT_READY,
+        "OutOfDisk": OUT_OF_DISK,
+        "NetworkUnavailable": NETWORK_UNAVAILABLE,
     }
     return tuple(texts[kind] for kind, status in conditions if status != wanted.get(kind, status))
 
@@ -68,15 +74,15 @@ class CheckNodeUnschedulable(BitPredicate):
 
     def scope(self, cls: PodClass) -> Scope:
         """Nothing to check for a pod that tolerates it."""
-        return Scope.NONE if tolerated(cls.spec.tolerations, UNSCHEDULABLE_TAINT) else Scope.NODE
+        return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
-        return (why.UNSCHEDULABLE,)
+        return (UNSCHEDULABLE,)
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Cordoned and not tolerated."""
-        if tolerated(pod.cls.spec.tolerations, UNSCHEDULABLE_TAINT):
+        if tolerates_cordon(pod.cls):
             return at.full(0)
         return at.fact(at.view.facts.unschedulable, int)
 
@@ -92,81 +98,12 @@ class HostName(BitPredicate):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
-        return (why.HOST_NAME,)
+        return (HOST_NAME,)
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Another node than the one named."""
         wanted = pod.cls.host
         return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
-
-
-class MatchNodeSelector(BitPredicate):
-    """The node must match the pod's nodeSelector and required node affinity."""
-
-    name = "MatchNodeSelector"
-
-    def scope(self, cls: PodClass) -> Scope:
-        """Most pods select nothing."""
-        return Scope.NODE if any(required_node(cls)) else Scope.NONE
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (why.NODE_SELECTOR,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
-        """Not matching."""
-        return (matches_required_node(pod.cls, at) ^ True) * 1
-
-
-Required = tuple[Selector | None, tuple[NodeTerm, ...] | None]
-
-
-def required_node(cls: PodClass) -> Required:
-    """The compiled nodeSelector and required terms; None where the pod has none."""
-    return cls.once("required node", lambda: _required_node(cls))
-
-
-def _required_node(cls: PodClass) -> Required:
-    affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
-    required = affinity.required if affinity else None
-    selector = from_map(cls.spec.node_selector) if cls.spec.node_selector else None
-    terms = node_terms(required) if required is not None else None
-    return selector, (
-        terms if terms is None or terms else (NodeTerm(Selector(nothing=True), None),)
-    )
-
-
-def matches_required_node(cls: PodClass, at: Rows) -> Flags:
-    """Whether rows match the pod's nodeSelector and required node affinity."""
-    selector, terms = required_node(cls)
-    matched = at.full(True) if selector is None else selects(at, selector)  # noqa: FBT003
-    return matched if terms is None else matched & selects_any(at, terms)
-
-
-class PodToleratesNodeTaints(BitPredicate):
-    """Every taint that forbids scheduling must be tolerated."""
-
-    name = "PodToleratesNodeTaints"
-    effects = frozenset({"NoSchedule", "NoExecute"})
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (why.TAINTS,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
-        """Some taint is not tolerated."""
-        tolerations = pod.cls.spec.tolerations
-        return at.fact(at.view.facts.taints, lambda taints: self._blocked(tolerations, taints))
-
-    def _blocked(self, tolerations: list[Toleration] | None, taints: tuple[Taint, ...]) -> int:
-        return int(any(t.effect in self.effects and not tolerated(tolerations, t) for t in taints))
-
-
-class PodToleratesNodeNoExecuteTaints(PodToleratesNodeTaints):
-    """Only taints that evict must be tolerated."""
-
-    name = "PodToleratesNodeNoExecuteTaints"
-    effects = frozenset({"NoExecute"})
 
 
 class CheckNodeLabelPresence(BitPredicate):
@@ -185,7 +122,7 @@ class CheckNodeLabelPresence(BitPredicate):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
-        return (why.LABEL_PRESENCE,)
+        return (LABEL_PRESENCE,)
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
         """A wanted key is missing, or an unwanted one is there."""
@@ -215,7 +152,7 @@ class CheckNodeMemoryPressure(_Pressure):
 
     name = "CheckNodeMemoryPressure"
     condition = "MemoryPressure"
-    reason = why.MEMORY_PRESSURE
+    reason = MEMORY_PRESSURE
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods without any request or limit are kept away."""
@@ -232,7 +169,7 @@ class CheckNodeDiskPressure(_Pressure):
 
     name = "CheckNodeDiskPressure"
     condition = "DiskPressure"
-    reason = why.DISK_PRESSURE
+    reason = DISK_PRESSURE
 
 
 class CheckNodePIDPressure(_Pressure):
@@ -240,4 +177,93 @@ class CheckNodePIDPressure(_Pressure):
 
     name = "CheckNodePIDPressure"
     condition = "PIDPressure"
-    reason = why.PID_PRESSURE
+    reason = PID_PRESSURE
+
+
+class EqualPriority(NodePriority):
+    """All nodes are as good."""
+
+    name = "EqualPriority"
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
+        """Always 1."""
+        return 1
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
+        """Always 1."""
+        return at.full(1)
+
+
+class NodeLabelPriority(NodePriority):
+    """Prefers nodes that have a label key, or that lack it."""
+
+    def __init__(self, label: str, *, presence: bool, name: str) -> None:
+        self.label = label
+        self.presence = presence
+        self.name = name
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
+        """All or nothing."""
+        return (at.has_label(self.label) == self.presence) * MAX_SCORE
+
+
+class _Controller(msgspec.Struct):
+    kind: str = ""
+    uid: str = ""
+    name: str = ""
+    apiversion: str = ""
+
+
+class _Signature(msgspec.Struct):
+    podcontroller: _Controller | None = None
+
+
+class _Avoided(msgspec.Struct):
+    podsignature: _Signature = msgspec.field(default_factory=_Signature)
+    reason: str = ""
+    message: str = ""
+
+
+class _Avoiding(msgspec.Struct):
+    preferavoidpods: list[_Avoided] | None = None
+
+
+class NodePreferAvoidPodsPriority(NodePriority):
+    """Nodes that ask, by an annotation, to be spared the pods of a controller get 0."""
+
+    name = "NodePreferAvoidPodsPriority"
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:
+        """Only pods of replication controllers and replica sets can be meant."""
+        owner = pod.cls.owner
+        if owner is None or owner.kind not in {"ReplicationController", "ReplicaSet"}:
+            return MAX_SCORE
+        column = view.facts.avoid
+        same = same_everywhere(pod.cls, column, lambda a: int(_avoids(pod.cls, a)), self.name)
+        return MAX_SCORE if same else None
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """All or nothing."""
+        if self.uniform(pod, at.view) is not None:
+            return at.full(MAX_SCORE)
+        return at.fact(at.view.facts.avoid, lambda a: 0 if _avoids(pod.cls, a) else MAX_SCORE)
+
+
+def _avoids(cls: PodClass, annotation: str) -> bool:
+    """Whether the node names the pod's controller. An unreadable annotation avoids nobody."""
+    if not annotation or cls.owner is None:
+        return False
+    try:
+        avoided = msgspec.convert(_folded(msgspec.json.decode(annotation)), _Avoiding)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    controllers = [entry.podsignature.podcontroller for entry in avoided.preferavoidpods or ()]
+    wanted = (cls.owner.kind, cls.owner.uid)
+    return any(c is not None and (c.kind, c.uid) == wanted for c in controllers)
+
+
+def _folded(value: Any) -> Any:
+    """The same with all keys in lower case: the annotation is read without regard to it."""
+    if isinstance(value, dict):
+        return {key.lower(): _folded(each) for key, each in value.items() if each is not None}
+    return [_folded(each) for each in value] if isinstance(value, list) else value

@@ -1,16 +1,110 @@
-"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+"""v1.36 rules on the node alone: cordons (NodeUnschedulable), NodeName, NodeDeclaredFeatures."""
 
 from __future__ import annotations
 
-from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rules.nodes.shared import tolerates_cordon
 from podium.engine.rules.plugins import FilterPlugin
+from podium.engine.state.verdicts import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Ints
+    from podium.engine.state.view import View
+
+UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
+OTHER_NODE = Reason("node(s) didn't match the requested node name", curable=False)
+MISSING = Reason("node(s) didn't match Pod's required features", curable=False)
 
 
-class NodeUnschedulable(CheckNodeUnschedulable, FilterPlugin):
-    """The same rule under its present name."""
+class NodeUnschedulable(FilterPlugin):
+    """A cordoned node takes only pods that tolerate its being cordoned."""
 
     name = "NodeUnschedulable"
 
-    def skips(self, pod: object, view: object) -> bool:  # noqa: ARG002
+    def scope(self, cls: PodClass) -> Scope:
+        """Nothing to check for a pod that tolerates it."""
+        return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
+
+    def skips(self, pod: Incoming, view: View) -> bool:  # noqa: ARG002
         """It has no first look, so it never steps aside."""
         return False
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (UNSCHEDULABLE,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Cordoned and not tolerated."""
+        if tolerates_cordon(pod.cls):
+            return at.full(0)
+        return at.fact(at.view.facts.unschedulable, int)
+
+
+class NodeName(FilterPlugin):
+    """A pod that names its node fits that node only."""
+
+    name = "NodeName"
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Pods to be scheduled name no node."""
+        return Scope.NODE if cls.host else Scope.NONE
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (OTHER_NODE,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Another node than the one named."""
+        wanted = pod.cls.host
+        return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
+
+
+class NodeDeclaredFeatures(FilterPlugin):
+    """Every feature the pod needs must be declared."""
+
+    name = "NodeDeclaredFeatures"
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Few pods need any."""
+        return Scope.NODE if needed_features(cls) else Scope.NONE
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (MISSING,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Some feature is missing."""
+        needed = needed_features(pod.cls)
+        return at.fact(at.view.facts.features, lambda declared: int(not needed <= declared))
+
+
+def seen_features(declared: Iterable[str]) -> frozenset[str]:
+    """Those that the real program sees: it reads a sorted list, and misses what is out of order."""
+    seen, last = set(), ""
+    for name in declared:
+        if name > last:
+            seen.add(name)
+            last = name
+    return frozenset(seen)
+
+
+def needed_features(cls: PodClass) -> frozenset[str]:
+    """The node features that the specification implies."""
+    return cls.once("features", lambda: frozenset(_needed(cls)))
+
+
+def _needed(cls: PodClass) -> list[str]:
+    spec, needed = cls.spec, []
+    containers = (*(spec.containers or ()), *(spec.init_containers or ()))
+    rules = [rule for container in containers for rule in container.restart_policy_rules or ()]
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        needed.append("RestartAllContainersOnContainerExits")
+    if spec.host_network and spec.host_users is False:
+        needed.append("UserNamespacesHostNetworkSupport")
+    return needed

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.framework.rule import Reach, Scope
-from podium.engine.rules import reasons as why
 from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, Refused, ScorePlugin
-from podium.engine.rules.pod_affinity.v1_13_filter import (
+from podium.engine.rules.pod_affinity.shared import (
     covers_all,
     domain_state,
     reach_of,
@@ -39,6 +38,10 @@ if TYPE_CHECKING:
     from podium.engine.state.tallies import CarriedTerm, Flags, Ints, Tally
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import PodAffinityTerm
+
+OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
+OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
+EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
 
 
 class OwnTerms:
@@ -147,13 +150,13 @@ class InterPodAffinity(FilterPlugin):
         for carried in _minding(pod.cls, at.view):
             if carried.tally.carriers or at.on_trial:
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
-                codes = at.where(near, self._code(at.view, why.EXISTING_ANTI_AFFINITY), codes)
+                codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
         for term in own.anti_affinity:
             near = at.domain(term_tally(at.view, (term,)), term.topology_key) > 0
-            codes = at.where(near, self._code(at.view, why.OWN_ANTI_AFFINITY), codes)
+            codes = at.where(near, self._code(at.view, OWN_ANTI_AFFINITY), codes)
         if own.affinity:
             unmet = self._meets(pod, own.affinity, at) ^ True
-            codes = at.where(unmet, self._code(at.view, why.OWN_AFFINITY), codes)
+            codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         return codes
 
     def _code(self, view: View, reason: Reason) -> int:

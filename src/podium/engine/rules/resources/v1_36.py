@@ -1,13 +1,15 @@
-"""NodeResourcesFit: room for the pod's requests, and how full the node would be."""
+"""v1.36 rules on resources: NodeResourcesFit and NodeResourcesBalancedAllocation."""
 
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from podium.engine.framework.rule import Scope
 from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, ScorePlugin
+from podium.engine.rules.resources.shared import broken_line
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.pod_requests import FLOORS, pod_requests, rounded
 from podium.engine.state.verdicts import Reason
@@ -115,7 +117,7 @@ class NodeResourcesFitScore(ScorePlugin):
         """The weighted mean over the resources that the node has."""
         total, weights = at.full(0), at.full(0)
         for name, weight in self.resources:
-            wanted = _wanted(pod.cls).get(name, 0)
+            wanted = _scored_requests(pod.cls).get(name, 0)
             column = at.view.resources.get(name)
             if column is None or (name not in NATIVE and (not wanted or not is_scalar(name))):
                 continue
@@ -140,27 +142,109 @@ class NodeResourcesFitScore(ScorePlugin):
         return broken_line(at, self.shape, at.where(used > capacity, 100, percent))
 
 
-def broken_line(at: Rows, shape: tuple[tuple[int, int], ...], utilization: Ints) -> Ints:
-    """The line through the points; on falling segments truncation rounds up."""
-    score = at.full(shape[-1][1])
-    for (x0, y0), (x1, y1) in reversed(list(pairwise(shape))):
-        between = y0 + at.divide((y1 - y0) * (utilization - x0), x1 - x0)
-        score = at.where(utilization <= x1, between, score)
-    return at.where(utilization <= shape[0][0], shape[0][1], score)
-
-
 def _rounded(at: Rows, total: Ints, weights: Ints) -> Ints:
     """The mean, half rounded up; 0 where nothing counted."""
     mean = at.ratio(total, at.where(weights == 0, 1, weights))
     return at.truncate(mean + 0.5)
 
 
-def _wanted(cls: PodClass) -> dict[str, int]:
+def _scored_requests(cls: PodClass) -> dict[str, int]:
     """What the pod requests for the score: with floors, without pod-level resources."""
-    found: Any = cls.once("scored requests", lambda: _scored(cls))
+    found: Any = cls.once("scored requests", lambda: _compute_scored_requests(cls))
     return dict[str, int](found) if not isinstance(found, dict) else found
 
 
-def _scored(cls: PodClass) -> dict[str, int]:
+def _compute_scored_requests(cls: PodClass) -> dict[str, int]:
     exact = pod_requests(cls.sample, pod_level=False, floors=FLOORS)
+    return {name: rounded(name, number) for name, number in exact.items()}
+
+
+class NodeResourcesBalancedAllocation(ScorePlugin):
+    """50 plus half of (50 plus the change in balance)."""
+
+    name = "NodeResourcesBalancedAllocation"
+    always = Scope.PODS
+
+    def __init__(self, resources: tuple[str, ...] = ("cpu", "memory")) -> None:
+        self.resources = resources
+
+    def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
+        """The pod requests none of the resources."""
+        wanted = _balanced_requests(pod.cls)
+        return not any(wanted.get(name, 0) for name in self.resources)
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
+        """Left out."""
+        return 0 if self.skips(pod, None) else None
+
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """From the balance before and after."""
+        before, after, counted = [], [], []
+        for name in self.resources:
+            wanted = _balanced_requests(pod.cls).get(name, 0)
+            column = at.view.resources.get(name)
+            if column is None or (name not in NATIVE and (not wanted or not is_scalar(name))):
+                continue
+            capacity, used = at.allocatable(column), at.requested(column)
+            present = capacity != 0
+            before.append(at.where(present, _share(at, used, capacity), 0.0))
+            after.append(at.where(present, _share(at, at.wrap(used + wanted), capacity), 0.0))
+            counted.append(present)
+        change = _balance(at, after, counted) - _balance(at, before, counted)
+        return 50 + at.divide(50 + change, 2)
+
+
+def _share(at: Rows, used: Ints, capacity: Ints) -> Any:
+    share = at.ratio(used, capacity)
+    return at.where(share > 1, 1.0, share)
+
+
+def _balance(at: Rows, shares: list[Any], counted: list[Flags]) -> Ints:
+    """100 for equal shares, less the more they deviate."""
+    if len(shares) < 2:
+        return at.full(100)
+    number = sum(flag * 1 for flag in counted)
+    if len(shares) == 2:
+        both = abs(shares[0] - shares[1]) / 2
+        deviation = at.where(number == 2, both, 0.0)
+    else:
+        deviation = _deviation(at, shares, counted, number)
+    return at.truncate((1 - deviation) * 100.0)
+
+
+def _deviation(at: Rows, shares: list[Any], counted: list[Flags], number: Ints) -> Any:
+    some = at.where(number == 0, 1, number)
+    total = at.full(0) * 1.0
+    for share in shares:
+        total = total + share
+    mean = total / some
+    squares = at.full(0) * 1.0
+    for share, flag in zip(shares, counted, strict=True):
+        squares = squares + at.where(flag, (share - mean) * (share - mean), 0.0)
+    several = np.sqrt(squares / some)
+    # Of two, half their distance: the same number, computed as the real program does.
+    first, last = _extremes(at, shares, counted)
+    pair = abs(first - last) / 2
+    return at.where(number < 2, 0.0, at.where(number == 2, pair, several))
+
+
+def _extremes(at: Rows, shares: list[Any], counted: list[Flags]) -> tuple[Any, Any]:
+    low, high = at.full(2) * 1.0, at.full(-1) * 1.0
+    for share, flag in zip(shares, counted, strict=True):
+        low = at.where(flag & (share < low), share, low)
+        high = at.where(flag & (share > high), share, high)
+    return low, high
+
+
+def _balanced_requests(cls: PodClass) -> dict[str, int]:
+    """What the pod requests, without floors."""
+    return cls.once("balanced requests", lambda: _compute_balanced_requests(cls))
+
+
+def _compute_balanced_requests(cls: PodClass) -> dict[str, int]:
+    exact = pod_requests(cls.sample, status=True)
     return {name: rounded(name, number) for name, number in exact.items()}

@@ -1,7 +1,6 @@
-"""CheckServiceAffinity: the pods of a service stay together, by labels of their nodes.
+"""v1.13 rules that keep the pods of a service together or apart, by labels of their nodes.
 
-The labels are named in the Policy. Where the pod's own nodeSelector does not fix a label, the
-node of the first pod like this one does.
+The labels are named in the Policy.
 """
 
 from __future__ import annotations
@@ -13,24 +12,32 @@ import numpy as np
 from podium.engine.framework.rule import Scope
 from podium.engine.rows.node_match import selects
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules import reasons as why
 from podium.engine.rules.predicates import BitPredicate
+from podium.engine.rules.priorities import NodePriority
+from podium.engine.rules.spreading.shared import living
+from podium.engine.rules.spreading.v1_13 import fewer_is_better
 from podium.engine.state.owner_selectors import services_of
 from podium.engine.state.selector_index import anchor
+from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.selectors import Selector, from_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.engine.rows.many import Rows
+    from podium.engine.rows.many import ManyRows, Rows
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
     from podium.engine.state.tallies import Ints, LabelSet
-    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
+
+SERVICE_AFFINITY = Reason("node(s) didn't match service affinity")
 
 
 class CheckServiceAffinity(BitPredicate):
-    """The node must have the label values that the service's first pod found."""
+    """The node must have the label values that the service's first pod found.
+
+    Where the pod's own nodeSelector does not fix a label, the node of the first pod like this one
+    does.
+    """
 
     def __init__(self, labels: list[str], name: str = "CheckServiceAffinity") -> None:
         self.name = name
@@ -42,7 +49,7 @@ class CheckServiceAffinity(BitPredicate):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
-        return (why.SERVICE_AFFINITY,)
+        return (SERVICE_AFFINITY,)
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Other label values than wanted."""
@@ -87,3 +94,33 @@ def _pods_like(pod: Incoming, at: Rows) -> Iterator[Resident]:
 
 def _alike(labels: LabelSet, namespace: str, selector: Selector) -> bool:
     return labels.namespace == namespace and selector.matches(labels.labels)
+
+
+class ServiceAntiAffinity(NodePriority):
+    """Prefers label values that hold few of the service's pods; nodes without the label get 0."""
+
+    always = Scope.CLUSTER
+    reduces = True
+
+    def __init__(self, label: str, name: str = "ServiceAntiAffinity") -> None:
+        self.label = label
+        self.name = name
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """How many pods of the pod's first service the node holds."""
+        selector = _first_service(pod.cls, at.view)
+        if selector is None:
+            return at.full(0)
+        return at.on_row(living(at.view, pod.cls.namespace, (selector,)))
+
+    def reduce(self, pod: Incoming, at: ManyRows, raw: Ints) -> Ints:  # noqa: ARG002
+        """The total counts nodes without the label too."""
+        values = at.label_ids(self.label)
+        by_value = np.bincount(values, weights=raw, minlength=1)
+        scores = fewer_is_better(by_value, int(raw.sum()))[values]
+        return at.truncate(np.where(values > 0, scores, 0.0))
+
+
+def _first_service(cls: PodClass, view: View) -> Selector | None:
+    services = services_of(cls, view.catalog)
+    return from_map(services[0].spec.selector) if services else None

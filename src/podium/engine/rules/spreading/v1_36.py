@@ -17,16 +17,15 @@ import numpy as np
 from podium.engine.framework.rule import AttemptError, Scope
 from podium.engine.rows.many import ManyRows
 from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, ScorePlugin
-from podium.engine.rules.spreading.constraints import (
+from podium.engine.rules.spreading.v1_36_constraints import (
     HARD,
     HOST,
     SOFT,
     Constraint,
     SpreadDefaults,
     constraints_of,
+    counted_rows,
 )
-from podium.engine.rules.spreading.selectors import counted_rows
-from podium.engine.rules.spreading.trial import gained, lowest_with
 from podium.engine.state.tallies import ABSENT
 from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.selectors.faults import label_selector_fault
@@ -36,13 +35,16 @@ if TYPE_CHECKING:
 
     from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
+    from podium.engine.state.tallies import Flags, Ints, LabelSet
     from podium.engine.state.view import View
+    from podium.objects.selectors.selectors import Selector
 
 SKEWED = Reason("node(s) didn't match pod topology spread constraints")
 NO_LABEL = Reason(
     "node(s) didn't match pod topology spread constraints (missing required label)", curable=False
 )
+#: More pods than any domain has.
+MANY = 1 << 62
 
 
 @dataclass(slots=True)
@@ -197,6 +199,27 @@ class PodTopologySpread(FilterPlugin):
         holders = int(at.has_label(constraint.key).sum())
         everywhere = holders == len(view.order)
         return _Ground(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
+
+
+def gained(namespace: str, selector: Selector, at: Rows) -> Ints:
+    """How many pods the trial added. Those being deleted count; an empty selector means all."""
+    return at.gained_labels((namespace, selector), partial(_is_meant, namespace, selector))
+
+
+def _is_meant(namespace: str, selector: Selector, labels: LabelSet) -> bool:
+    return labels.namespace == namespace and selector.matches(labels.labels)
+
+
+def lowest_with(domains: np.ndarray, counts: np.ndarray, key: str, at: Rows, here: Ints) -> Ints:
+    """The fewest pods of any of the domains, when the row's own one has `here`."""
+    inside = np.zeros(len(counts), np.bool_)
+    inside[domains] = True
+    numbers = counts[domains]
+    first = int(np.argmin(numbers))
+    fewest, others = int(numbers[first]), int(np.delete(numbers, first).min(initial=MANY))
+    elsewhere = at.where(at.label_ids(key) == int(domains[first]), others, at.full(fewest))
+    least = at.where(here < elsewhere, here, elsewhere)
+    return at.where(at.look_up(inside, key), least, at.full(fewest))
 
 
 class PodTopologySpreadScore(ScorePlugin):

@@ -1,12 +1,12 @@
-"""TaintToleration: hard taints keep pods away, soft ones make nodes less liked."""
+"""v1.36 TaintToleration: taints that forbid scheduling, and those that only discourage it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.rules.nodes.v1_13 import PodToleratesNodeTaints
-from podium.engine.rules.nodes.v1_13_scores import intolerable, same_everywhere
+from podium.engine.rules.nodes.shared import same_everywhere
 from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, ScorePlugin, normalized
+from podium.engine.rules.taints.shared import has_untolerated, intolerable
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 UNTOLERATED = Reason("node(s) had untolerated taint(s)", curable=False)
 
 
-class TaintToleration(PodToleratesNodeTaints, FilterPlugin):
-    """The same rule with other words."""
+class TaintToleration(FilterPlugin):
+    """Every taint that forbids scheduling must be tolerated."""
 
     name = "TaintToleration"
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
         return (UNTOLERATED,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Some taint is not tolerated."""
+        return at.fact(at.view.facts.taints, lambda taints: int(has_untolerated(pod.cls, taints)))
 
 
 class TaintTolerationScore(ScorePlugin):

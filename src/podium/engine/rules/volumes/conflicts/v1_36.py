@@ -1,4 +1,4 @@
-"""VolumeRestrictions: disks that cannot be shared, and claims for one pod at a time.
+"""v1.36 VolumeRestrictions: disks that cannot be shared, and claims for one pod at a time.
 
 A claim with access mode ReadWriteOncePod that some pod uses keeps others away from every node, not
 only from that pod's: evicting it helps only where it runs.
@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import Scope
-from podium.engine.rules import reasons as why
 from podium.engine.rules.plugins import FilterPlugin, Refused
-from podium.engine.rules.volumes.v1_13_disks import NoDiskConflict
+from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from podium.engine.state.tallies import Flags, Ints
     from podium.engine.state.view import View
 
+DISK_CONFLICT = Reason("node(s) had no available disk")
 ONE_POD_ONLY = Reason(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
     "in-use by another pod"
@@ -32,9 +32,6 @@ class VolumeRestrictions(FilterPlugin):
     """No disk conflict on the node, no exclusive claim in use anywhere."""
 
     name = "VolumeRestrictions"
-
-    def __init__(self) -> None:
-        self._disks = NoDiskConflict()
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with disks or claims."""
@@ -61,7 +58,7 @@ class VolumeRestrictions(FilterPlugin):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """The disk goes first, and alone."""
-        return (why.DISK_CONFLICT, ONE_POD_ONLY)
+        return (DISK_CONFLICT, ONE_POD_ONLY)
 
     def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
         """Everywhere: users of disks and claims are counted."""
@@ -75,7 +72,7 @@ class VolumeRestrictions(FilterPlugin):
             in_use = in_use + at.gained_classes(
                 ("exclusive", exclusive), partial(_claims_of, exclusive)
             )
-        taken = self._disks.bits(pod, at)
+        taken = pods_in_the_way(pod.cls, at)
         return at.where(taken > 0, at.full(1), (in_use > 0) * 2)
 
     def _exclusive(self, cls: PodClass, view: View) -> set[str]:

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a node takes only as many volumes of a CSI driver as it says."""
+"""v1.36 NodeVolumeLimits: a node takes only as many volumes of a CSI driver as it says."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import Scope
-from podium.engine.rules import reasons as why
 from podium.engine.rules.plugins import FilterPlugin
-from podium.engine.rules.volumes.v1_13 import VolumeError, class_name
+from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.attached_volumes import Held, Lookups, ledger
 from podium.engine.state.in_tree_volumes import (
     SUCCESSORS,
@@ -20,6 +19,7 @@ from podium.engine.state.in_tree_volumes import (
     older_kind,
     told_by_drivers,
 )
+from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
     from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Volume
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
+VOLUME_COUNT = Reason("node(s) exceed max volume count")
 CsiVolume = tuple[str, str]  #: driver, handle
 NONE: CsiVolume = ("", "")
 
@@ -50,7 +50,7 @@ class NodeVolumeLimits(FilterPlugin):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
-        return (why.VOLUME_COUNT,)
+        return (VOLUME_COUNT,)
 
     def lockstep(self, pod: Incoming, at: Rows) -> Flags:
         """Where there is room for all volumes even with everybody there."""

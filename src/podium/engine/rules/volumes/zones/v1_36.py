@@ -1,24 +1,25 @@
-"""VolumeZone: a volume with zone labels is used only in its zones."""
+"""v1.36 VolumeZone: a volume with zone labels is used only in its zones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import Scope
-from podium.engine.rules import reasons as why
 from podium.engine.rules.plugins import FilterPlugin, Refused
-from podium.engine.rules.volumes.v1_13 import VolumeError, class_name, waits_for_consumer
-from podium.engine.rules.volumes.v1_13_limits import NO_CLAIM_NAME
+from podium.engine.rules.volumes.binding.v1_36 import waits_for_consumer
+from podium.engine.rules.volumes.shared import VolumeError, class_name
+from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from podium.engine.rows.many import Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.storage import PersistentVolume
 
+VOLUME_ZONE = Reason("node(s) had no available volume zone", curable=False)
+NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
 #: The older label keys, each with the one that may stand in for it on a node.
 BETA = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -66,7 +67,7 @@ class VolumeZone(FilterPlugin):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
-        return (why.VOLUME_ZONE,)
+        return (VOLUME_ZONE,)
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """Some volume lives elsewhere."""

@@ -10,17 +10,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import AttemptError
-from podium.engine.rules.spreading.selectors import default_selector, own_selector
-from podium.engine.rules.spreading.v1_13 import living
+from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
+from podium.engine.rules.spreading.shared import living
+from podium.engine.rules.taints.shared import has_untolerated
+from podium.engine.state.owner_selectors import services_of
 from podium.objects.kinds.pod import TopologySpreadConstraint
 from podium.objects.selectors.faults import label_selector_fault
-from podium.objects.selectors.selectors import SelectorError
+from podium.objects.selectors.selectors import (
+    EVERYTHING,
+    NOTHING,
+    Requirement,
+    Selector,
+    SelectorError,
+    from_label_selector,
+    from_map_literal,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Tally
+    from podium.engine.state.tallies import Flags, Tally
     from podium.engine.state.view import View
-    from podium.objects.selectors.selectors import Selector
+    from podium.objects.kinds.workloads import ReplicaSet, StatefulSet
 
 HOST = "kubernetes.io/hostname"
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
@@ -106,3 +120,53 @@ def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
         honours_affinity=each.node_affinity_policy != "Ignore",
         honours_taints=each.node_taints_policy == "Honor",
     )
+
+
+def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
+    """The constraint's selector, narrowed to pods that share the pod's values of some keys."""
+    if each.label_selector is None:
+        return NOTHING
+    selector = from_label_selector(each.label_selector)
+    shared = [
+        Requirement(k, "In", (labels[k],)) for k in each.match_label_keys or () if k in labels
+    ]
+    return Selector((*selector.requirements, *shared)) if shared else selector
+
+
+def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
+    """What the pod's services and its controller select; everything when there are none."""
+    pairs: dict[str, str] = {}
+    for service in services_of(cls, catalog):
+        pairs.update(service.spec.selector or {})
+    owner = cls.owner
+    if owner is not None and (owner.kind, owner.api_version) == ("ReplicationController", "v1"):
+        controller = catalog.replication_controllers.get(owner.name, cls.namespace)
+        pairs.update((controller.spec.selector if controller else None) or {})
+    selector = from_map_literal(pairs)
+    if owner is None or owner.api_version != "apps/v1":
+        return selector
+    found: ReplicaSet | StatefulSet | None = None
+    if owner.kind == "ReplicaSet":
+        found = catalog.replica_sets.get(owner.name, cls.namespace)
+    elif owner.kind == "StatefulSet":
+        found = catalog.stateful_sets.get(owner.name, cls.namespace)
+    if found is None:
+        return selector
+    try:
+        more = from_label_selector(found.spec.selector)
+    except SelectorError:
+        more = EVERYTHING
+    # A controller without a selector adds nothing.
+    return Selector((*selector.requirements, *more.requirements))
+
+
+def counted_rows(cls: PodClass, constraint: Constraint, at: Rows) -> Flags:
+    """Which rows a constraint counts pods on, by its policies."""
+    counted = at.full(True)  # noqa: FBT003 - a column of True
+    if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
+        counted = counted & matches_required_node(cls, at)
+    if constraint.honours_taints:
+        counted = counted & (
+            at.fact(at.view.facts.taints, lambda t: has_untolerated(cls, t)) ^ True
+        )
+    return counted

@@ -1,4 +1,4 @@
-"""VolumeBinding: whether the pod's claims can be served from this node.
+"""v1.36 VolumeBinding: whether the pod's claims can be served from this node.
 
 Bound claims need a node their volume can be reached from. Claims that wait for a consumer need a
 fitting volume, or a class that can make one here and has the room for it.
@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING
 from podium.engine.framework.rule import AttemptError, Scope
 from podium.engine.rows.node_match import selects, selects_any_by_labels
 from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
-from podium.engine.rules.volumes.v1_13 import (
+from podium.engine.rules.volumes.binding.shared import (
     BIND_COMPLETED,
     NO_PROVISIONER,
     SELECTED_NODE,
-    BindingModeError,
+    WAIT,
+    ClaimMatching,
     Claims,
-    Matching,
-    VolumeError,
     VolumePlan,
-    class_name,
     same_mode,
     storage,
     suits,
-    waits_for_consumer,
 )
+from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.in_tree_volumes import (
     UntranslatableError,
     handed_over,
@@ -55,6 +53,10 @@ LOST_VOLUME = Reason(
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", curable=False
 )
 IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+
+
+class BindingModeError(VolumeError):
+    """A storage class does not say when its volumes are bound."""
 
 
 def reached_by(volume: PersistentVolume, at: Rows) -> Flags:
@@ -201,23 +203,32 @@ def classify(pod: Incoming, catalog: Catalog) -> Claims:
     return claims
 
 
+def waits_for_consumer(name: str, catalog: Catalog) -> bool:
+    """Whether volumes of this class are bound only once a pod is placed."""
+    found = catalog.storage_classes.get(name) if name else None
+    if found is None:
+        return False
+    if found.volume_binding_mode is None:
+        raise BindingModeError(f'VolumeBindingMode not set for StorageClass "{name}"')
+    return found.volume_binding_mode == WAIT
+
+
 def selected_node(claim: PersistentVolumeClaim, catalog: Catalog) -> str | None:
     """The node a volume is already being made on for the claim."""
     annotations = claim.metadata.annotations or {}
     return annotations.get(SELECTED_NODE) or catalog.provisioning.get(claim.key)
 
 
-class Finding(Matching):
+class Finding(ClaimMatching):
     """Finds volumes for waiting claims, once per distinct combination of what a row offers."""
-
-    selector_kind = "label selector"
 
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows) -> None:
         catalog = at.view.catalog
         self.promised = [claim for claim in claims if selected_node(claim, catalog)]
-        super().__init__([c for c in claims if c not in self.promised], at)
-        names = {class_name(claim) for claim in self.claims}
-        self.volumes = [v for v in catalog.volumes.naming(names) if class_name(v) in names]
+        others = [claim for claim in claims if claim not in self.promised]
+        names = {class_name(claim) for claim in others}
+        found = catalog.volumes.naming(names)
+        super().__init__(others, [v for v in found if class_name(v) in names], at)
         self.everyone = [*self.promised, *self.claims]
         self.everyones = [catalog.storage_classes.get(class_name(c)) for c in self.everyone]
 
@@ -225,7 +236,7 @@ class Finding(Matching):
         """2 where some claim can be served in no way, 4 where only the room is missing."""
         at = self.at
         flags = [reached_by(volume, at) for volume in self.volumes]
-        flags += [self._allowed(found) for found in self.everyones]
+        flags += [self.allowed(found) for found in self.everyones]
         flags += [self._room(c, f) for c, f in zip(self.everyone, self.everyones, strict=True)]
         bits = at.by_signature(flags, self._found)
         for code, text in self.errors.items():
@@ -239,16 +250,16 @@ class Finding(Matching):
     def plan(self) -> VolumePlan:
         """What is chosen on the single row this was made for."""
         reachable = tuple(bool(reached_by(volume, self.at)) for volume in self.volumes)
-        chosen, left = self._match(reachable)
+        chosen, left = self.match(reachable)
         made = (*self.promised, *left)
         return VolumePlan({claim.name: v.name for claim, v in chosen}, tuple(c.name for c in made))
 
     def _found(self, flags: tuple[bool, ...]) -> int:
         volumes, claims = len(self.volumes), len(self.everyone)
         try:
-            _, left = self._match(flags[:volumes])
+            _, left = self.match(flags[:volumes])
         except VolumeError as error:
-            return self._note(str(error))
+            return self.note(str(error))
         for claim in (*self.promised, *left):
             i = self.everyone.index(claim)
             made_by = self.everyones[i]
@@ -282,12 +293,21 @@ class Finding(Matching):
                 continue
         return room
 
-    def _best(
+    def check_selector(self, claim: PersistentVolumeClaim) -> None:
+        """A selector that cannot be compiled is an error, whatever volumes there are."""
+        try:
+            from_label_selector(claim.spec.selector, "label selector")
+        except SelectorError as error:
+            text = f"error creating internal label selector for claim: {claim.key}: {error}"
+            raise VolumeError(text) from error
+
+    def best(
         self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
     ) -> PersistentVolume | None:
+        """The smallest volume that fits, or the one that is meant for this very claim."""
         best: PersistentVolume | None = None
         for volume, reached in zip(self.volumes, reachable, strict=True):
-            meant = self._meant_for(volume, claim)
+            meant = self.is_meant_for(volume, claim)
             if (
                 volume.name in taken
                 or not _in_question(claim, volume)
@@ -296,7 +316,7 @@ class Finding(Matching):
                 continue
             if meant:
                 return volume if reached else None
-            fits = reached and self._free(volume) and suits(claim, volume)
+            fits = reached and self.is_free(volume) and suits(claim, volume)
             if fits and (best is None or storage(volume) < storage(best)):
                 best = volume
         return best

@@ -1,23 +1,38 @@
-"""Predicates on the room a node has left: resources, host ports, and the bundle of basics."""
+"""v1.13 rules on resources: whether the requests fit, and how full the node would be.
+
+The priorities count a floor for containers that name no cpu or memory, on both sides.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import Scope
-from podium.engine.rules import reasons as why
-from podium.engine.rules.nodes.v1_13 import HostName, MatchNodeSelector
-from podium.engine.rules.pod_affinity.v1_13_filter import facts_unavailable
+from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
+from podium.engine.rules.nodes.v1_13 import HostName
+from podium.engine.rules.pod_affinity.v1_13 import facts_unavailable
+from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
 from podium.engine.rules.predicates import BitPredicate
-from podium.engine.state.accounting import NATIVE
+from podium.engine.rules.priorities import MAX_SCORE, NodePriority
+from podium.engine.rules.resources.shared import broken_line
+from podium.engine.state.accounting import CPU, MEMORY, NATIVE
+from podium.engine.state.verdicts import Reason
 from podium.objects.resource_names import is_extended
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
+
+
+@cache
+def insufficient(resource: str) -> Reason:
+    """Too little of a resource is left."""
+    return Reason(f"Insufficient {resource}")
 
 
 class PodFitsResources(BitPredicate):
@@ -58,7 +73,7 @@ class PodFitsResources(BitPredicate):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Pods, the native resources, then scalars by name."""
-        return tuple(map(why.insufficient, self._checked(pod.cls, view)[1]))
+        return tuple(map(insufficient, self._checked(pod.cls, view)[1]))
 
     def bits(self, pod: Incoming, at: Rows) -> Ints:
         """A bit for each resource that falls short."""
@@ -79,33 +94,6 @@ def _resources(
     kept = [s for s in scalars if not (s[0] in ignored and is_extended(s[0]))]
     amounts = [*enumerate(cls.wanted), *((column, number) for _, column, number in kept)]
     return amounts, ["pods", *NATIVE, *(name for name, _, _ in kept)]
-
-
-class PodFitsHostPorts(BitPredicate):
-    """No host port the pod wants may be in use on the node.
-
-    The ip 0.0.0.0 stands for all of them, on either side.
-    """
-
-    name = "PodFitsHostPorts"
-
-    def scope(self, cls: PodClass) -> Scope:
-        """Most pods want no host port."""
-        return Scope.PODS if cls.ports else Scope.NONE
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (why.HOST_PORTS,)
-
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere: the ports in use are known for each row."""
-        return at.full(True)  # noqa: FBT003 - a column of True
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
-        """A conflicting port is in use."""
-        if not pod.cls.ports:
-            return at.full(0)
-        return at.port_conflict(pod.cls.ports) * 1
 
 
 class GeneralPredicates(BitPredicate):
@@ -148,3 +136,106 @@ class GeneralPredicates(BitPredicate):
             bits = bits | (part.bits(pod, at) << shift)
             shift += len(part.reasons(pod, at.view))
         return bits
+
+
+class _Filling(NodePriority):
+    """The mean over cpu and memory of a score for each."""
+
+    always = Scope.PODS
+
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
+
+    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+        """The score of one resource."""
+        raise NotImplementedError
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """Integer division at each step: it decides ties."""
+        cpu, memory = (
+            self.rate(at, filled(pod, at, resource), at.allocatable(resource))
+            for resource in (CPU, MEMORY)
+        )
+        return at.divide(cpu + memory, 2)
+
+
+def filled(pod: Incoming, at: Rows, resource: int) -> Ints:
+    """What would be requested with the pod there."""
+    return at.wrap(at.assumed(resource) + pod.cls.assumed[resource])
+
+
+class LeastRequestedPriority(_Filling):
+    """Prefers nodes with the largest share left: (capacity - requested) * 10 / capacity."""
+
+    name = "LeastRequestedPriority"
+
+    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+        """0 for an unknown or exceeded capacity."""
+        share = at.divide(at.wrap(at.wrap(capacity - requested) * MAX_SCORE), capacity)
+        return at.where(requested > capacity, 0, share)
+
+
+class MostRequestedPriority(_Filling):
+    """Prefers nodes with the largest share used: requested * 10 / capacity."""
+
+    name = "MostRequestedPriority"
+
+    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+        """0 for an unknown or exceeded capacity."""
+        share = at.divide(at.wrap(requested * MAX_SCORE), capacity)
+        return at.where(requested > capacity, 0, share)
+
+
+class RequestedToCapacityRatioPriority(_Filling):
+    """Scores the utilization by a broken line through given points (utilization, score)."""
+
+    name = "RequestedToCapacityRatioPriority"
+
+    def __init__(
+        self,
+        shape: Sequence[tuple[int, int]] = ((0, MAX_SCORE), (100, 0)),
+        name: str = "RequestedToCapacityRatioPriority",
+    ) -> None:
+        self.shape = tuple(shape)
+        self.name = name
+
+    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+        """An unknown or exceeded capacity counts as full."""
+        left = at.divide(at.wrap(at.wrap(capacity - requested) * 100), capacity)
+        full = (capacity == 0) | (requested > capacity)
+        return broken_line(at, self.shape, at.where(full, 100, 100 - left))
+
+
+class BalancedResourceAllocation(NodePriority):
+    """Prefers nodes whose cpu and memory would be used to a similar share."""
+
+    name = "BalancedResourceAllocation"
+    always = Scope.PODS
+
+    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Nothing but numbers."""
+        return True
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """0 as soon as one of them is full."""
+        cpu = at.ratio(filled(pod, at, CPU), at.allocatable(CPU))
+        memory = at.ratio(filled(pod, at, MEMORY), at.allocatable(MEMORY))
+        even = at.truncate((1 - abs(cpu - memory)) * float(MAX_SCORE))
+        return at.where((cpu >= 1) | (memory >= 1), 0, even)
+
+
+class ResourceLimitsPriority(NodePriority):
+    """1 for nodes that can hold the pod's cpu or memory limit, else 0."""
+
+    name = "ResourceLimitsPriority"
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """A limit of 0 is no limit."""
+        limits = pod.cls.once("limits", lambda: at.view.accounting.limits(pod.cls.sample))
+        holds = at.full(False)  # noqa: FBT003 - a column of False
+        for resource in (CPU, MEMORY):
+            limit, capacity = limits.native[resource], at.allocatable(resource)
+            if limit:
+                holds = holds | ((capacity != 0) & (limit <= capacity))
+        return holds * 1

@@ -1,4 +1,4 @@
-"""How many volumes of a kind a node can hold.
+"""v1.13 limits on the volumes of a kind that a node takes.
 
 The three cloud disks have limits of their own; CSI volumes are limited by what the node says.
 A claim that cannot be resolved to a volume counts against every cloud limit at once.
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from podium.engine.framework.rule import Scope
-from podium.engine.rules import reasons as why
 from podium.engine.rules.predicates import BitPredicate
 from podium.engine.state.attached_volumes import NO_LIMIT, Held, Lookups, ledger
+from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Volume
     from podium.objects.kinds.storage import PersistentVolume
 
+VOLUME_COUNT = Reason("node(s) exceed max volume count")
 NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
 INSTANCE_TYPE = "beta.kubernetes.io/instance-type"
 #: Alternation binds loosely: any instance type with "t3" or "z1d" anywhere in it matches.
@@ -129,7 +129,7 @@ class _VolumeCount(BitPredicate):
 
     def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
         """One."""
-        return (why.VOLUME_COUNT,)
+        return (VOLUME_COUNT,)
 
 
 class MaxVolumeCount(_VolumeCount):

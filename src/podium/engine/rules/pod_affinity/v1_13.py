@@ -1,4 +1,4 @@
-"""MatchInterPodAffinity: required affinity and anti-affinity between pods, in both directions.
+"""v1.13 affinity and anti-affinity between pods: MatchInterPodAffinity, InterPodAffinityPriority.
 
 The fast rule reads counts per topology domain. They are not to be had when a pod sits on a node
 nobody knows, or a selector cannot be compiled; then the slow rule walks pods. The two differ on
@@ -10,22 +10,33 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Reach, Scope
-from podium.engine.rules import reasons as why
-from podium.engine.state.affinity_terms import REQUIRED_ANTI_AFFINITY, required
-from podium.engine.state.selector_index import NOBODY, anchor_of_all
-from podium.engine.state.verdicts import FITS
+import numpy as np
+
+from podium.engine.framework.rule import AttemptError, Reach, Scope
+from podium.engine.rules.pod_affinity.shared import covers_all, domain_state, reach_of, term_tally
+from podium.engine.rules.priorities import MAX_SCORE, NodePriority
+from podium.engine.state.affinity_terms import (
+    PREFERRED_AFFINITY,
+    PREFERRED_ANTI_AFFINITY,
+    REQUIRED_AFFINITY,
+    REQUIRED_ANTI_AFFINITY,
+    preferred,
+    required,
+)
+from podium.engine.state.verdicts import FITS, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.rows.many import OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
     from podium.engine.state.tallies import Flags, Ints, LabelSet, PodTerm, Tally
-    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
 
-
+POD_AFFINITY = Reason("node(s) didn't match pod affinity/anti-affinity")
+OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
+OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
+EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
 EMPTY_KEY = (
     "empty topologyKey is not allowed except for PreferredDuringScheduling pod anti-affinity"
 )
@@ -39,36 +50,6 @@ def own_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
 def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
     """The pod's required anti-affinity terms."""
     return cls.once("required anti-affinity", lambda: required(cls.affinity()[1], cls.namespace))
-
-
-def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
-    """How many pods meet all of these terms (namespaces and labels), wherever they are."""
-    key = ("terms", *(term.pods for term in terms))
-    return view.tally(
-        key,
-        lambda labels: covers_all(terms, labels),
-        lambda: anchor_of_all(term.selector for term in terms) if terms else NOBODY,
-    )
-
-
-def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
-    """Whether pods with these labels are meant by every one of the terms."""
-    return bool(terms) and all(term.covers(labels.namespace, labels.labels) for term in terms)
-
-
-def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
-    """Which domains hold any of the counted pods; None where that changes with every pod."""
-    if any(view.label_column(key).one_row_each for _, key in tallies):
-        return None
-    return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
-
-
-def reach_of(keys: Collection[str], view: View) -> Reach:
-    """How far terms with these topology keys reach."""
-    if not keys:
-        return Reach.NOWHERE
-    unique = all(view.label_column(key).one_row_each for key in keys)
-    return Reach.ROW if unique else Reach.ANYWHERE
 
 
 class MatchInterPodAffinity:
@@ -140,18 +121,18 @@ class MatchInterPodAffinity:
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         if anti:
             broken = self._breaks_own(anti, at)
-            codes = at.where(broken, self._code(at.view, why.OWN_ANTI_AFFINITY), codes)
+            codes = at.where(broken, self._code(at.view, OWN_ANTI_AFFINITY), codes)
         if own:
             unmet = self._meets_own(pod, own, at) ^ True
-            codes = at.where(unmet, self._code(at.view, why.OWN_AFFINITY), codes)
+            codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         for carried in pod.cls.labels.terms_meaning(at.view):
             if carried.kind == REQUIRED_ANTI_AFFINITY and (carried.tally.carriers or at.on_trial):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
-                codes = at.where(near, self._code(at.view, why.EXISTING_ANTI_AFFINITY), codes)
+                codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
         return codes
 
     def _code(self, view: View, reason: Reason) -> int:
-        return view.verdicts.of(self.name, (why.POD_AFFINITY, reason))
+        return view.verdicts.of(self.name, (POD_AFFINITY, reason))
 
     def _meets_own(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
         tally = term_tally(at.view, terms)
@@ -189,7 +170,7 @@ class MatchInterPodAffinity:
     def _slow_reason(self, pod: Incoming, row: OneRow) -> Reason | None:
         pods = list(_everybody(row))
         if self._existing_broken(pod, row, pods):
-            return why.EXISTING_ANTI_AFFINITY
+            return EXISTING_ANTI_AFFINITY
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         prefix = (
             f"Cannot schedule pod {pod.key} onto node {row.name}, because of PodAffinity, err: "
@@ -200,9 +181,9 @@ class MatchInterPodAffinity:
                 here, like = _near(own, other, row, prefix)
                 met, meant = met or here, meant or like
             if anti and _near_or_invalid(anti, other, row):
-                return why.OWN_ANTI_AFFINITY
+                return OWN_ANTI_AFFINITY
         if own and not met and (meant or not _means_itself(own, pod.cls)):
-            return why.OWN_AFFINITY
+            return OWN_AFFINITY
         return None
 
     def _existing_broken(self, pod: Incoming, row: OneRow, pods: list[Resident]) -> bool:
@@ -287,3 +268,91 @@ def _near_or_invalid(terms: tuple[PodTerm, ...], other: Resident, row: OneRow) -
 
 def _means_itself(terms: tuple[PodTerm, ...], cls: PodClass) -> bool:
     return not any(term.error for term in terms) and covers_all(terms, cls.labels)
+
+
+class InterPodAffinityPriority(NodePriority):
+    """Prefers domains that hold pods it likes, or that like it."""
+
+    name = "InterPodAffinityPriority"
+    always = Scope.CLUSTER
+    reduces = True
+
+    def __init__(self, hard_weight: int = 1) -> None:
+        #: What a placed pod's required affinity to this one is worth.
+        self.hard_weight = hard_weight
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:
+        """Nobody likes or dislikes anybody."""
+        return 0 if not self._weights(pod, view) else None
+
+    def alike(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """Rows of the same domains score alike."""
+        return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """The sum of weights that reach the row's domains."""
+        by_key: dict[str, list[tuple[int, Tally]]] = {}
+        for weight, tally, topology_key in self._weights(pod, at.view):
+            by_key.setdefault(topology_key, []).append((weight, tally))
+        total = at.full(0)
+        for key, weighted in by_key.items():
+            total = total + at.weighted_domain(weighted, key)
+        return total
+
+    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+        """Scaled between the lowest and the highest, with 0 always in between."""
+        highest, lowest = at.highest(raw), -at.highest(-raw)
+        span = highest - lowest
+        if not span:
+            return at.full(0)
+        if span > len(at):
+            return at.truncate(float(MAX_SCORE) * ((raw - lowest) / float(span)))
+        # Few distinct sums: scale each once.
+        table = (float(MAX_SCORE) * (np.arange(span + 1) / float(span))).astype(np.int64)
+        return table[raw - lowest]
+
+    def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
+        """What counts now; asked several times per decision, so kept until something changes."""
+        now = (view.changes, view.catalog.namespaces.version)
+        key = (self.name, self.hard_weight)
+        known = pod.cls.memo.get(key)
+        if known is None or known[0] != now:
+            known = pod.cls.memo[key] = (now, list(self._weigh(pod, view)))
+        found: list[tuple[int, Tally, str]] = known[1]
+        return found
+
+    def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
+        """Weight, pods it stands for and topology of everything that counts."""
+        if view.pod_total > sum(len(view.residents[row]) for row in view.ghosts):
+            for weight, term in own_preferences(pod.cls):
+                if term.error:
+                    raise AttemptError(term.error)
+                tally = term_tally(view, (term,))
+                if tally.carriers and term.topology_key:
+                    yield weight, tally, term.topology_key
+        for weight, term, tally in self._carried(pod, view):
+            if tally.carriers and term.topology_key:
+                yield weight, tally, term.topology_key
+
+    def _carried(self, pod: Incoming, view: View) -> Iterator[tuple[int, PodTerm, Tally]]:
+        factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
+        if self.hard_weight > 0:
+            factors[REQUIRED_AFFINITY] = self.hard_weight
+        for carried in view.invalid_carried:
+            # Pods on a row that nobody knows are not looked at.
+            if carried.kind in factors and carried.tally.rows[view.known].any():
+                raise AttemptError(carried.term.error)
+        for carried in pod.cls.labels.terms_meaning(view):
+            if carried.kind in factors:
+                yield carried.weight * factors[carried.kind], carried.term, carried.tally
+
+
+def own_preferences(cls: PodClass) -> tuple[tuple[int, PodTerm], ...]:
+    """The pod's preferred terms; those of anti-affinity with a negative weight."""
+    return cls.once("preferred pods", lambda: _own_preferences(cls))
+
+
+def _own_preferences(cls: PodClass) -> tuple[tuple[int, PodTerm], ...]:
+    affinity, anti_affinity = cls.affinity()
+    against = preferred(anti_affinity, cls.namespace)
+    return (*preferred(affinity, cls.namespace), *((-weight, term) for weight, term in against))

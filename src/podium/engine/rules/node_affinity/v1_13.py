@@ -1,0 +1,90 @@
+"""v1.13 rules on node labels a pod asks for: MatchNodeSelector, NodeAffinityPriority."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import AttemptError, Scope
+from podium.engine.rows.node_match import selects
+from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
+from podium.engine.rules.predicates import BitPredicate
+from podium.engine.rules.priorities import NodePriority, normalized
+from podium.engine.state.verdicts import Reason
+from podium.objects.selectors.selectors import (
+    Selector,
+    SelectorError,
+    from_node_requirements,
+)
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Ints
+    from podium.engine.state.view import View
+
+NODE_SELECTOR = Reason("node(s) didn't match node selector", curable=False)
+
+
+class MatchNodeSelector(BitPredicate):
+    """The node must match the pod's nodeSelector and required node affinity."""
+
+    name = "MatchNodeSelector"
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Most pods select nothing."""
+        return Scope.NODE if any(required_node(cls)) else Scope.NONE
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (NODE_SELECTOR,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Not matching."""
+        return (matches_required_node(pod.cls, at) ^ True) * 1
+
+
+class NodeAffinityPriority(NodePriority):
+    """The weights of the preferences a node meets; only matchExpressions are looked at."""
+
+    name = "NodeAffinityPriority"
+    reduces = True
+
+    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
+        """No preferences, no difference."""
+        return None if _preferences(pod.cls) else 0
+
+    def score(self, pod: Incoming, at: Rows) -> Ints:
+        """An invalid preference fails the attempt, once per node."""
+        total = at.full(0)
+        for weight, selector in _preferences(pod.cls):
+            if isinstance(selector, str):
+                raise AttemptError(*[selector] * len(at))
+            total = total + selects(at, selector) * weight
+        return total
+
+    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+        """Scaled to the best."""
+        return normalized(at, raw)
+
+
+Preferences = tuple[tuple[int, Selector | str], ...]
+
+
+def _preferences(cls: PodClass) -> Preferences:
+    """Weight and selector of each preference; an error text where there is no selector."""
+    return cls.once("preferred node", lambda: _compile(cls))
+
+
+def _compile(cls: PodClass) -> Preferences:
+    affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
+    compiled: list[tuple[int, Selector | str]] = []
+    for term in (affinity.preferred if affinity else None) or ():
+        if term.weight == 0:
+            continue
+        try:
+            compiled.append(
+                (term.weight, from_node_requirements(term.preference.match_expressions))
+            )
+        except SelectorError as error:
+            compiled.append((term.weight, str(error)))
+    return tuple(compiled)

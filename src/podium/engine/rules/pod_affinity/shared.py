@@ -1,0 +1,44 @@
+"""Pod affinity terms of both generations: which pods they mean, counted per topology domain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Reach
+from podium.engine.state.selector_index import NOBODY, anchor_of_all
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable
+
+    from podium.engine.state.tallies import LabelSet, PodTerm, Tally
+    from podium.engine.state.view import View
+
+
+def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
+    """How many pods meet all of these terms (namespaces and labels), wherever they are."""
+    key = ("terms", *(term.pods for term in terms))
+    return view.tally(
+        key,
+        lambda labels: covers_all(terms, labels),
+        lambda: anchor_of_all(term.selector for term in terms) if terms else NOBODY,
+    )
+
+
+def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
+    """Whether pods with these labels are meant by every one of the terms."""
+    return bool(terms) and all(term.covers(labels.namespace, labels.labels) for term in terms)
+
+
+def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
+    """Which domains hold any of the counted pods; None where that changes with every pod."""
+    if any(view.label_column(key).one_row_each for _, key in tallies):
+        return None
+    return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
+
+
+def reach_of(keys: Collection[str], view: View) -> Reach:
+    """How far terms with these topology keys reach."""
+    if not keys:
+        return Reach.NOWHERE
+    unique = all(view.label_column(key).one_row_each for key in keys)
+    return Reach.ROW if unique else Reach.ANYWHERE

@@ -1,0 +1,19 @@
+"""The function shape of RequestedToCapacityRatio: a score for each utilization."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.tallies import Ints
+
+
+def broken_line(at: Rows, shape: tuple[tuple[int, int], ...], utilization: Ints) -> Ints:
+    """The line through the points; on falling segments truncation rounds up."""
+    score = at.full(shape[-1][1])
+    for (x0, y0), (x1, y1) in reversed(list(pairwise(shape))):
+        between = y0 + at.divide((y1 - y0) * (utilization - x0), x1 - x0)
+        score = at.where(utilization <= x1, between, score)
+    return at.where(utilization <= shape[0][0], shape[0][1], score)

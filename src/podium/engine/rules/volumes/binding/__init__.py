@@ -1,0 +1,1 @@
+"""Whether the claims of a pod can be served from a node."""

@@ -1,0 +1,146 @@
+"""Claims that wait for their first consumer, and the volumes that suit them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from podium.engine.rows.node_match import selects
+from podium.engine.rules.volumes.shared import class_name
+from podium.objects.quantity import nano
+from podium.objects.selectors.selectors import (
+    from_label_selector,
+    topology_terms,
+)
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.catalog import Catalog
+    from podium.engine.state.tallies import Flags
+    from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+WAIT = "WaitForFirstConsumer"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+
+
+@dataclass(slots=True)
+class Claims:
+    """A pod's claims by state."""
+
+    bound: list[PersistentVolumeClaim] = field(default_factory=list)
+    delayed: list[PersistentVolumeClaim] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePlan:
+    """What becomes of a pod's waiting claims on the chosen node."""
+
+    bind: dict[str, str]  #: claim -> volume
+    provision: tuple[str, ...]  #: claims to make a volume for
+    #: Claims that the pod mounts twice take a second volume, which nobody else gets.
+    again: tuple[tuple[str, str], ...] = ()
+
+
+def storage(item: PersistentVolume | PersistentVolumeClaim) -> int:
+    """The storage a claim requests or a volume offers, exactly."""
+    if hasattr(item.spec, "capacity"):
+        return nano((item.spec.capacity or {}).get("storage", 0))
+    resources = item.spec.resources
+    return nano(((resources and resources.requests) or {}).get("storage", 0))
+
+
+class ClaimMatching:
+    """Finds volumes for claims that wait for their first consumer.
+
+    The generations differ in which volumes are in question and in their texts.
+    """
+
+    def __init__(
+        self, claims: list[PersistentVolumeClaim], volumes: list[PersistentVolume], at: Rows
+    ) -> None:
+        self.at = at
+        self.catalog: Catalog = at.view.catalog
+        self.claims = sorted(claims, key=storage)
+        self.volumes = volumes
+        #: Error texts by the negative numbers that stand for them in a column.
+        self.errors: dict[int, str] = {}
+
+    def check_selector(self, claim: PersistentVolumeClaim) -> None:
+        """Raise `VolumeError` for a claim whose selector cannot be compiled."""
+        raise NotImplementedError
+
+    def best(
+        self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
+    ) -> PersistentVolume | None:
+        """The volume to bind the claim to, of those that are reachable and not taken."""
+        raise NotImplementedError
+
+    def match(
+        self, reachable: tuple[bool, ...]
+    ) -> tuple[list[tuple[PersistentVolumeClaim, PersistentVolume]], list[PersistentVolumeClaim]]:
+        """Claims with the volumes they would be bound to, and claims left without one."""
+        chosen: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
+        left = []
+        for claim in self.claims:
+            taken = {volume.name for _, volume in chosen}
+            self.check_selector(claim)
+            volume = self.best(claim, reachable, taken)
+            if volume is None:
+                left.append(claim)
+            else:
+                chosen.append((claim, volume))
+        return chosen, left
+
+    def allowed(self, found: StorageClass | None) -> Flags:
+        """The rows where a storage class may provision volumes."""
+        terms = topology_terms(found.allowed_topologies) if found is not None else None
+        if terms is None:
+            return self.at.full(True)  # noqa: FBT003 - a column of True
+        allowed = self.at.full(False)  # noqa: FBT003 - a column of False
+        for term in terms:
+            allowed = allowed | selects(self.at, term)
+        return allowed
+
+    def note(self, text: str) -> int:
+        """Keep an error text; returns the negative number that stands for it."""
+        self.errors[-1 - len(self.errors)] = text
+        return -len(self.errors)
+
+    def is_meant_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+        """Whether the volume is reserved for the claim, by its claimRef or an assumed binding."""
+        promised = self.catalog.promised_volumes.get(volume.name)
+        if promised is not None:
+            return promised.key == claim.key
+        reference = volume.spec.claim_ref
+        return (
+            reference is not None
+            and (reference.name, reference.namespace) == (claim.name, claim.namespace)
+            and reference.uid in ("", claim.metadata.uid)
+        )
+
+    def is_free(self, volume: PersistentVolume) -> bool:
+        """Whether the volume is available and reserved for no claim."""
+        return (
+            volume.status.phase == "Available"
+            and volume.spec.claim_ref is None
+            and volume.name not in self.catalog.promised_volumes
+        )
+
+
+def same_mode(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether both are meant as a file system, or both as a block device."""
+    return (claim.spec.volume_mode or "Filesystem") == (volume.spec.volume_mode or "Filesystem")
+
+
+def suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether selector, class, access modes and size of a free volume suit a claim."""
+    chosen = claim.spec.selector
+    if chosen is not None and not from_label_selector(chosen).matches(volume.labels):
+        return False
+    return (
+        class_name(claim) == class_name(volume)
+        and set(claim.spec.access_modes or ()) <= set(volume.spec.access_modes or ())
+        and storage(volume) >= storage(claim)
+    )

@@ -1,0 +1,216 @@
+"""v1.13 CheckVolumeBinding: whether claims can be served from a node.
+
+A bound claim needs a node that its volume can be reached from. A claim that waits for its first
+consumer needs a volume that fits and is reachable, or a class that can make one here. Any other
+unbound claim is an error: the pod came too early.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rows.node_match import selects_any
+from podium.engine.rules.predicates import BitPredicate
+from podium.engine.rules.volumes.binding.shared import (
+    BIND_COMPLETED,
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    WAIT,
+    ClaimMatching,
+    Claims,
+    VolumePlan,
+    same_mode,
+    storage,
+    suits,
+)
+from podium.engine.rules.volumes.shared import VolumeError, class_name
+from podium.engine.state.verdicts import Reason
+from podium.objects.selectors.selectors import (
+    SelectorError,
+    from_label_selector,
+    node_terms,
+)
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.catalog import Catalog
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Flags, Ints
+    from podium.engine.state.view import View
+    from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
+
+VOLUME_NODE_AFFINITY = Reason("node(s) had volume node affinity conflict", curable=False)
+VOLUME_BINDING = Reason("node(s) didn't find available persistent volumes to bind", curable=False)
+
+
+class CheckVolumeBinding(BitPredicate):
+    """Every claim is bound to a reachable volume, or one can be found or made for it here."""
+
+    name = "CheckVolumeBinding"
+    settled = True
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Only pods with claims."""
+        return Scope.CLUSTER if cls.claims else Scope.NONE
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: other pods do not matter."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """Bound claims first."""
+        return (VOLUME_NODE_AFFINITY, VOLUME_BINDING)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Which of the two does not work out."""
+        catalog = at.view.catalog
+        try:
+            claims = classify(pod, catalog)
+        except VolumeError as error:
+            at.fail(str(error))
+            return at.full(0)
+        bits = (self._bound(claims.bound, at) ^ True) * 1
+        if claims.delayed:
+            bits = bits | Matching(claims.delayed, at).bits() << 1
+        return bits
+
+    def plan(self, pod: Incoming, at: Rows) -> VolumePlan | None:
+        """What to promise for the pod's waiting claims on the one row; None when all are bound."""
+        if not pod.cls.claims:
+            return None
+        claims = classify(pod, at.view.catalog)
+        return Matching(claims.delayed, at).plan() if claims.delayed else None
+
+    def _bound(self, claims: list[PersistentVolumeClaim], at: Rows) -> Flags:
+        reachable = at.full(True)  # noqa: FBT003 - a column of True
+        for claim in claims:
+            volume = at.view.catalog.volumes.get(claim.spec.volume_name)
+            if volume is None:
+                missing = f'could not find v1.PersistentVolume "{claim.spec.volume_name}"'
+                at.fail_where(reachable, missing)
+                break
+            reachable = reachable & reaches(volume, at)
+        return reachable
+
+
+def classify(pod: Incoming, catalog: Catalog) -> Claims:
+    """The pod's claims by state; a claim that should be bound by now is an error."""
+    claims, immediate = Claims(), False
+    for name in pod.cls.claims:
+        key = f"{pod.cls.namespace}/{name}"
+        claim = catalog.claims.get(name, pod.cls.namespace)
+        if claim is None:
+            missing = f'could not find v1.PersistentVolumeClaim "{key}"'
+            raise VolumeError(f'error getting PVC "{key}": {missing}')
+        if claim.spec.volume_name and BIND_COMPLETED in (claim.metadata.annotations or {}):
+            claims.bound.append(claim)
+        elif _waits(claim, catalog) and not claim.spec.volume_name:
+            claims.delayed.append(claim)
+        else:
+            immediate = True
+    if immediate:
+        raise VolumeError("pod has unbound immediate PersistentVolumeClaims")
+    return claims
+
+
+def _waits(claim: PersistentVolumeClaim, catalog: Catalog) -> bool:
+    if SELECTED_NODE in (claim.metadata.annotations or {}) or claim.key in catalog.provisioning:
+        return False
+    return waits_for_consumer(class_name(claim), catalog)
+
+
+def waits_for_consumer(name: str, catalog: Catalog) -> bool:
+    """Whether volumes of this class are bound only once a pod is placed."""
+    found = catalog.storage_classes.get(name) if name else None
+    if found is None:
+        return False
+    if found.volume_binding_mode is None:
+        raise VolumeError(f'VolumeBindingMode not set for StorageClass "{name}"')
+    return found.volume_binding_mode == WAIT
+
+
+def reaches(volume: PersistentVolume, at: Rows) -> Flags:
+    """From which rows a volume can be reached. Fields of the node are not looked at."""
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return at.full(True)  # noqa: FBT003 - a column of True
+    return selects_any(at, node_terms(affinity.required), fields=False)
+
+
+class Matching(ClaimMatching):
+    """Finds volumes for waiting claims, once per distinct combination of reachable volumes."""
+
+    def __init__(self, claims: list[PersistentVolumeClaim], at: Rows) -> None:
+        catalog: Catalog = at.view.catalog
+        names = {claim.spec.storage_class_name or "" for claim in claims}
+        found = catalog.volumes.naming(names)
+        super().__init__(claims, [v for v in found if v.spec.storage_class_name in names], at)
+        self.classes = [catalog.storage_classes.get(class_name(c)) for c in self.claims]
+
+    def bits(self) -> Ints:
+        """1 where some claim can be served in no way."""
+        flags = [reaches(volume, self.at) for volume in self.volumes]
+        flags += [self.allowed(found) for found in self.classes]
+        bits = self.at.by_signature(flags, self._outcome)
+        for code, text in self.errors.items():
+            self.at.fail_where(bits == code, text)
+        return (bits != 0) * 1
+
+    def plan(self) -> VolumePlan:
+        """What is chosen on the single row this was made for."""
+        reachable = tuple(bool(reaches(volume, self.at)) for volume in self.volumes)
+        chosen, left = self.match(reachable)
+        pairs = [(claim.name, volume.name) for claim, volume in chosen]
+        bind = dict(reversed(pairs))
+        again = tuple(pair for pair in pairs if bind[pair[0]] != pair[1])
+        return VolumePlan(bind, tuple(claim.name for claim in left), again)
+
+    def _outcome(self, flags: tuple[bool, ...]) -> int:
+        """0 served, 1 not served, a negative number for an error."""
+        reachable, allowed = flags[: len(self.volumes)], flags[len(self.volumes) :]
+        try:
+            _, left = self.match(reachable)
+            return int(not all(self._provisionable(claim, allowed) for claim in left))
+        except VolumeError as error:
+            return self.note(str(error))
+
+    def _provisionable(self, claim: PersistentVolumeClaim, allowed: tuple[bool, ...]) -> bool:
+        name = class_name(claim)
+        if not name:
+            raise VolumeError(f'no class for claim "{claim.key}"')
+        found = self.catalog.storage_classes.get(name)
+        if found is None:
+            raise VolumeError(f'failed to find storage class "{name}"')
+        if found.provisioner in ("", NO_PROVISIONER):
+            return False
+        return allowed[self.claims.index(claim)]
+
+    def check_selector(self, claim: PersistentVolumeClaim) -> None:
+        """A selector that cannot be compiled is an error, whatever volumes there are."""
+        try:
+            from_label_selector(claim.spec.selector, "pod selector")
+        except SelectorError as error:
+            text = f"error creating internal label selector for claim: {claim.key}: {error}"
+            raise VolumeError(text) from error
+
+    def best(
+        self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
+    ) -> PersistentVolume | None:
+        """The smallest volume that fits, or the one that is meant for this very claim."""
+        best: PersistentVolume | None = None
+        for volume, reached in zip(self.volumes, reachable, strict=True):
+            if volume.spec.storage_class_name != (claim.spec.storage_class_name or ""):
+                continue
+            if volume.name in taken or not same_mode(claim, volume):
+                continue
+            if volume.metadata.deletion_timestamp is not None:
+                continue
+            if self.is_meant_for(volume, claim):
+                if storage(volume) < storage(claim):
+                    continue
+                return volume if reached else None
+            fits = reached and self.is_free(volume) and suits(claim, volume)
+            if fits and (best is None or storage(volume) < storage(best)):
+                best = volume
+        return best

@@ -1,0 +1,1 @@
+"""Disks and claims that pods cannot share."""

@@ -1,0 +1,60 @@
+"""Disks named in pods that cannot be shared on a node. Claims are not looked at."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from podium.engine.state.disk_users import conflicts, own_disks
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import OneRow, Rows
+    from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.tallies import Ints
+    from podium.engine.state.view import View
+    from podium.objects.kinds.pod import RbdVolume, Volume
+
+
+def pods_in_the_way(cls: PodClass, at: Rows) -> Ints:
+    """How many uses of a disk on the row are in conflict with a disk of the pod."""
+    if not own_disks(cls):
+        return at.full(0)
+    view: View = at.view
+
+    def counted() -> Ints:
+        found = view.disk_users.in_the_way(cls, disks_conflict, view.capacity)[at.index]
+        if at.on_trial:
+            found = found + at.gained_classes(
+                ("disks", cls), partial(conflicts, cls, disks_conflict)
+            )
+        return found
+
+    def walked(row: OneRow) -> int:
+        return sum(conflicts(cls, disks_conflict, other.cls) for other in row.residents())
+
+    return at.either(counted, walked)
+
+
+def disks_conflict(one: Volume, two: Volume) -> bool:
+    """Whether two volumes cannot be on one node. EBS conflicts even when both only read."""
+    if one.gce_persistent_disk and two.gce_persistent_disk:
+        a, b = one.gce_persistent_disk, two.gce_persistent_disk
+        if a.pd_name == b.pd_name and not (a.read_only and b.read_only):
+            return True
+    if one.aws_elastic_block_store and two.aws_elastic_block_store:
+        ebs = two.aws_elastic_block_store
+        if one.aws_elastic_block_store.volume_id == ebs.volume_id:
+            return True
+    # Portal and lun are not compared: one target, one user.
+    if one.iscsi and two.iscsi and one.iscsi.iqn == two.iscsi.iqn:
+        return not (one.iscsi.read_only and two.iscsi.read_only)
+    return bool(one.rbd and two.rbd and _same_image(one.rbd, two.rbd))
+
+
+def _same_image(one: RbdVolume, two: RbdVolume) -> bool:
+    return (
+        not set(one.monitors or ()).isdisjoint(two.monitors or ())
+        and one.pool == two.pool
+        and one.image == two.image
+        and not (one.read_only and two.read_only)
+    )

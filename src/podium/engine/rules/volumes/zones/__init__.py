@@ -1,0 +1,1 @@
+"""Volumes that are used only in their zones."""

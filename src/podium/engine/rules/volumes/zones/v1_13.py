@@ -1,0 +1,96 @@
+"""v1.13 NoVolumeZoneConflict: a volume with zone labels is used only in its zones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Scope
+from podium.engine.rules.predicates import BitPredicate
+from podium.engine.rules.volumes.binding.v1_13 import waits_for_consumer
+from podium.engine.rules.volumes.shared import VolumeError, class_name
+from podium.engine.state.verdicts import Reason
+
+if TYPE_CHECKING:
+    from podium.engine.rows.many import Rows
+    from podium.engine.state.catalog import Catalog
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Flags, Ints
+    from podium.engine.state.view import View
+    from podium.objects.kinds.storage import PersistentVolume
+
+VOLUME_ZONE = Reason("node(s) had no available volume zone", curable=False)
+ZONE_LABELS = (
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
+
+
+class NoVolumeZoneConflict(BitPredicate):
+    """A volume with zone labels is used only in its zones. Nodes without zone labels take all."""
+
+    name = "NoVolumeZoneConflict"
+    settled = True
+
+    def __init__(self, *, waits: bool = True) -> None:
+        #: Whether claims may wait for their first consumer.
+        self.waits = waits
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Only pods with claims."""
+        return Scope.CLUSTER if cls.claims else Scope.NONE
+
+    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+        """Everywhere: other pods do not matter."""
+        return at.full(True)  # noqa: FBT003 - a column of True
+
+    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """One."""
+        return (VOLUME_ZONE,)
+
+    def bits(self, pod: Incoming, at: Rows) -> Ints:
+        """Some volume lives in another zone."""
+        checked = at.has_label(ZONE_LABELS[0]) | at.has_label(ZONE_LABELS[1])
+        wrong = at.full(False)  # noqa: FBT003 - a column of False
+        for name in pod.cls.claims:
+            try:
+                volume = _zoned_volume(name, pod.cls, at.view.catalog, waits=self.waits)
+            except VolumeError as error:
+                at.fail_where(checked & (wrong ^ True), str(error))
+                break
+            if volume is not None:
+                wrong = wrong | (checked & self._elsewhere(volume, at))
+        return wrong * 1
+
+    def _elsewhere(self, volume: PersistentVolume, at: Rows) -> Flags:
+        elsewhere = at.full(False)  # noqa: FBT003 - a column of False
+        for key in ZONE_LABELS:
+            zones = (
+                {zone.strip() for zone in volume.labels[key].split("__")}
+                if key in volume.labels
+                else set()
+            )
+            if zones and "" not in zones:
+                column = at.view.label_column(key)
+                inside = at.fact(column, lambda value, zones=zones: (value or "") in zones)
+                elsewhere = elsewhere | (inside ^ True)
+        return elsewhere
+
+
+def _zoned_volume(
+    name: str, cls: PodClass, catalog: Catalog, *, waits: bool
+) -> PersistentVolume | None:
+    """The volume behind a claim; None when it may still come to be anywhere."""
+    if not name:
+        raise VolumeError(NO_CLAIM_NAME)
+    claim = catalog.claims.get(name, cls.namespace)
+    if claim is None:
+        raise VolumeError(f'persistentvolumeclaim "{name}" not found')
+    if not claim.spec.volume_name:
+        if waits and waits_for_consumer(class_name(claim), catalog):
+            return None
+        raise VolumeError(f'PersistentVolumeClaim is not bound: "{name}"')
+    volume = catalog.volumes.get(claim.spec.volume_name)
+    if volume is None:
+        raise VolumeError(f'persistentvolume "{claim.spec.volume_name}" not found')
+    return volume
