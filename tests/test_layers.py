@@ -21,9 +21,9 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     "__init__ __main__ rules",
     "cli",
-    "daemon lab web extender bench",
+    "daemon lab web bench",
     "library",
-    "render",
+    "render extender",
     "kube cluster profiles",
     "engine",
     "objects",

@@ -9,10 +9,11 @@ import pytest
 
 from cli.conftest import Files, Podium
 from cli.manifests import FIVE, node, pod
-from podium.cli.flags import ProfileFlags, truth
-from podium.cli.generations import choose
+from podium.cli.flags import truth
 from podium.library import generations
 from podium.library.generations import GENERATIONS, Generation
+from podium.library.profile_choice import ChosenProfiles
+from podium.library.profile_source import ProfileSource
 
 POLICY = {
     "kind": "Policy",
@@ -173,8 +174,8 @@ def test_truth_is_what_go_takes(text: str, value: bool | None) -> None:
     assert truth(text) is value
 
 
-def chosen(**flags: Any) -> Any:
-    return choose(ProfileFlags(environment={}, **flags))
+def chosen(**values: Any) -> ChosenProfiles:
+    return ProfileSource(environment={}, **values).choose()
 
 
 def test_flags_become_options() -> None:
@@ -188,7 +189,7 @@ def test_flags_become_options() -> None:
         profile="v1.13",
     )
 
-    assert found.by_priority is False
+    assert found.profile.by_priority is False
     assert found.options.feature_gates == {"PodPriority": False, "TaintNodesByCondition": False}
     assert found.profile.percentage_of_nodes_to_score == 20
     assert found.options.hard_pod_affinity_symmetric_weight == 7
@@ -201,4 +202,4 @@ def test_all_nodes_are_scored_and_ties_go_round_unless_told_otherwise() -> None:
 
     assert found.profile.percentage_of_nodes_to_score == 100
     assert (found.profile.ties, found.profile.preemption) == ("round-robin", True)
-    assert found.by_priority is True
+    assert found.profile.by_priority is True

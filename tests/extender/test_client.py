@@ -13,7 +13,6 @@ import pytest
 from builders import node, pod
 from builders import simulation as simulated
 from extender.scripted import SILENCE, Scripted, certificate
-from podium.cli.extender_simulation import Seen
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Extender, Profile
 from podium.engine.preemption.v1_36 import DefaultPreemption
@@ -23,6 +22,7 @@ from podium.errors import ConfigError
 from podium.extender.client import ExtenderClient, binder_of, blocking_client
 from podium.extender.tls import context_of
 from podium.extender.wire import go_format
+from podium.library.simulating import SimulatedObjects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 
@@ -47,7 +47,7 @@ def decide(
         "test", (GeneralPredicates(),), (), ContainerSums(), extenders=extenders,
         post_filters=post, max_score=100 if current else 10,
     )  # fmt: skip
-    seen = Seen()
+    seen = SimulatedObjects()
     with blocking_client(seen) as answer:
         seen.simulation = simulated(*(ground or ABC), profile=profile, answer=answer)
         return seen.simulation.attempt(wanted or pod("new", uid="u"), recording=True)
@@ -138,7 +138,7 @@ def test_victims_are_sent_whole_or_as_uids() -> None:
 )
 def test_binding(reply: Any, error: str) -> None:
     async def bind(extender: Extender) -> str:
-        async with ExtenderClient(Seen()) as client:
+        async with ExtenderClient(SimulatedObjects()) as client:
             return await client.bind(extender, pod("p", namespace="ns", uid="u1"), "n1")
 
     with Scripted(bind=reply) as scripted:

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from podium.cli.composition import options_of
-from podium.cli.flags import ProfileFlags
 from podium.cli.main import run
 from podium.cluster.queue.backoff import Backoff
+from podium.library.profile_source import ProfileSource
 from profiles.config_documents import HEAD
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"
@@ -69,7 +69,7 @@ def test_a_configuration_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{HEAD}podInitialBackoffSeconds: 3\npodMaxBackoffSeconds: 7\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
-    chosen = ProfileFlags(config="-").choose()
+    chosen = ProfileSource(config="-").choose()
 
     assert options_of(chosen).manners.queue.backoff == Backoff(3.0, 7.0)
 

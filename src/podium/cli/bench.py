@@ -15,9 +15,9 @@ from podium.bench.library import Sizes, chosen, workloads
 from podium.bench.runner import FAST, PLAIN, measured_pods, nothing, run
 from podium.bench.table import listing, results
 from podium.cli.console import note, notes, write, write_data
-from podium.cli.flags import FlagsCommand, ProfileFlags, output_flag, profile_flags
-from podium.cli.generations import refuse_extenders
+from podium.cli.flags import FlagsCommand, output_flag, profile_flags
 from podium.errors import InputError
+from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +51,7 @@ def bench(
     listed: bool,
     chart: str | None,
     output: str,
-    flags: ProfileFlags,
+    flags: ProfileSource,
 ) -> int:
     """Run scheduling workloads in memory: create nodes, place pods, measure the next ones.
 
@@ -67,7 +67,7 @@ def bench(
         return 0
     _check_chart(chart)
     profile = flags.choose().profile
-    refuse_extenders(profile)
+    _check_extenders(profile)
     notes(dict.fromkeys(text for workload in found for text in workload.notes))
     measured = _run(found, profile, fast=not plain)
     _print(measured, profile, output, PLAIN if plain else FAST)
@@ -124,6 +124,14 @@ def _document(measured: Sequence[Result], profile: Profile, path: str) -> dict[s
         "python": platform.python_version(),
         "results": [result.as_dict() for result in measured],
     }
+
+
+def _check_extenders(profile: Profile) -> None:
+    """Refuse extenders: workloads measure Podium alone, and nothing answers for the extender."""
+    if profile.extenders:
+        urls = ", ".join(extender.url_prefix for extender in profile.extenders)
+        what = f"{profile.name} asks extenders ({urls}), which cannot be measured"
+        raise InputError(what, hint="take the extenders out")
 
 
 def _check_chart(chart: str | None) -> None:

@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.generations import Chosen
-from podium.cli.generations import options_of as profile_options
 from podium.daemon.behaviour import CLASSIC, CURRENT, Manners
 from podium.daemon.scheduler import Scheduler, SchedulerOptions
-from podium.errors import ConfigError
 from podium.kube.client import ApiClient
-from podium.profiles.policy.build import from_policy, parse_policy
-from podium.profiles.policy.gates import Gates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.cli.flags import ProfileFlags
     from podium.daemon.observers import Observer
     from podium.daemon.pod_events import Recorder
     from podium.engine.framework.profile import Profile
-    from podium.kube.access import Access
+    from podium.library.profile_choice import ChosenProfiles
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.profiles.config.model import SchedulerConfig
 
-#: Where a ConfigMap keeps a Policy.
-POLICY_KEY = "policy.cfg"
 
-
-def manners_of(chosen: Chosen) -> Manners:
+def manners_of(chosen: ChosenProfiles) -> Manners:
     """How the chosen generation behaves, with the rests that a configuration asks for."""
-    if chosen.is_classic:
-        queue = replace(CLASSIC.queue, by_priority=chosen.by_priority)
+    if chosen.is_v1_13:
+        queue = replace(CLASSIC.queue, by_priority=chosen.profile.by_priority)
         return replace(CLASSIC, queue=queue)
-    config = chosen.settings
+    config = chosen.scheduler_config
     if config is None:
         return CURRENT
     first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
     return CURRENT.with_backoff(float(first), float(longest))
 
 
-def options_of(chosen: Chosen, options: SchedulerOptions | None = None) -> SchedulerOptions:
+def options_of(chosen: ChosenProfiles, options: SchedulerOptions | None = None) -> SchedulerOptions:
     """How a scheduler with these profiles works."""
     found = replace(options or SchedulerOptions(), manners=manners_of(chosen))
-    seconds = _volume_seconds(chosen.settings)
+    seconds = _volume_seconds(chosen.scheduler_config)
     return found if seconds is None else replace(found, volume_seconds=seconds)
 
 
@@ -57,24 +47,6 @@ def _volume_seconds(config: SchedulerConfig | None) -> float | None:
         if seconds:
             return float(seconds)
     return None
-
-
-def policy_in_configmap(access: Access, flags: ProfileFlags, namespace: str, name: str) -> Chosen:
-    """The profile of a Policy that the cluster keeps in a ConfigMap."""
-    where = f"ConfigMap {namespace}/{name}"
-    found = asyncio.run(_read(access, f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
-    text = (found.get("data") or {}).get(POLICY_KEY)
-    if text is None:
-        raise ConfigError(f"{where} has no key {POLICY_KEY}", hint="put the Policy there")
-    policy = parse_policy(text, where)
-    options = profile_options(flags)
-    by_priority = Gates(options.feature_gates)["PodPriority"]
-    return Chosen(from_policy(policy, options, where), options, by_priority, policy=policy)
-
-
-async def _read(access: Access, path: str) -> Any:
-    async with ApiClient(access) as client:
-        return await client.get(path)
 
 
 @dataclass(slots=True)

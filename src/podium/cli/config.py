@@ -8,8 +8,8 @@ import click
 
 from podium.cli.console import print_parts, write_data
 from podium.cli.flags import FlagsCommand, gates_flag, output_flag
-from podium.cli.generations import config_in
 from podium.library.files import text_from
+from podium.library.profile_choice import config_in
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.config.describe import describe_config
 from podium.profiles.policy.build import Options

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import note, notes, write
-from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
+from podium.cli.flags import FlagsCommand, profile_flags
 from podium.errors import ConfigError, InputError
+from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -51,7 +52,7 @@ def extender(
     token_file: str | None,
     ca: str | None,
     insecure_skip_tls_verify: bool,
-    flags: ProfileFlags,
+    flags: ProfileSource,
 ) -> int:
     """Serve predicates and priorities to a kube-scheduler that asks extenders.
 
@@ -97,13 +98,13 @@ def extender(
     return _serve(app.asgi(), profile, host, port, cert=tls_cert_file, key=tls_private_key_file)
 
 
-def _profile(flags: ProfileFlags) -> Profile:
+def _profile(flags: ProfileSource) -> Profile:
     """What the flags choose; with nothing but rules, those alone."""
-    if any((flags.policy, flags.provider, flags.config, flags.profile)):
+    if flags.named():
         return flags.choose().profile
-    from podium.cli.user_rules import rules_of  # noqa: PLC0415
     from podium.engine.framework.profile import Profile  # noqa: PLC0415
     from podium.engine.state.accounting import ContainerSums  # noqa: PLC0415
+    from podium.library.user_rules import rules_of  # noqa: PLC0415
     from podium.profiles.user_rules.loading import with_rules  # noqa: PLC0415
 
     rules = rules_of(flags, None)

@@ -5,25 +5,23 @@ Light on purpose: nothing here is imported that `podium --help` does not need.
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+from podium.library.profile_source import ProfileSource
 
-    from podium.cli.generations import Chosen
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 #: What Go's strconv.ParseBool takes, which is what flags of Kubernetes programs take.
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
-#: The flags that name a profile, of which one may be given.
-_WAYS: Final = ("policy", "provider", "config", "profile")
+#: Fields of `ProfileSource` that no flag sets.
+_NO_FLAGS: Final = frozenset({"environment", "texts", "notify"})
 
 
 def truth(text: str) -> bool | None:
@@ -87,49 +85,11 @@ class _GatesType(_DictType):
         return gates
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileFlags:
-    """What the command line says about how to decide."""
-
-    policy: str | None = None
-    provider: str | None = None
-    config: str | None = None
-    profile: str | None = None
-    feature_gates: tuple[Mapping[str, bool], ...] = ()
-    percentage_of_nodes_to_score: int | None = None
-    hard_pod_affinity_symmetric_weight: int | None = None
-    no_preemption: bool = False
-    ties: str | None = None
-    scheduler_name: str | None = None
-    rules: tuple[str, ...] = ()
-    rule_seconds: float | None = None
-    rule_overruns: int | None = None
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    #: Files that need not be read: name -> text.
-    texts: Mapping[str, str] = field(default_factory=dict)
-
-    def choose(self, snapshot: Mapping[str, Any] | None = None) -> Chosen:
-        """The profile and what it was made from: that of a *snapshot* unless one is named."""
-        from podium.cli.generations import choose  # noqa: PLC0415  brings the whole engine
-
-        if snapshot is not None and not any(getattr(self, way) for way in _WAYS):
-            from podium.cli.snapshot_profile import flags_of  # noqa: PLC0415  rarely needed
-
-            return choose(flags_of(snapshot, self))
-        return choose(self)
-
-    def text(self, path: str) -> str:
-        """The text of a file that a flag names."""
-        from podium.library.files import text_from  # noqa: PLC0415  only when there is one
-
-        found = self.texts.get(path)
-        return text_from(path) if found is None else found
-
-    def check_exclusive(self) -> None:
-        """Refuse two ways of naming a profile at once."""
-        given = [f"--{way}" for way in _WAYS if getattr(self, way) is not None]
-        if len(given) > 1:
-            raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+def check_exclusive(flags: ProfileSource) -> None:
+    """Refuse two ways of naming a profile at once."""
+    given = [f"--{name}" for name in flags.named()]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
 
 
 gates_flag = click.option(
@@ -198,12 +158,14 @@ _OPTIONS: Final = (
 
 def profile_flags(command: _Command) -> _Command:
     """Give a command the common flags; it gets them as one `flags` argument."""
-    names = frozenset(ProfileFlags.__dataclass_fields__) - {"environment", "texts"}
+    names = frozenset(ProfileSource.__dataclass_fields__) - _NO_FLAGS
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
-        flags = ProfileFlags(**{name: given.pop(name) for name in names})
-        flags.check_exclusive()
+        from podium.cli.console import note  # noqa: PLC0415  not needed for help
+
+        flags = ProfileSource(**{name: given.pop(name) for name in names}, notify=note)
+        check_exclusive(flags)
         return command(flags=flags, **given)
 
     for option in reversed(_OPTIONS):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import click
 
-from podium.cli.flags import FlagsCommand, ProfileFlags, output_flag, profile_flags
+from podium.cli.flags import FlagsCommand, output_flag, profile_flags
+from podium.library.profile_source import ProfileSource
 
 #: Where it listens unless told otherwise.
 PORT = 8480
@@ -91,7 +92,7 @@ def lab(
     data: str | None,
     no_scheduler: bool,
     output: str,
-    flags: ProfileFlags,
+    flags: ProfileSource,
 ) -> int:
     """Run a cluster in this process: an API server for kubectl, controllers, the scheduler, pages.
 

@@ -49,10 +49,10 @@ from podium.web.app import pages, serves
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
-    from podium.cli.flags import ProfileFlags
-    from podium.cli.generations import Chosen
     from podium.cli.lab import LabFlags
     from podium.lab.contents.documents import Document
+    from podium.library.profile_choice import ChosenProfiles
+    from podium.library.profile_source import ProfileSource
 
 HOST: Final = "127.0.0.1"
 #: Up to so many nodes the pages show each decision with all its scores, as it was made.
@@ -61,7 +61,7 @@ RECORDED_NODES: Final = 500
 _OBSERVED: Final = ("/metrics", "/decisions")
 
 
-def run_lab(own: LabFlags, flags: ProfileFlags) -> int:
+def run_lab(own: LabFlags, flags: ProfileSource) -> int:
     """Run until a signal says stop; the exit code."""
     chosen = None if own.no_scheduler else flags.choose()
     if chosen is not None:
@@ -86,7 +86,11 @@ class _Lab:
     """What is put together, and in which order it ends."""
 
     def __init__(
-        self, own: LabFlags, flags: ProfileFlags, chosen: Chosen | None, listener: socket.socket
+        self,
+        own: LabFlags,
+        flags: ProfileSource,
+        chosen: ChosenProfiles | None,
+        listener: socket.socket,
     ) -> None:
         self._own, self._flags, self._chosen, self._listener = own, flags, chosen, listener
         port = listener.getsockname()[1]
@@ -142,12 +146,12 @@ class _Lab:
         return make_world(registry, self._own)
 
     async def _schedule(
-        self, stack: AsyncExitStack, chosen: Chosen, registry: Registry, routes: _Routes
+        self, stack: AsyncExitStack, chosen: ChosenProfiles, registry: Registry, routes: _Routes
     ) -> None:
         """Start the scheduler, as a client of our own API server."""
         access = Access(self._url, Credentials(f"Bearer {self._token}"))
         client = await stack.enter_async_context(ApiClient(access))
-        api = CORE if chosen.is_classic else EVENTS
+        api = CORE if chosen.is_v1_13 else EVENTS
         recorder = EventRecorder(client, chosen.profile.scheduler_name, api=api, tell=note)
         await stack.enter_async_context(recorder)
         stopwatch = Stopwatch()

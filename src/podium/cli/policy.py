@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import print_parts, write_data
-from podium.cli.flags import FlagsCommand, ProfileFlags, gates_flag, output_flag
-from podium.cli.generations import options_of, policy_in
-from podium.profiles.policy.build import from_policy, from_provider
+from podium.cli.flags import FlagsCommand, gates_flag, output_flag
+from podium.library.files import text_from
+from podium.library.profile_choice import options_of
+from podium.library.profile_source import ProfileSource
+from podium.profiles.policy.build import from_policy, from_provider, parse_policy
 from podium.profiles.policy.describe import describe
 from podium.profiles.policy.priority_registry import DEFAULT
 from podium.render.profile.policy_table import described
@@ -38,8 +40,8 @@ def check(*, file: str, feature_gates: tuple[Mapping[str, bool], ...], output: s
 
     Exit code: 0 it is fine, 2 it is refused.
     """
-    options = options_of(ProfileFlags(feature_gates=feature_gates))
-    _show(from_policy(policy_in(file), options, file), options, output)
+    options = options_of(ProfileSource(feature_gates=feature_gates))
+    _show(from_policy(parse_policy(text_from(file), file), options, file), options, output)
 
 
 @policy.command()
@@ -48,7 +50,7 @@ def check(*, file: str, feature_gates: tuple[Mapping[str, bool], ...], output: s
 @output_flag("table", "json", "yaml")
 def show(*, provider: str, feature_gates: tuple[Mapping[str, bool], ...], output: str) -> None:
     """Show what an algorithm provider runs, in order."""
-    options = options_of(ProfileFlags(feature_gates=feature_gates))
+    options = options_of(ProfileSource(feature_gates=feature_gates))
     _show(from_provider(provider, options), options, output)
 
 

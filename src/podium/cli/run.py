@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
+from podium.cli.flags import FlagsCommand, check_exclusive, profile_flags
+from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.cli.generations import Chosen
     from podium.kube.access import Access
+    from podium.library.profile_choice import ChosenProfiles
 
 #: The lease of replicas that were told nothing else.
 LEASE, LEASE_NAMESPACE = "podium", "kube-system"
@@ -108,7 +109,7 @@ def run(
     *,
     policy_config_file: str | None,
     algorithm_provider: str | None,
-    flags: ProfileFlags,
+    flags: ProfileSource,
     **given: Any,
 ) -> int:
     """Schedule the pods of a cluster, as kube-scheduler does.
@@ -122,17 +123,17 @@ def run(
     own = RunFlags(**given)
     policy = flags.policy or policy_config_file
     flags = replace(flags, policy=policy, provider=flags.provider or algorithm_provider)
-    flags.check_exclusive()
+    check_exclusive(flags)
     access = load_access(own.kubeconfig, own.context, own.master)
     chosen = _chosen(access, flags, own)
     return run_scheduler(access, chosen, own)
 
 
-def _chosen(access: Access, flags: ProfileFlags, own: RunFlags) -> Chosen:
+def _chosen(access: Access, flags: ProfileSource, own: RunFlags) -> ChosenProfiles:
     if own.policy_configmap is None:
         return flags.choose()
-    from podium.cli.composition import policy_in_configmap  # noqa: PLC0415
+    from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
 
-    if any((flags.policy, flags.provider, flags.config, flags.profile)):
+    if flags.named():
         raise click.UsageError("--policy-configmap excludes other ways of naming a profile")
     return policy_in_configmap(access, flags, own.policy_configmap_namespace, own.policy_configmap)

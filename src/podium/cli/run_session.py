@@ -35,18 +35,18 @@ from podium.kube.recorder import EventRecorder
 from podium.profiles.config.durations import SECOND, parse
 
 if TYPE_CHECKING:
-    from podium.cli.generations import Chosen
     from podium.cli.run import RunFlags
     from podium.daemon.observers import Observer
     from podium.daemon.pod_events import Recorder
     from podium.kube.access import Access
+    from podium.library.profile_choice import ChosenProfiles
 
 LEADERSHIP_LOST = 1
 #: So many events may wait to be written; more are dropped.
 MOST_EVENTS = 20_000
 
 
-def run_scheduler(access: Access, chosen: Chosen, own: RunFlags) -> int:
+def run_scheduler(access: Access, chosen: ChosenProfiles, own: RunFlags) -> int:
     """Run until a signal says stop, or the lease is lost; the exit code."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_Run(access, chosen, own).run())
@@ -55,11 +55,11 @@ def run_scheduler(access: Access, chosen: Chosen, own: RunFlags) -> int:
 class _Run:
     """One run: what is put together, and in which order it ends."""
 
-    def __init__(self, access: Access, chosen: Chosen, own: RunFlags) -> None:
+    def __init__(self, access: Access, chosen: ChosenProfiles, own: RunFlags) -> None:
         self._access, self._chosen, self._own = access, chosen, own
         self._log = Log(own.logging_format, own.v)
         logging.basicConfig(handlers=[_ToLog(self._log)], level=logging.WARNING)
-        self._config = chosen.settings
+        self._config = chosen.scheduler_config
         self._elects = self._wants_lease()
         self._times = self._lease_times()
         self._elector: LeaderElector | None = None
@@ -138,7 +138,7 @@ class _Run:
     ) -> Recorder:
         if self._own.shadow:
             return Mute()
-        api = EVENTS if events and not self._chosen.is_classic else CORE
+        api = EVENTS if events and not self._chosen.is_v1_13 else CORE
         name = self._chosen.profile.scheduler_name
         recorder = EventRecorder(client, name, api=api, most=MOST_EVENTS, tell=self._log.warning)
         await stack.enter_async_context(recorder)

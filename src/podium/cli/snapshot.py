@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from podium.cli.console import note
-from podium.cli.flags import FlagsCommand, ProfileFlags, profile_flags
+from podium.cli.flags import FlagsCommand, profile_flags
+from podium.library.profile_source import ProfileSource
 
 
 @click.command(cls=FlagsCommand)
@@ -29,7 +30,7 @@ def snapshot(
     policy_configmap: str | None,
     policy_configmap_namespace: str,
     anonymize: bool,
-    flags: ProfileFlags,
+    flags: ProfileSource,
 ) -> int:
     """Write what scheduling reads of a cluster to a file that `schedule` and `explain` take.
 
@@ -43,10 +44,10 @@ def snapshot(
 
     Exit code: 0 written, 2 the cluster cannot be read or the file cannot be written.
     """
-    from podium.cli.composition import policy_in_configmap  # noqa: PLC0415  brings the engine
-    from podium.cli.snapshot_profile import profile_of  # noqa: PLC0415
-    from podium.kube.access import load_access  # noqa: PLC0415
+    from podium.kube.access import load_access  # noqa: PLC0415  brings the client
+    from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
     from podium.library.snapshot_listing import listed  # noqa: PLC0415
+    from podium.library.snapshot_profile import described  # noqa: PLC0415
     from podium.library.snapshot_writing import write, written  # noqa: PLC0415
 
     access = load_access(kubeconfig, context)
@@ -55,7 +56,7 @@ def snapshot(
     else:
         space = policy_configmap_namespace
         chosen = policy_in_configmap(access, flags, space, policy_configmap)
-    profile = profile_of(flags, chosen)
+    profile = described(flags, chosen)
     with tempfile.TemporaryDirectory(prefix="podium-") as folder:
         counts = asyncio.run(listed(access, Path(folder)))
         with written(output) as stream:

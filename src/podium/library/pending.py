@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.cluster.queue.queue import SchedulingQueue
-from podium.cluster.simulation import Simulation
 from podium.cluster.wakeups.wakeups import MoveRules
+from podium.engine.framework.profile import Profile
 from podium.errors import InputError
+from podium.library.notices import Notify, log_warning
+from podium.library.simulating import simulation_of
 from podium.objects.reading.collection import label
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from podium.cluster.simulation import Step
-    from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
 
@@ -76,14 +77,29 @@ def seen_by(
 
 
 def simulate(
-    objects: Objects, profile: Profile, *, by_priority: bool = True, recording: bool = False
+    objects: Objects,
+    profiles: Profile | Sequence[Profile],
+    *,
+    pods: Sequence[Pod] | None = None,
+    recording: bool = False,
+    notify: Notify = log_warning,
 ) -> Iterator[Step]:
-    """Place the pending pods one after the other; every attempt as it is made.
+    """Place the pending pods one after the other; each attempt is yielded when it is made.
 
-    *recording* keeps all verdicts and scores in the decisions.
+    *profiles* is one profile, or all profiles of a configuration: each decides about the pods of
+    its scheduler. *pods* are tried in this order; by default it is what `pending` returns.
+    *recording* keeps all verdicts and scores in the decisions. Extenders are asked
+    over HTTP; *notify* is called with failures that are ignored.
     """
-    schedulers = (profile.scheduler_name,)
-    waiting = pending(objects, schedulers, by_priority=by_priority)
-    simulation = Simulation(profile)
-    simulation.load(seen_by(objects, schedulers, without=waiting))
-    return simulation.run(waiting, recording=recording)
+    first, *others = [profiles] if isinstance(profiles, Profile) else profiles
+    schedulers = {each.scheduler_name for each in (first, *others)}
+    by_priority = first.by_priority
+    waiting = pending(objects, schedulers, by_priority=by_priority) if pods is None else pods
+    seen = seen_by(objects, schedulers, without=waiting)
+
+    def steps() -> Iterator[Step]:
+        with simulation_of(first, others, notify=notify) as simulation:
+            simulation.load(seen)
+            yield from simulation.run(waiting, recording=recording)
+
+    return steps()

@@ -1,4 +1,4 @@
-"""The profile in use, as a snapshot keeps it, and back."""
+"""The profile in use when a snapshot was written: kept in the snapshot, and made again from it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.errors import InputError
+from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from podium.cli.flags import ProfileFlags
-    from podium.cli.generations import Chosen
+    from podium.engine.framework.profile import Profile
+    from podium.library.profile_choice import ChosenProfiles
+    from podium.objects.reading.collection import Objects
 
-#: Options that are kept besides: the flag, and its name in the snapshot.
+#: Options that are kept: the field of `ProfileSource`, and its name in the snapshot.
 _OPTIONS: Final = {
     "percentage_of_nodes_to_score": "percentageOfNodesToScore",
     "hard_pod_affinity_symmetric_weight": "hardPodAffinitySymmetricWeight",
@@ -26,29 +28,37 @@ _OPTIONS: Final = {
 _POLICY, _CONFIG = "the policy of the snapshot", "the configuration of the snapshot"
 
 
-def profile_of(flags: ProfileFlags, chosen: Chosen) -> dict[str, Any]:
-    """What to keep so that the same profile can be had again."""
+def snapshot_profiles(objects: Objects) -> tuple[Profile, ...]:
+    """The profiles that were in use in the cluster that a snapshot was taken of.
+
+    Objects that are not of a snapshot say nothing about a profile: they get the default one.
+    """
+    return ProfileSource().choose(objects.snapshot).profiles
+
+
+def described(source: ProfileSource, chosen: ChosenProfiles) -> dict[str, Any]:
+    """What a snapshot keeps so that the same profiles can be made again."""
     found: dict[str, Any] = {}
     if chosen.policy is not None:
         found["policy"] = chosen.policy
     elif chosen.config is not None:
         found["config"] = chosen.config
-    elif flags.provider is not None:
-        found["provider"] = flags.provider
+    elif source.provider is not None:
+        found["provider"] = source.provider
     else:
         found["profile"] = chosen.profile.name.partition(" ")[0]
-    gates = {name: on for changes in flags.feature_gates for name, on in changes.items()}
+    gates = {name: on for changes in source.feature_gates for name, on in changes.items()}
     if gates:
         found["featureGates"] = gates
     for field, name in _OPTIONS.items():
-        value = getattr(flags, field)
+        value = getattr(source, field)
         if value not in (None, False):
             found[name] = value
     return found
 
 
-def flags_of(snapshot: Mapping[str, Any], given: ProfileFlags) -> ProfileFlags:
-    """The flags that stand for a snapshot's profile; what is given on the command line wins."""
+def source_in(snapshot: Mapping[str, Any], given: ProfileSource) -> ProfileSource:
+    """The source of the profile that a snapshot keeps; options that are *given* win."""
     kept = snapshot.get("profile")
     if kept is None:
         return given
@@ -84,6 +94,3 @@ def _gates(kept: Mapping[str, Any]) -> Mapping[str, bool]:
     if not isinstance(found, dict) or not all(isinstance(on, bool) for on in found.values()):
         raise InputError("is not a map of gates", object="Snapshot", path="profile.featureGates")
     return found
-
-
-#: Where a Policy or a KubeSchedulerConfiguration names label keys.

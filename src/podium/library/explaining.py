@@ -1,0 +1,102 @@
+"""The whole reasoning for one pod: which nodes were rejected and why, the scores, the choice."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from podium.engine.state.accounting import NATIVE
+from podium.library.lookup import check_node, pod_named
+from podium.library.notices import Notify, log_warning
+from podium.library.pending import seen_by
+from podium.library.simulating import simulation_of
+from podium.render.decision.explanation import Asked, Explanation, Room, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.cluster.cache.columns import Columns
+    from podium.cluster.simulation import Simulation
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
+
+_PODS: Final = "pods"
+
+
+def explain(
+    objects: Objects,
+    pod: Pod | str,
+    profile: Profile,
+    *,
+    node: str | None = None,
+    timed: bool = False,
+    notify: Notify = log_warning,
+) -> Explanation:
+    """Decide about one pod, with all verdicts and scores; nothing is changed.
+
+    *pod* is one of the *objects*, or its `NAME` or `NAMESPACE/NAME`. A running pod is taken off its
+    node first. Other pending pods are not scheduled before it. With *node* the explanation also
+    says what became of that node and how much of each resource is free there; *timed* adds how
+    long each step took. *notify* is called with failures of extenders that are ignored.
+    """
+    wanted = pod_named(objects, pod) if isinstance(pod, str) else pod
+    if node is not None:
+        check_node(objects, node)
+    with simulation_of(profile, notify=notify) as simulation:
+        found = _decide(objects, wanted, simulation, node)
+    if not timed:
+        found.timings.clear()
+    return found
+
+
+def _decide(objects: Objects, pod: Pod, simulation: Simulation, node: str | None) -> Explanation:
+    profile = simulation.profile
+    actual = pod.spec.node_name or None
+    running = actual is not None and not pod.finished
+    timings: list[tuple[str, float]] = []
+    with _step("load the cluster", timings):
+        without = () if running else (pod,)
+        simulation.load(seen_by(objects, {profile.scheduler_name}, without=without))
+        if running:
+            simulation.remove(pod.uid)
+    waiting = replace(pod, spec=replace(pod.spec, node_name=""))
+    with _step("decide", timings):
+        decision = simulation.attempt(waiting, recording=True)
+    asked = ask(decision, node) if node is not None else None
+    if asked is not None:
+        asked.room = list(_room(simulation.cache.columns, waiting, asked))
+    return Explanation(
+        decision,
+        pods=len(objects.pods),
+        ties=profile.ties,
+        max_score=profile.max_score,
+        actual=actual,
+        never_preempts=pod.spec.preemption_policy == "Never",
+        asked=asked,
+        timings=timings,
+    )
+
+
+@contextmanager
+def _step(name: str, timings: list[tuple[str, float]]) -> Iterator[None]:
+    """Add the name and the seconds that the `with` block took."""
+    begun = perf_counter()
+    yield
+    timings.append((name, perf_counter() - begun))
+
+
+def _room(columns: Columns, pod: Pod, asked: Asked) -> Iterator[Room]:
+    """What the pod requests and what the node has, for every resource that the pod names."""
+    row, kind = columns.row_of[asked.node], columns.incoming(pod).cls
+    named = {index: resource for resource, index in columns.resources.items()}
+    wanted = dict(zip(range(len(NATIVE)), kind.wanted, strict=True)) | kind.scalars
+    for column, amount in wanted.items():
+        if amount or named[column] in NATIVE[:2]:
+            used = columns.requested[column].item(row)
+            there = columns.allocatable[column].item(row)
+            yield Room(named[column], amount, used, there)
+    yield Room(_PODS, 1, columns.pod_count.item(row), columns.allowed_pods.item(row))

@@ -1,0 +1,27 @@
+"""What does not stop a decision but should be known: a rule that failed, an extender ignored."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+Notify = Callable[[str], None]
+
+_LOG = logging.getLogger("podium")
+
+
+def log_warning(sentence: str) -> None:
+    """Log the sentence as a warning of the logger `podium`; what the library does by default."""
+    _LOG.warning("%s", sentence)
+
+
+def once(notify: Notify) -> Notify:
+    """Pass each sentence on to *notify* the first time only."""
+    known: set[str] = set()
+
+    def notify_once(sentence: str) -> None:
+        if sentence not in known:
+            known.add(sentence)
+            notify(sentence)
+
+    return notify_once

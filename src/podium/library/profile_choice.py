@@ -1,0 +1,138 @@
+"""The profiles that decide, made from a `ProfileSource`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from podium.errors import ConfigError
+from podium.library.generations import not_served, served
+from podium.library.user_rules import rules_of
+from podium.profiles.config.build import from_config, load_config
+from podium.profiles.policy.build import Options, from_policy, from_provider, parse_policy
+from podium.profiles.policy.priority_registry import DEFAULT
+from podium.profiles.user_rules.loading import with_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from podium.engine.framework.profile import Profile
+    from podium.library.profile_source import ProfileSource
+    from podium.objects.kinds.pod import Pod
+    from podium.profiles.config.build import SchedulerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenProfiles:
+    """The profiles that decide, and what they were made from."""
+
+    profile: Profile
+    options: Options
+    #: Further profiles of the same configuration, for pods of other schedulers.
+    others: tuple[Profile, ...] = ()
+    provider: str | None = None
+    #: The Policy or KubeSchedulerConfiguration as it was written.
+    policy: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] | None = None
+    #: The configuration with its defaults filled in.
+    scheduler_config: SchedulerConfig | None = None
+
+    @property
+    def is_v1_13(self) -> bool:
+        """Whether they are of the generation of Policy files and providers."""
+        return self.policy is not None or self.provider is not None
+
+    @property
+    def profiles(self) -> tuple[Profile, ...]:
+        """All of them, in the order of the configuration."""
+        return (self.profile, *self.others)
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """The schedulers whose pods are decided about."""
+        return frozenset(each.scheduler_name for each in self.profiles)
+
+    def profile_of(self, pod: Pod) -> Profile:
+        """The profile that decides about a pod."""
+        wanted = pod.spec.scheduler_name
+        return next((p for p in self.profiles if p.scheduler_name == wanted), self.profile)
+
+
+def choose(source: ProfileSource) -> ChosenProfiles:
+    """The profiles that the source describes."""
+    if source.policy is not None:
+        policy = parse_policy(source.text(source.policy), source.policy)
+        return by_policy(policy, source, source.policy)
+    options = options_of(source)
+    if source.provider is not None:
+        profile = from_provider(source.provider, options)
+        return ChosenProfiles(profile, options, provider=source.provider)
+    if source.config is not None:
+        return _by_config(source, source.config, options)
+    return _by_default(source, options)
+
+
+def by_policy(policy: Mapping[str, Any], source: ProfileSource, where: str) -> ChosenProfiles:
+    """The profile of a Policy document; *where* is the file or object it comes from."""
+    options = options_of(source, policy)
+    return ChosenProfiles(from_policy(policy, options, where), options, policy=policy)
+
+
+def _by_config(source: ProfileSource, path: str, options: Options) -> ChosenProfiles:
+    """All profiles of a KubeSchedulerConfiguration, or the one of the scheduler asked for."""
+    text = source.text(path)
+    config, profiles = config_in(path, text, options)
+    profiles = tuple(with_rules(profile, options.rules) for profile in profiles)
+    if source.scheduler_name is not None:
+        named = [each for each in profiles if each.scheduler_name == source.scheduler_name]
+        if not named:
+            names = ", ".join(each.scheduler_name for each in profiles)
+            what = f"{path} has no profile for the scheduler {source.scheduler_name!r}"
+            raise ConfigError(what, hint=f"it has {names}")
+        profiles = tuple(named)
+    return ChosenProfiles(
+        profiles[0],
+        options,
+        others=profiles[1:],
+        config=parse_policy(text, path),
+        scheduler_config=config,
+    )
+
+
+def _by_default(source: ProfileSource, options: Options) -> ChosenProfiles:
+    name = source.profile or served()[-1].name
+    generation = next((each for each in served() if each.name == name), None)
+    if generation is None or generation.default is None:
+        raise not_served(name)
+    provider = DEFAULT if DEFAULT in generation.providers else None
+    profile = with_rules(generation.default(options), options.rules)
+    return ChosenProfiles(profile, options, provider=provider)
+
+
+def options_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> Options:
+    """The options of a profile; *policy* may name rules of installed packages."""
+    gates: dict[str, bool] = {}
+    for changes in source.feature_gates:
+        gates.update(changes)
+    weight = source.hard_pod_affinity_symmetric_weight
+    return Options(
+        percentage_of_nodes_to_score=source.percentage_of_nodes_to_score,
+        hard_pod_affinity_symmetric_weight=1 if weight is None else weight,
+        disable_preemption=source.no_preemption,
+        feature_gates=gates,
+        max_pd_volumes=source.environment.get("KUBE_MAX_PD_VOLS"),
+        ties=source.ties,
+        scheduler_name=source.scheduler_name or "default-scheduler",
+        rules=rules_of(source, policy),
+    )
+
+
+def config_in(
+    path: str, text: str, options: Options
+) -> tuple[SchedulerConfig, tuple[Profile, ...]]:
+    """The configuration in the text of a file, and the profiles that it makes."""
+    try:
+        found = load_config(text, options.feature_gates)
+        return found, from_config(found, options)
+    except ConfigError as error:
+        raise error.located(path) from None
