@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from podium.lab.api.options import DeleteOptions, WriteOptions
-from podium.lab.controllers.kubelets import Pace
-from podium.lab.controllers.running import Controllers
+from podium.lab.controllers.manager import Controllers
+from podium.lab.controllers.nodes.fake_kubelet import Pace
 from podium.lab.registry import binding
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store

@@ -9,8 +9,8 @@ import pytest
 from lab.at_work import AtWork, Json, template, workload
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.nodes import wished_taints
-from podium.lab.controllers.taint_eviction import leaves_at
+from podium.lab.controllers.nodes.node_lifecycle import wished_taints
+from podium.lab.controllers.nodes.taint_eviction import leaves_at
 from podium.lab.registry import eviction
 
 

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from lab.at_work import AtWork, template, workload
-from podium.lab.controllers.rollout import Limits, Standing, limits, recreated, rolled, spread
+from podium.lab.controllers.workloads.deployment_rollout import (
+    Limits,
+    Standing,
+    limits,
+    recreated,
+    rolled,
+    spread,
+)
 
 
 @pytest.fixture

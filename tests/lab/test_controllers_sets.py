@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lab.at_work import AtWork, Json, template, workload
-from podium.lab.controllers.jobs import TRACKING
-from podium.lab.controllers.revisions import HASH
+from podium.lab.controllers.workloads.controller_revisions import HASH
+from podium.lab.controllers.workloads.jobs import TRACKING
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from podium.kube.credentials import Credentials
 from podium.kube.events import CORE, EVENTS
 from podium.kube.recorder import EventRecorder
 from podium.lab.contents.building import build
-from podium.lab.controllers.running import Controllers
+from podium.lab.controllers.manager import Controllers
 from podium.lab.http.security import Guard
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry

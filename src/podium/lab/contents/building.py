@@ -15,9 +15,9 @@ from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import StatusError
 from podium.lab.contents.documents import Document
 from podium.lab.contents.restoring import Restorer
-from podium.lab.controllers import node_status
-from podium.lab.controllers.garbage import WORLD
-from podium.lab.controllers.volumes import PROVISIONER
+from podium.lab.controllers.garbage_collector import WORLD
+from podium.lab.controllers.nodes import node_registration
+from podium.lab.controllers.storage.volume_binding import PROVISIONER
 from podium.lab.schema import typed_bodies as shapes
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading.collection import label
@@ -130,9 +130,9 @@ def _put(registry: Registry, restorer: Restorer, row: Resource, item: JsonObject
     if row.kind == "Namespace" and registry.find(row.kind, metadata.get("name", "")):
         registry.modify(row.kind, metadata["name"], change=lambda it: _labelled(it, metadata))
         return
-    if row.kind == "Node" and not node_status.complete(item):
-        metadata["labels"] = {**(metadata.get("labels") or {}), **node_status.labels(item)}
-        item["status"] = node_status.status(item, registry.now())
+    if row.kind == "Node" and not node_registration.complete(item):
+        metadata["labels"] = {**(metadata.get("labels") or {}), **node_registration.labels(item)}
+        item["status"] = node_registration.status(item, registry.now())
     status = item.get("status")
     made = registry.create(row.kind, item)
     if status and status != made.get("status"):

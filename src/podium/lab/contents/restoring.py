@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from podium.errors import InputError
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import invalid
-from podium.lab.controllers.reading import condition, controller_of, uid_of
+from podium.lab.controllers.framework.object_fields import condition, controller_of, uid_of
 from podium.lab.registry import strategies
 from podium.lab.store.store import Key
 from podium.lab.validation import metadata as metadata_rules

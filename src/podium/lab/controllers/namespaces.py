@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED, Resource
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.reading import is_leaving
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import is_leaving
 from podium.objects.kinds.meta import JsonObject
 
 _FINALIZER: Final = "kubernetes"

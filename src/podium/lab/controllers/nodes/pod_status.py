@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any, Final
 
-from podium.lab.controllers.reading import condition
+from podium.lab.controllers.framework.object_fields import condition
 from podium.objects.kinds.meta import JsonObject
 
 #: Where containers of this kubelet run; others came from elsewhere and are left alone.

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.pod_making import from_template
-from podium.lab.controllers.reading import is_leaving, key_of, replicas_of, uid_of
-from podium.lab.controllers.replica_sets import available_in
-from podium.lab.controllers.revisions import HASH, present_revision, template_of
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import is_leaving, key_of, replicas_of, uid_of
+from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.framework.pod_template import from_template
+from podium.lab.controllers.workloads.controller_revisions import (
+    HASH,
+    present_revision,
+    template_of,
+)
+from podium.lab.controllers.workloads.replica_sets import available_in
 from podium.objects.kinds.meta import JsonObject
 
 #: Pods made in one go when they need not wait for each other.

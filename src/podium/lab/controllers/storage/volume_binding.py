@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.reading import annotation, is_leaving, key_of, uid_of
-from podium.lab.controllers.volume_matching import (
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import annotation, is_leaving, key_of, uid_of
+from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.storage.volume_matching import (
     class_of,
     fits,
     provisioned,

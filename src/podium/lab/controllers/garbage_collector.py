@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import BY_NAME, STORED
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.pod_facts import Key
-from podium.lab.controllers.reading import is_leaving, key_of, uid_of
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import is_leaving, key_of, uid_of
+from podium.lab.controllers.framework.pod_info import Key
 from podium.objects.kinds.meta import JsonObject
 
 #: Where it is written down which owners were left behind when a world was brought here.

@@ -9,13 +9,10 @@ from collections import Counter
 from typing import Any, ClassVar, Final
 
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.ownership import claim, selector
-from podium.lab.controllers.pod_facts import Key, PodFacts
-from podium.lab.controllers.pod_index import Group
-from podium.lab.controllers.pod_making import from_template
-from podium.lab.controllers.reading import (
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.controller_ref import claim, selector
+from podium.lab.controllers.framework.object_fields import (
     condition,
     is_leaving,
     key_of,
@@ -23,6 +20,9 @@ from podium.lab.controllers.reading import (
     replicas_of,
     uid_of,
 )
+from podium.lab.controllers.framework.pod_index import Group
+from podium.lab.controllers.framework.pod_info import Key, PodFacts
+from podium.lab.controllers.framework.pod_template import from_template
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector, from_map_literal
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.reading import moment
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import moment
+from podium.lab.controllers.framework.pod_info import PodFacts
 from podium.objects.kinds.meta import JsonObject
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from podium.lab.controllers.reading import condition, controller_of
+from podium.lab.controllers.framework.object_fields import condition, controller_of
 from podium.objects.kinds.meta import JsonObject
 
 Key = tuple[str, str]

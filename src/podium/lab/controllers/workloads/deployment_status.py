@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from podium.lab.controllers import rollout
-from podium.lab.controllers.reading import condition, moment, timestamp
+from podium.lab.controllers.framework.object_fields import condition, moment, timestamp
+from podium.lab.controllers.workloads import deployment_rollout
 from podium.objects.kinds.meta import JsonObject
 
 _COUNTED: Final = (
@@ -57,7 +57,7 @@ def _availability(owner: JsonObject, available: int, now: float) -> JsonObject:
     strategy = spec.get("strategy") or {}
     missing = 0
     if strategy.get("type") != "Recreate":
-        missing = rollout.limits(replicas, strategy).unavailable
+        missing = deployment_rollout.limits(replicas, strategy).unavailable
     if available >= replicas - missing:
         return _set(owner, "Available", _ENOUGH, now)
     return _set(owner, "Available", _TOO_FEW, now)

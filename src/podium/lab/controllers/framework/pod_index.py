@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podium.lab.controllers.pod_facts import Key, PodFacts
+from podium.lab.controllers.framework.pod_info import Key, PodFacts
 
 _NOBODY: Final[dict[Key, PodFacts]] = {}
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.reading import is_leaving, key_of
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import is_leaving, key_of
 from podium.objects.kinds.meta import JsonObject
 
 _POOL: Final = 10 << 24 | 128 << 16  # 10.128.0.0/16

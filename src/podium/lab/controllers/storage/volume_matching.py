@@ -7,8 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.lab.controllers.ownership import selector
-from podium.lab.controllers.reading import annotation, is_leaving, key_of, labels_of, uid_of
+from podium.lab.controllers.framework.controller_ref import selector
+from podium.lab.controllers.framework.object_fields import (
+    annotation,
+    is_leaving,
+    key_of,
+    labels_of,
+    uid_of,
+)
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import QuantityError, value
 

@@ -14,7 +14,7 @@ from podium.lab.api.status import StatusError
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
-    from podium.lab.controllers.cluster import Cluster
+    from podium.lab.controllers.framework.cluster import Cluster
 
 #: So many at once, and so many per second in the long run.
 _BURST: Final = 200.0

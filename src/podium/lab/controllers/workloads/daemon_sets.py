@@ -11,15 +11,21 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.ownership import claim, selector
-from podium.lab.controllers.pod_facts import Key, PodFacts
-from podium.lab.controllers.pod_making import from_template
-from podium.lab.controllers.reading import is_leaving, key_of, labels_of, moment, uid_of
-from podium.lab.controllers.replica_sets import available_in
-from podium.lab.controllers.revisions import HASH, present_revision
-from podium.lab.controllers.rollout import resolved
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.controller_ref import claim, selector
+from podium.lab.controllers.framework.object_fields import (
+    is_leaving,
+    key_of,
+    labels_of,
+    moment,
+    uid_of,
+)
+from podium.lab.controllers.framework.pod_info import Key, PodFacts
+from podium.lab.controllers.framework.pod_template import from_template
+from podium.lab.controllers.workloads.controller_revisions import HASH, present_revision
+from podium.lab.controllers.workloads.deployment_rollout import resolved
+from podium.lab.controllers.workloads.replica_sets import available_in
 from podium.objects.completing import daemons
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.kinds.node import Node

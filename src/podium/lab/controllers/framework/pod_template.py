@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.lab.controllers.ownership import reference
+from podium.lab.controllers.framework.controller_ref import reference
 from podium.objects.kinds.meta import JsonObject
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no words by accident

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers import pod_status
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.pod_facts import EXIT_CODE, RUN_SECONDS, Key, PodFacts
-from podium.lab.controllers.reading import annotation, condition, moment
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import annotation, condition, moment
+from podium.lab.controllers.framework.pod_info import EXIT_CODE, RUN_SECONDS, Key, PodFacts
+from podium.lab.controllers.nodes import pod_status
 from podium.objects.kinds.meta import JsonObject
 
 #: With more pods than this on their way up, the step in between is not reported.

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.pod_facts import Key, PodFacts
-from podium.lab.controllers.pod_making import from_template
-from podium.lab.controllers.reading import condition, is_leaving, key_of, moment, uid_of
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import (
+    condition,
+    is_leaving,
+    key_of,
+    moment,
+    uid_of,
+)
+from podium.lab.controllers.framework.pod_info import Key, PodFacts
+from podium.lab.controllers.framework.pod_template import from_template
 from podium.objects.kinds.meta import JsonObject
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.reading import key_of
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.object_fields import key_of
+from podium.lab.controllers.framework.pod_info import PodFacts
 from podium.objects.kinds.meta import JsonObject
 
 #: What is called with an object before and after a change; None where it did not exist.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers import node_status
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.reading import condition
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import condition
+from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.nodes import node_registration
 from podium.objects.kinds.meta import JsonObject
 
 _PREFIX: Final = "node.kubernetes.io/"
@@ -52,7 +52,7 @@ class Nodes(Controller):
         name = node["metadata"]["name"]
         if new is None:
             self.add(name, after=_QUARANTINE)
-        elif not node_status.complete(new) or wished_taints(new, "") != _taints(new):
+        elif not node_registration.complete(new) or wished_taints(new, "") != _taints(new):
             self.add(name)
 
     def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
@@ -70,11 +70,11 @@ class Nodes(Controller):
                 self.cluster.delete_pod(pod, grace=0)
             return
         at = self.cluster.timestamp()
-        if not node_status.complete(node):
-            missing = node_status.labels(node)
+        if not node_registration.complete(node):
+            missing = node_registration.labels(node)
             if missing:
                 self.cluster.change("Node", ("", key), lambda it: _label(it, missing))
-            self.cluster.report(node, node_status.status(node, at))
+            self.cluster.report(node, node_registration.status(node, at))
             node = self.cluster.get("Node", "", key) or node
         taints = wished_taints(node, at)
         if taints != _taints(node):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers.cluster import copied
-from podium.lab.controllers.ownership import reference
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.reading import is_leaving, key_of, labels_of
-from podium.lab.controllers.selecting_pods import SelectsPods
+from podium.lab.controllers.framework.cluster import copied
+from podium.lab.controllers.framework.controller_ref import reference
+from podium.lab.controllers.framework.object_fields import is_leaving, key_of, labels_of
+from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.framework.pod_selecting_controller import SelectsPods
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import NOTHING, Selector, from_map_literal
 

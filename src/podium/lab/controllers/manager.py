@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from podium.lab.api.resources import STORED
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.budgets import Budgets
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.daemon_sets import DaemonSets
-from podium.lab.controllers.deployments import Deployments
-from podium.lab.controllers.endpoints import ServiceEndpoints
-from podium.lab.controllers.garbage import Garbage
-from podium.lab.controllers.jobs import Jobs
-from podium.lab.controllers.kubelets import Kubelets, Pace
+from podium.lab.controllers.disruption import Budgets
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.object_fields import key_of
+from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.garbage_collector import Garbage
 from podium.lab.controllers.namespaces import Namespaces
-from podium.lab.controllers.nodes import Nodes
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.reading import key_of
-from podium.lab.controllers.replica_sets import ReplicaSets, ReplicationControllers
-from podium.lab.controllers.service_addresses import ServiceAddresses
-from podium.lab.controllers.stateful_sets import StatefulSets
-from podium.lab.controllers.taint_eviction import TaintEviction
-from podium.lab.controllers.volumes import Volumes
+from podium.lab.controllers.nodes.fake_kubelet import Kubelets, Pace
+from podium.lab.controllers.nodes.node_lifecycle import Nodes
+from podium.lab.controllers.nodes.taint_eviction import TaintEviction
+from podium.lab.controllers.services.endpoints import ServiceEndpoints
+from podium.lab.controllers.services.service_allocation import ServiceAddresses
+from podium.lab.controllers.storage.volume_binding import Volumes
+from podium.lab.controllers.workloads.daemon_sets import DaemonSets
+from podium.lab.controllers.workloads.deployments import Deployments
+from podium.lab.controllers.workloads.jobs import Jobs
+from podium.lab.controllers.workloads.replica_sets import ReplicaSets, ReplicationControllers
+from podium.lab.controllers.workloads.stateful_sets import StatefulSets
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers import deployment_status, rollout
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller, Hearing
-from podium.lab.controllers.ownership import adopted, reference, selector
-from podium.lab.controllers.pod_facts import Key, PodFacts
-from podium.lab.controllers.pod_making import digest
-from podium.lab.controllers.reading import (
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.controller_ref import adopted, reference, selector
+from podium.lab.controllers.framework.object_fields import (
     annotation,
     controller_of,
     is_leaving,
@@ -23,7 +20,10 @@ from podium.lab.controllers.reading import (
     replicas_of,
     uid_of,
 )
-from podium.lab.controllers.rollout import Standing
+from podium.lab.controllers.framework.pod_info import Key, PodFacts
+from podium.lab.controllers.framework.pod_template import digest
+from podium.lab.controllers.workloads import deployment_rollout, deployment_status
+from podium.lab.controllers.workloads.deployment_rollout import Standing
 from podium.objects.kinds.meta import JsonObject
 
 HASH: Final = "pod-template-hash"
@@ -106,7 +106,7 @@ class Deployments(Controller):
         replicas = replicas_of(owner)
         strategy = spec.get("strategy") or {}
         recreate = strategy.get("type") == "Recreate"
-        bounds = rollout.limits(replicas, strategy)
+        bounds = deployment_rollout.limits(replicas, strategy)
         if new is not None:
             new = self._revised(owner, new, everyone)
             everyone = self.sets(owner)
@@ -119,7 +119,9 @@ class Deployments(Controller):
             pods = sum(len(self.cluster.pods.of_owner(uid_of(each)).pods) for each in old)
             if pods and before:
                 before[0] = before[0]._replace(pods=pods)
-            wishes = rollout.recreated(replicas, None if new is None else _standing(new), before)
+            wishes = deployment_rollout.recreated(
+                replicas, None if new is None else _standing(new), before
+            )
             if new is None and any(each.wish or each.pods for each in before):
                 self._scale(owner, old, wishes[1:])
                 return
@@ -129,7 +131,7 @@ class Deployments(Controller):
                 total = sum(each.wish for each in before)
                 room = max(replicas + bounds.surge - total, 0)
                 new = self._make(owner, everyone, min(room, replicas))
-            wishes = rollout.rolled(replicas, _standing(new), before, bounds)
+            wishes = deployment_rollout.rolled(replicas, _standing(new), before, bounds)
         self._scale(owner, [new, *old], wishes)
         self._forget_history(owner, old)
 
@@ -157,7 +159,7 @@ class Deployments(Controller):
             self._scale(owner, old, [0] * len(old))
             return
         wishes = [replicas_of(each) for each in active]
-        self._scale(owner, active, rollout.spread(replicas, wishes, surge))
+        self._scale(owner, active, deployment_rollout.spread(replicas, wishes, surge))
 
     def _scale(self, owner: JsonObject, sets: list[JsonObject], wishes: list[int]) -> None:
         for each, wish in zip(sets, wishes, strict=True):
@@ -185,7 +187,7 @@ class Deployments(Controller):
         strategy = owner["spec"].get("strategy") or {}
         surge = 0
         if strategy.get("type") != "Recreate":
-            surge = rollout.limits(replicas, strategy).surge
+            surge = deployment_rollout.limits(replicas, strategy).surge
         return {_DESIRED: str(replicas), _MOST: str(replicas + surge)}
 
     def _make(self, owner: JsonObject, everyone: list[JsonObject], wish: int) -> JsonObject:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from podium.lab.controllers.ownership import reference
-from podium.lab.controllers.pod_making import digest
-from podium.lab.controllers.reading import controller_of, key_of, labels_of, uid_of
+from podium.lab.controllers.framework.controller_ref import reference
+from podium.lab.controllers.framework.object_fields import controller_of, key_of, labels_of, uid_of
+from podium.lab.controllers.framework.pod_template import digest
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
-    from podium.lab.controllers.cluster import Cluster
+    from podium.lab.controllers.framework.cluster import Cluster
 
 HASH: Final = "controller-revision-hash"
 _KEPT: Final = 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from podium.lab.controllers.cluster import Cluster
-from podium.lab.controllers.controller import Controller
-from podium.lab.controllers.pod_facts import Key, PodFacts
-from podium.lab.controllers.reading import key_of
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.object_fields import key_of
+from podium.lab.controllers.framework.pod_info import Key, PodFacts
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 

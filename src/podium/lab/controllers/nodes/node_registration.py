@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from podium.lab.controllers.reading import condition
+from podium.lab.controllers.framework.object_fields import condition
 from podium.objects.kinds.meta import JsonObject
 
 VERSION: Final = "v1.36.0-lab"

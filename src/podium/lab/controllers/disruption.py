@@ -8,10 +8,10 @@ from __future__ import annotations
 from math import ceil
 from typing import Any, ClassVar, Final
 
-from podium.lab.controllers.ownership import selector
-from podium.lab.controllers.pod_facts import PodFacts
-from podium.lab.controllers.reading import controller_of, moment, replicas_of
-from podium.lab.controllers.selecting_pods import SelectsPods
+from podium.lab.controllers.framework.controller_ref import selector
+from podium.lab.controllers.framework.object_fields import controller_of, moment, replicas_of
+from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.framework.pod_selecting_controller import SelectsPods
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.lab.controllers.pod_facts import Key
-from podium.lab.controllers.reading import is_leaving, uid_of
+from podium.lab.controllers.framework.object_fields import is_leaving, uid_of
+from podium.lab.controllers.framework.pod_info import Key
 from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.selectors.selectors import NOTHING, Selector, SelectorError, from_label_selector
 
 if TYPE_CHECKING:
-    from podium.lab.controllers.cluster import Cluster
+    from podium.lab.controllers.framework.cluster import Cluster
 
 
 def reference(owner: JsonObject) -> JsonObject:

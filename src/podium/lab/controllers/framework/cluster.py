@@ -14,11 +14,11 @@ import msgspec
 
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.events import Events
-from podium.lab.controllers.pod_facts import Key, PodFacts
-from podium.lab.controllers.pod_index import PodIndex
-from podium.lab.controllers.queueing import WorkQueue
-from podium.lab.controllers.reading import key_of, timestamp, uid_of
+from podium.lab.controllers.framework.events import Events
+from podium.lab.controllers.framework.object_fields import key_of, timestamp, uid_of
+from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_info import Key, PodFacts
+from podium.lab.controllers.framework.work_queue import WorkQueue
 from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Controllers of services: endpoints, cluster IPs and node ports."""

@@ -1,0 +1,1 @@
+"""The controller that binds persistent volume claims to volumes."""
