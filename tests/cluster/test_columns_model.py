@@ -19,20 +19,6 @@ from hypothesis import strategies as st
 
 from builders import SOME_TIME, decided, objects, pod, profile
 from builders import node as made_node
-from generated import (
-    GPU,
-    NODE_NAMES,
-    OTHERS,
-    PREDICATES,
-    PRIORITIES,
-    STORAGE,
-    WILD,
-    Wild,
-    body_kind,
-    node_kind,
-    pod_like,
-    tie_kind,
-)
 from podium.cluster.cache.columns import AVOID_ANNOTATION, Columns
 from podium.cluster.cache.node_tree import zone_key
 from podium.cluster.simulation import Simulation
@@ -47,6 +33,20 @@ from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.workloads import Service
 from podium.objects.quantity import milli, value
 from podium.objects.selectors.selectors import from_map
+from random_clusters import (
+    GPU,
+    NODE_NAMES,
+    OTHERS,
+    PREDICATES,
+    PRIORITIES,
+    STORAGE,
+    WILD,
+    Wild,
+    body_kind,
+    node_kind,
+    pod_like,
+    tie_kind,
+)
 
 HOMES = (*NODE_NAMES, "ghost")
 RESOURCES = ("cpu", "memory", "ephemeral-storage", GPU)

@@ -42,7 +42,7 @@ from builders import (
     tolerates,
     volume,
 )
-from plugins.made import (
+from builders_v1_36 import (
     HOST,
     SOFT,
     ZONE,

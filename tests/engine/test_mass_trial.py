@@ -31,7 +31,7 @@ from builders import (
     term,
     volume,
 )
-from plugins.made import (
+from builders_v1_36 import (
     DEFAULT,
     HOST,
     ZONE,

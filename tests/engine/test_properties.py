@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import budget, decided, node, pod, profile, selector, view
-from generated import HUGE, PREDICATES, PRIORITIES, Cluster, Wild, clusters
 from podium.engine.framework.decision import Decision
 from podium.engine.preemption import batch_filter as lockstep
 from podium.engine.preemption import victim_search as mass_trial
@@ -24,6 +23,7 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.workloads import PodDisruptionBudget
 from podium.objects.quantity import milli, value
+from random_clusters import HUGE, PREDICATES, PRIORITIES, Cluster, Wild, clusters
 
 #: Without what the real program lets depend on history: who came first, and who held an image.
 TIMELESS = [rule for rule in PREDICATES if not isinstance(rule, CheckServiceAffinity)]

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import node, pod, simulation
-from plugins.worlds import World, worlds
 from podium.engine.framework.decision import Decision
 from podium.objects.kinds.meta import Object
 from podium.objects.reading.collection import KINDS
@@ -22,6 +21,7 @@ from podium.objects.snapshots.renaming import NODE, POD, Names
 from podium.objects.snapshots.trimming import KEPT, trimmed
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
+from random_clusters_v1_36 import World, worlds
 
 PROFILES = {
     "v1.13": from_provider("DefaultProvider", Options()),

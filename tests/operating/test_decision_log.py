@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import node, nodes, pod, simulation
-from generated import node_like, pod_like
 from operating.told import NOON, attempted, tried
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
@@ -20,6 +19,7 @@ from podium.errors import InputError
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from podium.render.decision.as_json import to_json
+from random_clusters import node_like, pod_like
 
 V1_36 = from_config(default_config({}), Options())[0]
 V1_13 = from_provider("DefaultProvider", Options())

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from builders import node, nodes, pod, profile, simulation
-from generated import node_like, pod_like
 from operating.told import NOON, Clock, attempted, tried
 from podium.daemon.metrics import Metrics
 from podium.daemon.rule_timings import Stopwatch
 from podium.engine.framework.decision import Decision
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
+from random_clusters import node_like, pod_like
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

@@ -24,8 +24,7 @@ from builders import (
     taint,
     tolerates,
 )
-from generated import Wild
-from plugins.made import (
+from builders_v1_36 import (
     HARD,
     HOST,
     SOFT,
@@ -40,7 +39,6 @@ from plugins.made import (
     view,
     with_args,
 )
-from plugins.worlds import World, worlds
 from podium.engine.framework.rule import AttemptError
 from podium.engine.rows.many import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
@@ -54,6 +52,8 @@ from podium.objects.selectors.selectors import (
     node_terms,
 )
 from podium.objects.taints import tolerated
+from random_clusters import Wild
+from random_clusters_v1_36 import World, worlds
 
 SKEWED = "node(s) didn't match pod topology spread constraints"
 MISSING = f"{SKEWED} (missing required label)"

@@ -22,7 +22,7 @@ from builders import (
     storage_class,
     volume,
 )
-from plugins.made import (
+from builders_v1_36 import (
     HOST,
     ZONE,
     attachment,

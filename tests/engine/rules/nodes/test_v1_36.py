@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from builders import container, node, pod
-from plugins.made import declaring, judged, scores
+from builders_v1_36 import declaring, judged, scores
 from podium.engine.rules.images.v1_36 import ImageLocality
 from podium.engine.rules.nodes.v1_36 import NodeDeclaredFeatures
 from podium.objects.kinds.pod import ImageVolume, RestartRule, Volume

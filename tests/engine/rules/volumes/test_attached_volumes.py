@@ -26,7 +26,7 @@ from builders import (
     storage_class,
     volume,
 )
-from plugins.made import attachment, csi_node, current, ephemeral
+from builders_v1_36 import attachment, csi_node, current, ephemeral
 from podium.cluster.cache import columns as columns_module
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import Predicate

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders import expression, node, node_term, nodes, pod
-from plugins.made import ZONE, configured, current, default_profile
+from builders_v1_36 import ZONE, configured, current, default_profile
 from podium.cluster.simulation import Simulation
 from podium.engine.cycle.cycle import wanted_nodes
 from podium.engine.framework.decision import Decision

@@ -21,10 +21,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from builders import pod
-from contract.test_rules import picture
-from generated import Wild
-from plugins.made import view
-from plugins.worlds import FILTERS, SCORES, World, label, worlds
+from builders_v1_36 import view
 from podium.cluster.cache.columns import Columns
 from podium.engine import rules
 from podium.engine.framework.rule import AttemptError, Reach, Scope
@@ -38,6 +35,9 @@ from podium.engine.rules.volumes.binding.v1_36 import VolumeBindingScore
 from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
 from podium.engine.state.pod_class import Incoming, Resident
 from podium.engine.state.verdicts import Verdict
+from random_clusters import Wild
+from random_clusters_v1_36 import FILTERS, SCORES, World, label, worlds
+from view_snapshot import snapshot
 
 TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=False)
 BODILESS = (VolumeBindingScore, DynamicResourcesScore)
@@ -150,7 +150,7 @@ def shuffled(columns: Columns, shuffle: Any) -> np.ndarray:
 def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
-    before = picture(columns)
+    before = snapshot(columns)
     order = shuffled(columns, shuffle)
 
     for rule in asked(columns, wanted):
@@ -159,7 +159,7 @@ def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any
         assert together == [one(rule, wanted, OneRow(columns, row)) for row in order.tolist()]
         assert {said.predicate for said in together if isinstance(said, Verdict)} <= {"", rule.name}
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 @given(world=worlds(wild=Wild(broken=False, huge=False)), shuffle=st.randoms(use_true_random=False))
@@ -167,7 +167,7 @@ def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any
 def test_scores_are_the_same_for_many_rows_and_for_one(world: World, shuffle: Any) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
-    before = picture(columns)
+    before = snapshot(columns)
     order = shuffled(columns, shuffle)
 
     for rule in scoring(columns, wanted):
@@ -183,7 +183,7 @@ def test_scores_are_the_same_for_many_rows_and_for_one(world: World, shuffle: An
                 raw_one(rule, wanted, OneRow(columns, row)) for row in order.tolist()
             ]
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 @given(world=worlds(least_nodes=1, wild=TAME), shuffle=st.randoms(use_true_random=False))
@@ -342,7 +342,7 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
 def test_a_trial_that_changes_nothing_is_the_row_itself(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
-    before = picture(columns)
+    before = snapshot(columns)
 
     for row in columns.order.tolist():
         trial, copied = TrialRow(columns, row), TrialRow(columns, row).copy()
@@ -352,7 +352,7 @@ def test_a_trial_that_changes_nothing_is_the_row_itself(world: World) -> None:
             assert one(rule, wanted, trial) == expected
             assert one(rule, wanted, copied) == expected
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 def quirky(rule: FilterPlugin, wanted: Incoming, columns: Columns, pods: list[Resident]) -> bool:
@@ -374,7 +374,7 @@ def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> N
     row = data.draw(st.sampled_from(crowded or columns.order.tolist()))
     pods = {p.uid: p for p in world.pods}
     trial = TrialRow(columns, row)
-    before = picture(columns)
+    before = snapshot(columns)
     residents = columns.residents[row]
     some = st.lists(st.sampled_from(residents), unique=True) if residents else st.just([])
     leaving = data.draw(some)
@@ -402,7 +402,7 @@ def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> N
             if not score.skips(really, ManyRows(real, real.order)):
                 assert raw_one(score, wanted, trial) == expected
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 @given(world=worlds(least_nodes=1, wild=TAME), data=st.data())

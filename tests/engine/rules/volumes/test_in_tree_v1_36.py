@@ -20,8 +20,8 @@ from builders import (
     storage_class,
     volume,
 )
-from plugins.made import ZONE, csi_node, decision, view
-from plugins.made import judged as judged_at_once
+from builders_v1_36 import ZONE, csi_node, decision, view
+from builders_v1_36 import judged as judged_at_once
 from podium.engine.framework.rule import Predicate
 from podium.engine.rows.one import OneRow
 from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders import budget, node, nodes, pod, selector, taint, term
-from plugins.made import (
+from builders_v1_36 import (
     HOST,
     configured,
     current,

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from builders import expression, node, pod, selector, term
-from generated import Wild
-from plugins.made import HOST, ZONE, decision, in_spaces, judged, namespace, scores, view
-from plugins.worlds import World, worlds
+from builders_v1_36 import HOST, ZONE, decision, in_spaces, judged, namespace, scores, view
 from podium.engine.rows.many import ManyRows
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.plugins import Refused
@@ -25,6 +23,8 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodAffinity, PodAffinityTerm
 from podium.objects.kinds.workloads import Namespace
 from podium.objects.selectors.selectors import from_label_selector
+from random_clusters import Wild
+from random_clusters_v1_36 import World, worlds
 
 OWN = "node(s) didn't match pod affinity rules"
 ANTI = "node(s) didn't match pod anti-affinity rules"

@@ -23,7 +23,7 @@ from builders import (
     term,
     volume,
 )
-from plugins.made import DEFAULT, configured, decision, ephemeral, owned, spec_with
+from builders_v1_36 import DEFAULT, configured, decision, ephemeral, owned, spec_with
 from podium.engine.cycle.post_filter import Outcome, Scene
 from podium.engine.rules.plugins import FilterPlugin, OnlyNodes
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object, Value

@@ -1,4 +1,4 @@
-"""Small random clusters for the plugins of today: those of `generated`, with more in them.
+"""Small random clusters for v1.36: those of `random_clusters`, with more in them.
 
 Pods get spread constraints, namespace selectors, sidecars, pod-level resources, overhead and
 ephemeral volumes; around them are namespaces, CSI nodes, attachments and storage capacity.
@@ -30,19 +30,7 @@ from builders import (
     storage_class,
     volume,
 )
-from generated import (
-    DRIVER,
-    GPU,
-    LABELS,
-    NODE_NAMES,
-    SELECTORS,
-    WILD,
-    Wild,
-    clusters,
-    often,
-    some,
-)
-from plugins.made import (
+from builders_v1_36 import (
     HARD,
     HOST,
     SOFT,
@@ -85,6 +73,18 @@ from podium.objects.kinds import pod as pod_objects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Affinity, Pod, PodAffinity, ResourceRequirements
+from random_clusters import (
+    DRIVER,
+    GPU,
+    LABELS,
+    NODE_NAMES,
+    SELECTORS,
+    WILD,
+    Wild,
+    clusters,
+    often,
+    some,
+)
 
 ADDED = pod_objects.NodeAffinity(
     required=pod_objects.NodeSelector([node_term(expression("zone", "Exists"))]),
@@ -290,7 +290,7 @@ def metadata(number: int) -> dict[str, Any]:
 
 
 def richer(made: Pod, body: int, meta: int) -> Pod:
-    """The pod with more to it; what `generated` gave it stays where nothing new comes."""
+    """The pod with more to it; what `random_clusters` gave it stays where nothing new comes."""
     fields = dict(extra(body))
     if "affinity" in fields and made.spec.affinity is not None:
         fields["affinity"] = msgspec.structs.replace(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders import container, node, pod
-from plugins.made import decision, named, sidecar, spec_with, status_with, view
+from builders_v1_36 import decision, named, sidecar, spec_with, status_with, view
 from podium.engine.state.accounting import WholePod
 from podium.engine.state.pod_requests import pod_requests, rounded
 from podium.objects.kinds.meta import RawQuantity

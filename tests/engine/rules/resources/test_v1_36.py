@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders import container, node, pod
-from plugins.made import decision, judged, scores, spec_with
+from builders_v1_36 import decision, judged, scores, spec_with
 from podium.engine.rules.resources.v1_36 import (
     NodeResourcesBalancedAllocation,
     NodeResourcesFit,

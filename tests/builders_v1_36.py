@@ -1,4 +1,4 @@
-"""What tests of the plugins generation need besides the shared builders."""
+"""Objects, profiles and answers for tests of v1.36, besides those of `builders`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from builders import Said, node, pod, view
-from generated import PREDICATES, PRIORITIES, STORAGE, Cluster, Wild, clusters
 from podium.cluster.cache.columns import Columns
 from podium.engine import rules
 from podium.engine.framework.rule import AttemptError, Predicate, Priority, Scope
@@ -30,6 +29,8 @@ from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity, own_an
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.engine.state.pod_class import Incoming, Resident
 from podium.engine.state.view import View
+from random_clusters import PREDICATES, PRIORITIES, STORAGE, Cluster, Wild, clusters
+from view_snapshot import snapshot
 
 TAME = Wild(huge=False)
 
@@ -106,45 +107,6 @@ def raw_one(rule: Priority, wanted: Incoming, at: OneRow) -> int | AttemptError:
     return raw
 
 
-def picture(columns: Columns) -> dict[str, Any]:
-    """Everything a rule might change by mistake, as plain values."""
-    used = len(columns.names)
-    return {
-        "names": list(columns.names),
-        "order": columns.order.tolist(),
-        "known": columns.known[:used].tolist(),
-        "ghosts": set(columns.ghosts),
-        "allocatable": {
-            name: columns.allocatable[column][:used].tolist()
-            for name, column in columns.resources.items()
-            if columns.allocatable[column].any()
-        },
-        "requested": {
-            name: columns.requested[column][:used].tolist()
-            for name, column in columns.resources.items()
-            if columns.requested[column].any()
-        },
-        "assumed": [column[:used].tolist() for column in columns.assumed],
-        "places": (columns.pod_count[:used].tolist(), columns.allowed_pods[:used].tolist()),
-        "facts": [fact.ids[:used].tolist() for fact in columns.facts.columns()],
-        "pods": [
-            [(r.key, r.uid, r.terminating, r.row) for r in pods] for pods in columns.residents
-        ],
-        "ports": [sorted(ports) for ports in columns.ports],
-        "port rows": {port: sorted(rows) for port, rows in columns.port_rows.items()},
-        "volume rows": dict(columns.volume_rows),
-        "images": {name: dict(states) for name, states in columns.images.items()},
-        "nominated": {row: [r.key for r in pods] for row, pods in columns.nominated.items()},
-        "journal": (len(columns.journal), columns.journal_start, columns.epoch),
-        "pods in all": columns.pod_total,
-        "promises": (
-            dict(columns.catalog.promised_volumes),
-            dict(columns.catalog.provisioning),
-            columns.catalog.selection_version(),
-        ),
-    }
-
-
 # Many rows and one row ----------------------------------------------------------------------------
 
 
@@ -153,7 +115,7 @@ def picture(columns: Columns) -> dict[str, Any]:
 def test_predicates_say_the_same_of_many_rows_and_of_one(cluster: Cluster, shuffle: Any) -> None:
     columns = view(*cluster.objects())
     wanted = columns.incoming(cluster.wanted)
-    before = picture(columns)
+    before = snapshot(columns)
     rows = columns.order.tolist() * 2
     shuffle.shuffle(rows)
     order = np.array(rows[: len(rows) * 3 // 4], np.int64)
@@ -165,7 +127,7 @@ def test_predicates_say_the_same_of_many_rows_and_of_one(cluster: Cluster, shuff
         if rule.scope(wanted.cls) is Scope.NONE:
             assert set(together) <= {()}
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 @given(cluster=clusters(), shuffle=st.randoms(use_true_random=False))
@@ -173,7 +135,7 @@ def test_predicates_say_the_same_of_many_rows_and_of_one(cluster: Cluster, shuff
 def test_priorities_give_the_same_to_many_rows_and_to_one(cluster: Cluster, shuffle: Any) -> None:
     columns = view(*cluster.objects())
     wanted = columns.incoming(cluster.wanted)
-    before = picture(columns)
+    before = snapshot(columns)
     rows = columns.order.tolist() * 2
     shuffle.shuffle(rows)
     order = np.array(rows[: len(rows) * 3 // 4], np.int64)
@@ -188,7 +150,7 @@ def test_priorities_give_the_same_to_many_rows_and_to_one(cluster: Cluster, shuf
         else:
             assert together == alone
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 @given(cluster=clusters(least_nodes=1))
@@ -295,7 +257,7 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
 def test_a_trial_that_changes_nothing_is_the_row_itself(cluster: Cluster) -> None:
     columns = view(*cluster.objects())
     wanted = columns.incoming(cluster.wanted)
-    before = picture(columns)
+    before = snapshot(columns)
 
     for row in columns.order.tolist():
         trial, copied = TrialRow(columns, row), TrialRow(columns, row).copy()
@@ -313,7 +275,7 @@ def test_a_trial_that_changes_nothing_is_the_row_itself(cluster: Cluster) -> Non
             else:
                 assert given_on_trial == score
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 def quirky(rule: Predicate, wanted: Incoming, put_back: list[Resident]) -> bool:
@@ -338,7 +300,7 @@ def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) 
     row = data.draw(st.sampled_from(crowded or columns.order.tolist()))
     pods = {p.uid: p for p in cluster.pods}
     trial = TrialRow(columns, row)
-    before = picture(columns)
+    before = snapshot(columns)
     leaving = data.draw(
         st.lists(st.sampled_from(columns.residents[row]), unique=True)
         if columns.residents[row]
@@ -366,7 +328,7 @@ def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) 
         if not isinstance(score, AttemptError) and not isinstance(on_trial, AttemptError):
             assert on_trial == score
 
-    assert picture(columns) == before
+    assert snapshot(columns) == before
 
 
 @given(
