@@ -1,25 +1,23 @@
-"""Predicates on the node alone, where no recording shows them or the letter matters."""
+"""v1.13 rules on the node alone, where no recording shows them or the letter matters."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
 from builders import (
-    ZONE,
     Said,
     decided,
-    expression,
     judged,
     node,
-    node_term,
     pod,
     profile,
-    taint,
+    scored,
     tolerates,
     view,
 )
 from podium.engine.framework.rule import Predicate
-from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
@@ -27,15 +25,15 @@ from podium.engine.rules.nodes.v1_13 import (
     CheckNodeMemoryPressure,
     CheckNodePIDPressure,
     CheckNodeUnschedulable,
+    EqualPriority,
     HostName,
+    NodeLabelPriority,
+    NodePreferAvoidPodsPriority,
 )
-from podium.engine.rules.taints.v1_13 import PodToleratesNodeNoExecuteTaints, PodToleratesNodeTaints
 from podium.objects.kinds.node import Node
-from podium.objects.kinds.pod import NodeSelectorTerm, Pod
+from podium.objects.kinds.pod import Pod
 
 HOST = ("node(s) didn't match the requested hostname",)
-SELECTOR = ("node(s) didn't match node selector",)
-TAINTS = ("node(s) had taints that the pod didn't tolerate",)
 CORDONED = ("node(s) were unschedulable",)
 NOT_READY = "node(s) were not ready"
 OUT_OF_DISK = "node(s) were out of disk space"
@@ -45,9 +43,6 @@ LABELS = ("node(s) didn't have the requested labels",)
 
 def said(predicate: Predicate, wanted: Pod, one: Node) -> Said:
     return judged(predicate, wanted, view(one))[one.name]
-
-
-# HostName -----------------------------------------------------------------------------------------
 
 
 def test_a_pod_that_names_its_node_fits_that_node_only() -> None:
@@ -66,9 +61,6 @@ def test_a_named_host_is_part_of_the_basics() -> None:
     assert decision.failed() == {"a": list(HOST), "b": ["Insufficient cpu", *HOST]}
     assert decision.preemption is not None
     assert decision.preemption.potential == ()
-
-
-# Conditions ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -129,24 +121,6 @@ def test_who_may_use_a_cordoned_node(toleration: object, expected: Said) -> None
 
     assert said(CheckNodeUnschedulable(), wanted, node(unschedulable=True)) == expected
 
-
-@pytest.mark.parametrize(
-    ("effect", "all_hard", "evicting"),
-    [
-        pytest.param("NoSchedule", TAINTS, (), id="NoSchedule"),
-        pytest.param("NoExecute", TAINTS, TAINTS, id="NoExecute"),
-        pytest.param("PreferNoSchedule", (), (), id="a soft taint never rejects"),
-        pytest.param("Other", (), (), id="an effect nobody knows never rejects"),
-    ],
-)
-def test_taints_by_effect(effect: str, all_hard: Said, evicting: Said) -> None:
-    one = node(taints=[taint(effect=effect)])
-
-    assert said(PodToleratesNodeTaints(), pod(), one) == all_hard
-    assert said(PodToleratesNodeNoExecuteTaints(), pod(), one) == evicting
-
-
-# Pressure -----------------------------------------------------------------------------------------
 
 GUARANTEED = {"cpu": "1"}
 
@@ -215,9 +189,6 @@ def test_a_pressure_is_forgotten_when_the_node_goes() -> None:
         assert judged(CheckNodeDiskPressure(), pod(), columns)["a"] == ()
 
 
-# Labels and selectors -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("labels", "presence", "expected"),
     [
@@ -234,69 +205,65 @@ def test_label_presence(labels: dict[str, str], presence: bool, expected: Said) 
     assert said(rule, pod(), node(labels=labels)) == expected
 
 
-def name_is(operator: str, *names: str) -> NodeSelectorTerm:
-    return node_term(fields=[expression("metadata.name", operator, *names)])
+@pytest.mark.parametrize(
+    ("presence", "expected"), [(True, [10, 10, 0]), (False, [0, 0, 10])], ids=["has", "lacks"]
+)
+def test_node_label(presence: bool, expected: list[int]) -> None:
+    columns = view(node("a", labels={"x": "1"}), node("b", labels={"x": ""}), node("c"))
+
+    found = scored(NodeLabelPriority("x", presence=presence, name="x"), pod(), columns)
+
+    assert list(found.values()) == expected
+
+
+def test_equal() -> None:
+    assert scored(EqualPriority(), pod(), view(node("a"), node("b"))) == {"a": 1, "b": 1}
+
+
+def avoiding(*controllers: object) -> str:
+    entries = [{"podSignature": {"podController": each}} for each in controllers]
+    return json.dumps({"preferAvoidPods": entries})
 
 
 @pytest.mark.parametrize(
-    ("terms", "fits"),
+    ("annotation", "owner", "expected"),
     [
-        pytest.param([], False, id="no terms match no node"),
-        pytest.param([node_term()], False, id="an empty term matches nothing"),
-        pytest.param([node_term(), name_is("In", "n")], True, id="terms are alternatives"),
-        pytest.param([name_is("In", "n")], True, id="the node's own name"),
-        pytest.param([name_is("In", "m")], False, id="another name"),
-        pytest.param([name_is("NotIn", "m")], True, id="not another name"),
-        pytest.param([name_is("NotIn", "n")], False, id="not its own name"),
-        pytest.param([name_is("In", "n", "m")], False, id="two names are an invalid term"),
-        pytest.param([name_is("Exists")], False, id="fields know only In and NotIn"),
+        pytest.param("", ("ReplicaSet", "u"), 10, id="no annotation"),
         pytest.param(
-            [node_term(fields=[expression("spec.x", "In", "")])], True, id="unknown fields are ''"
+            avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "u"), 0, id="meant"
         ),
         pytest.param(
-            [node_term(fields=[expression("spec.x", "NotIn", "")])], False, id="and are not not ''"
+            avoiding({"kind": "ReplicaSet", "uid": "v"}, {"kind": "ReplicaSet", "uid": "u"}),
+            ("ReplicaSet", "u"),
+            0,
+            id="meant by one of several",
         ),
         pytest.param(
-            [
-                node_term(
-                    expression("disk", "In", "ssd"),
-                    fields=[expression("metadata.name", "In", "m")],
-                )
-            ],
-            False,
-            id="labels and fields must both match",
+            avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "v"), 10, id="another uid"
         ),
-        pytest.param([node_term(expression("size", "Gt", "5"))], True, id="greater"),
         pytest.param(
-            [node_term(expression("size", "Gt", "6"))], False, id="not greater than equal"
+            avoiding({"kind": "ReplicaSet", "uid": "u"}),
+            ("ReplicationController", "u"),
+            10,
+            id="another kind",
         ),
-        pytest.param([node_term(expression("size", "Lt", "07"))], True, id="leading zeros"),
-        pytest.param([node_term(expression("disk", "Gt", "5"))], False, id="not a number"),
-        pytest.param([node_term(expression("gone", "Lt", "5"))], False, id="no such label"),
-        pytest.param([node_term(expression("gone", "NotIn", "x"))], True, id="absent is not in"),
         pytest.param(
-            [node_term(expression("disk", "Near", "x")), node_term(expression("disk", "Exists"))],
-            True,
-            id="an invalid term is skipped",
+            avoiding({"kind": "StatefulSet", "uid": "u"}),
+            ("StatefulSet", "u"),
+            10,
+            id="a kind that cannot be meant",
         ),
+        pytest.param(avoiding({"kind": "ReplicaSet", "uid": "u"}), None, 10, id="no controller"),
+        pytest.param("{", ("ReplicaSet", "u"), 10, id="not to be read"),
+        pytest.param("[]", ("ReplicaSet", "u"), 10, id="of another shape"),
     ],
 )
-def test_required_node_affinity(terms: list[NodeSelectorTerm], fits: bool) -> None:
-    one = node("n", labels={"disk": "ssd", "size": "6"})
+def test_nodes_that_avoid_pods(
+    annotation: str, owner: tuple[str, str] | None, expected: int
+) -> None:
+    key = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+    columns = view(node("n", annotations={key: annotation} if annotation else None), node("m"))
 
-    found = said(MatchNodeSelector(), pod(node_affinity=terms), one)
+    found = scored(NodePreferAvoidPodsPriority(), pod(owner=owner), columns)
 
-    assert found == (() if fits else SELECTOR)
-
-
-def test_a_node_selector_with_an_invalid_value_matches_every_node() -> None:
-    wanted = pod(node_selector={"disk": "-bad", "zone": "nowhere"})
-
-    assert said(MatchNodeSelector(), wanted, node("n")) == ()
-
-
-def test_node_selector_and_affinity_must_both_match() -> None:
-    columns = view(node("a", labels={"x": "1", ZONE: "z"}), node("b", labels={"x": "1"}))
-    wanted = pod(node_selector={"x": "1"}, node_affinity=[node_term(expression(ZONE, "Exists"))])
-
-    assert judged(MatchNodeSelector(), wanted, columns) == {"a": (), "b": SELECTOR}
+    assert found == {"n": expected, "m": 10}

@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures and ImageLocality: worked examples."""
+"""v1.36 NodeDeclaredFeatures: worked examples."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import msgspec
 import pytest
 
 from builders import container, node, pod
-from builders_v1_36 import declaring, judged, scores
-from podium.engine.rules.images.v1_36 import ImageLocality
+from builders_v1_36 import declaring, judged
 from podium.engine.rules.nodes.v1_36 import NodeDeclaredFeatures
-from podium.objects.kinds.pod import ImageVolume, RestartRule, Volume
+from podium.objects.kinds.pod import RestartRule
 
 RESTARTS, SPACES = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
 MISSING = "node(s) didn't match Pod's required features"
-MEGABYTES = 1024 * 1024
 
 
 @pytest.mark.parametrize(
@@ -37,21 +35,3 @@ def test_features_are_seen_in_a_sorted_list_only(declared: tuple[str, ...], seen
     )
 
     assert found == {"n": () if seen else (MISSING,)}
-
-
-@pytest.mark.parametrize(
-    ("size", "score"),
-    [
-        pytest.param(0, 0, id="nothing"),
-        pytest.param(22 * MEGABYTES, 0, id="less than the least that counts"),
-        pytest.param(400 * MEGABYTES, 100, id="more than the most, which is nothing"),
-    ],
-)
-def test_images_of_a_pod_without_containers(size: int, score: int) -> None:
-    image = Volume("i", image=ImageVolume("img:v1"))
-
-    found = scores(
-        ImageLocality(), pod(containers=[], volumes=[image]), node("n", images={"img:v1": size})
-    )
-
-    assert found == {"n": score}

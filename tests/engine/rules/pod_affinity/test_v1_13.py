@@ -1,8 +1,7 @@
-"""What changes when facts about all pods are not to be had.
+"""v1.13 affinity between pods, counted per topology domain or by walking pods.
 
-A pod on a node that nobody knows (or a selector that cannot be compiled) makes the counts per
-topology domain unavailable: inter-pod affinity walks pods, by rules of its own, and the list of
-resources left to extenders is lost.
+A pod on a node that does not exist (or a selector that cannot be compiled) makes the counts per
+topology domain unavailable: MatchInterPodAffinity then walks pods, by rules of its own.
 """
 
 from __future__ import annotations
@@ -18,23 +17,16 @@ from builders import (
     pod,
     profile,
     scored,
-    service,
     term,
     view,
 )
-from podium.engine.rules.images.v1_13 import ImageLocalityPriority
 from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority, MatchInterPodAffinity
-from podium.engine.rules.resources.v1_13 import PodFitsResources
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
-from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 
 OWN = ("node(s) didn't match pod affinity/anti-affinity", "node(s) didn't match pod affinity rules")
 OWN_ANTI = (OWN[0], "node(s) didn't match pod anti-affinity rules")
 EXISTING = (OWN[0], "node(s) didn't satisfy existing pods anti-affinity rules")
 FITS = ()
-SERVICE = ("node(s) didn't match service affinity",)
-
 A = node("a", labels={"zone": "1", "rack": "r1", "disk": "ssd"})
 B = node("b", labels={"zone": "2", "rack": "r1", "disk": "ssd"})
 C = node("c")
@@ -42,9 +34,6 @@ D = node("d", labels={"zone": "1"})
 STRANGER = pod("stranger", node="ghost")
 X = {"app": "x"}
 Y = {"app": "y"}
-
-
-# Inter-pod affinity -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -266,9 +255,6 @@ def test_the_slow_rule_sees_a_pod_taken_away_on_trial() -> None:
     assert decision.preemption.candidates["a"].pods == ("default/low",)
 
 
-# Priorities ---------------------------------------------------------------------------------------
-
-
 def test_preferences_do_not_see_pods_on_unknown_nodes() -> None:
     liked = pod("x", node="ghost", labels=X)
     liking = pod("y", node="ghost", prefers=[(5, term(Y, "zone"))])
@@ -304,162 +290,116 @@ def test_own_invalid_preference_matters_only_next_to_a_pod_on_a_known_node() -> 
     assert together.preemption is None
 
 
-def test_an_unknown_node_dilutes_the_spread_of_images() -> None:
-    mebibyte = 1 << 20
-    wide = [node("a", images={"i:1": 500 * mebibyte}), node("b")]
-
-    two = scored(ImageLocalityPriority(), pod(image="i:1"), view(*wide))
-    three = scored(ImageLocalityPriority(), pod(image="i:1"), view(*wide, STRANGER))
-
-    assert two["a"] == 10 * (250 - 23) // 977
-    assert three["a"] == 10 * (166 - 23) // 977
+PLAIN = node("plain")
 
 
-# Resources left to extenders ----------------------------------------------------------------------
+def on(where: str, count: int, **options: object) -> list[Pod]:
+    labels = options.pop("labels", X)
+    return [
+        pod(f"{where}-{i}", node=where, labels=labels, **options)  # type: ignore[arg-type]
+        for i in range(count)
+    ]
 
-IGNORING = PodFitsResources(ignored=frozenset({"example.com/gpu", "hugepages-2Mi"}))
-GPU = ("Insufficient example.com/gpu",)
+
+Z1 = node("z1", labels={"zone": "1"})
+Z2 = node("z2", labels={"zone": "2"})
 
 
 @pytest.mark.parametrize(
     ("others", "wanted", "expected"),
     [
-        pytest.param([], pod(requests={"example.com/gpu": 1}), FITS, id="left to the extender"),
+        pytest.param([], pod(prefers=[(5, term(X))]), [0, 0, 0], id="nobody there"),
+        pytest.param(on("z1", 1), pod(prefers=[(5, term(X))]), [10, 0, 0], id="one that it likes"),
         pytest.param(
-            [],
-            pod(requests={"hugepages-2Mi": "2Mi"}),
-            ("Insufficient hugepages-2Mi",),
-            id="only extended resources can be left to it",
+            on("z1", 1), pod(avoids=[(5, term(X))]), [0, 10, 10], id="one that it dislikes"
         ),
         pytest.param(
-            [STRANGER],
-            pod(requests={"example.com/gpu": 1}),
-            GPU,
-            id="checked after all next to a pod on an unknown node",
+            [*on("z1", 1), *on("z2", 2)],
+            pod(prefers=[(5, term(X))]),
+            [5, 10, 0],
+            id="more is better",
         ),
         pytest.param(
-            [pod("x", node="a")],
-            pod(requests={"example.com/gpu": 1}, anti=[term(BROKEN)]),
-            GPU,
-            id="checked after all when the pod's own selector is invalid",
+            [*on("z1", 1), *on("z2", 1, labels={"app": "y"})],
+            pod(prefers=[(4, term(X))], avoids=[(1, term({"app": "y"}))]),
+            [10, 0, 2],
+            id="zero lies in between",
         ),
         pytest.param(
-            [pod("x", node="a", anti=[term(BROKEN)])],
-            pod(requests={"example.com/gpu": 1}),
-            GPU,
-            id="checked after all when the selector of a placed pod is invalid",
+            on("z1", 1, labels={}, prefers=[(3, term(X))]),
+            pod(labels=X),
+            [10, 0, 0],
+            id="being liked",
+        ),
+        pytest.param(
+            on("z1", 1, labels={}, avoids=[(3, term(X))]),
+            pod(labels=X),
+            [0, 10, 10],
+            id="being disliked",
+        ),
+        pytest.param(
+            on("z1", 1, labels={}, affinity=[term(X)]),
+            pod(labels=X),
+            [10, 0, 0],
+            id="being required, at the weight of the profile",
+        ),
+        pytest.param(
+            on("z1", 1, labels={}, anti=[term(X)]),
+            pod(labels=X),
+            [0, 0, 0],
+            id="required distance is the predicate's matter",
+        ),
+        pytest.param(
+            on("z1", 1), pod(prefers=[(5, term(X, ""))]), [0, 0, 0], id="an empty key never matches"
+        ),
+        pytest.param(
+            on("plain", 1), pod(prefers=[(5, term(X))]), [0, 0, 0], id="nor does a missing one"
+        ),
+        pytest.param(
+            on("z1", 1, terminating=True),
+            pod(prefers=[(5, term(X))]),
+            [10, 0, 0],
+            id="pods that are being deleted count",
+        ),
+        pytest.param(
+            on("z1", 1), pod(prefers=[(5, term(None))]), [0, 0, 0], id="no selector, no pods"
+        ),
+        pytest.param(
+            on("z1", 1), pod(prefers=[(5, term({}))]), [10, 0, 0], id="an empty one, all pods"
         ),
     ],
 )
-def test_resources_left_to_an_extender(others: list[Pod], wanted: Pod, expected: Said) -> None:
-    assert judged(IGNORING, wanted, view(A, *others))["a"] == expected
+def test_preferred_pod_affinity(others: list[Pod], wanted: Pod, expected: list[int]) -> None:
+    found = scored(InterPodAffinityPriority(), wanted, view(Z1, Z2, PLAIN, *others))
+
+    assert list(found.values()) == expected
 
 
-# Service affinity ---------------------------------------------------------------------------------
+def test_equal_positive_counts_are_all_best() -> None:
+    columns = view(Z1, Z2, *on("z1", 1), *on("z2", 1))
 
-TOGETHER = CheckServiceAffinity(["zone"])
-WEB = service("web", X)
-
-
-@pytest.mark.parametrize(
-    ("others", "wanted", "expected"),
-    [
-        pytest.param([WEB], pod(labels=X), {"a": (), "b": (), "c": ()}, id="the first pod is free"),
-        pytest.param(
-            [WEB, pod("x", node="b", labels=X)],
-            pod(labels=X),
-            {"a": SERVICE, "b": (), "c": SERVICE},
-            id="later pods go where the first one is",
-        ),
-        pytest.param(
-            [WEB, pod("late", node="b", labels=X), pod("early", node="a", labels=X)],
-            pod(labels=X),
-            {"a": (), "b": SERVICE, "c": SERVICE},
-            id="the first pod is the one on the first node, not the oldest",
-        ),
-        pytest.param(
-            [pod("x", node="b", labels=X)],
-            pod(labels=X),
-            {"a": (), "b": (), "c": ()},
-            id="without a service there is nothing to stay together for",
-        ),
-        pytest.param(
-            [service("web", Y), pod("x", node="b", labels=X)],
-            pod(labels=X),
-            {"a": (), "b": (), "c": ()},
-            id="the service must select the pod",
-        ),
-        pytest.param(
-            [WEB, pod("x", node="b", labels={**X, "more": "labels"})],
-            pod(labels=X),
-            {"a": SERVICE, "b": (), "c": SERVICE},
-            id="pods with all labels of the pod are alike, others may have more",
-        ),
-        pytest.param(
-            [WEB, pod("x", node="b", labels=X)],
-            pod(labels={**X, "more": "labels"}),
-            {"a": (), "b": (), "c": ()},
-            id="pods that lack one of its labels are not",
-        ),
-        pytest.param(
-            [WEB, pod("x", namespace="other", node="b", labels=X)],
-            pod(labels=X),
-            {"a": (), "b": (), "c": ()},
-            id="nor are those of another namespace",
-        ),
-        pytest.param(
-            [WEB, pod("x", node="b", labels=X)],
-            pod(labels=X, node_selector={"zone": "1"}),
-            {"a": (), "b": SERVICE, "c": SERVICE},
-            id="a label that the pod selects itself is not looked up",
-        ),
-        pytest.param(
-            [WEB, pod("x", node="c", labels=X)],
-            pod(labels=X),
-            {"a": (), "b": (), "c": ()},
-            id="a first pod on a node without the label binds nobody",
-        ),
-        pytest.param(
-            [WEB, pod("x", node="b", labels=X, terminating=True)],
-            pod(labels=X),
-            {"a": SERVICE, "b": (), "c": SERVICE},
-            id="a pod that is being deleted still leads",
-        ),
-    ],
-)
-def test_service_affinity(
-    others: list[Object], wanted: Pod, expected: dict[str, tuple[str, ...]]
-) -> None:
-    assert judged(TOGETHER, wanted, view(A, B, C, *others)) == expected
+    assert scored(InterPodAffinityPriority(), pod(prefers=[(5, term(X))]), columns) == {
+        "z1": 10,
+        "z2": 10,
+    }
 
 
-def test_the_first_pod_of_a_service_follows_positions_on_the_node() -> None:
-    # Two pods on one node are the same choice; after the first leaves, the last takes its place.
-    columns = view(A, B, WEB, *(pod(n, node="a", labels=X) for n in "uvw"), pod("z", node="b"))
-    columns.remove_pod("default/u")
+def test_required_affinity_weighs_against_preferences() -> None:
+    liking = on("z1", 1, labels={}, affinity=[term(X)])
+    preferring = on("z2", 1, labels={}, prefers=[(4, term(X))])
+    columns = view(Z1, Z2, *liking, *preferring)
 
-    assert [resident.key for resident in columns.residents[0]] == ["default/w", "default/v"]
-    assert judged(TOGETHER, pod(labels=X), columns) == {"a": (), "b": SERVICE}
-
-
-def test_a_first_pod_on_an_unknown_node_is_an_error() -> None:
-    columns = view(A, B, WEB, pod("x", node="ghost", labels=X))
-
-    decision = decided(columns, pod(labels=X), profile(TOGETHER))
-
-    assert decision.error == 'node "ghost" not found (repeated 2 times)'
-    assert decision.preemption is None
+    assert scored(InterPodAffinityPriority(1), pod(labels=X), columns) == {"z1": 2, "z2": 10}
+    assert scored(InterPodAffinityPriority(8), pod(labels=X), columns) == {"z1": 10, "z2": 5}
+    assert scored(InterPodAffinityPriority(0), pod(labels=X), columns) == {"z1": 0, "z2": 10}
 
 
-def test_pods_on_known_nodes_come_before_those_on_unknown_ones() -> None:
-    columns = view(A, B, WEB, pod("x", node="ghost", labels=X), pod("y", node="b", labels=X))
+def test_counts_come_from_all_nodes_but_scores_go_to_feasible_ones() -> None:
+    far = node("far", labels={"zone": "1"})
+    columns = view(Z1, Z2, far, *on("far", 1))
 
-    assert judged(TOGETHER, pod(labels=X), columns) == {"a": SERVICE, "b": ()}
+    found = scored(
+        InterPodAffinityPriority(), pod(prefers=[(5, term(X))]), columns, among=["z1", "z2"]
+    )
 
-
-def test_no_label_to_look_up_means_no_first_pod() -> None:
-    columns = view(A, B, WEB, pod("x", node="ghost", labels=X))
-
-    found = judged(TOGETHER, pod(labels=X, node_selector={"zone": "2"}), columns)
-
-    assert found == {"a": SERVICE, "b": ()}
+    assert found == {"z1": 10, "z2": 0}

@@ -1,41 +1,32 @@
-"""Resources, host ports, disks and volumes: what fits next to what is already there."""
+"""v1.13 rules on resources: what fits, and how full a node would be."""
 
 from __future__ import annotations
 
 import pytest
 
 from builders import (
-    PortLike,
+    BROKEN,
     Said,
-    azure,
-    claim,
-    claim_volume,
     container,
-    decided,
-    ebs,
-    gce,
-    iscsi,
     judged,
     node,
     pod,
-    profile,
-    rbd,
-    simulation,
+    scored,
+    term,
     view,
-    volume,
 )
-from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
-from podium.engine.rules.resources.v1_13 import GeneralPredicates, PodFitsResources
-from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
-from podium.engine.rules.volumes.limits.v1_13 import (
-    Azure,
-    Ebs,
-    GcePd,
-    MaxCSIVolumeCount,
-    MaxVolumeCount,
-    csi_limit_name,
+from podium.engine.rows.many import ManyRows
+from podium.engine.rows.one import OneRow
+from podium.engine.rules.resources.v1_13 import (
+    BalancedResourceAllocation,
+    GeneralPredicates,
+    LeastRequestedPriority,
+    MostRequestedPriority,
+    PodFitsResources,
+    RequestedToCapacityRatioPriority,
+    ResourceLimitsPriority,
 )
-from podium.objects.kinds.pod import Pod, Volume
+from podium.objects.kinds.pod import Pod
 
 GPU = "example.com/gpu"
 BIG = 1 << 62
@@ -43,9 +34,6 @@ BIG = 1 << 62
 
 def short_of(*names: str) -> tuple[str, ...]:
     return tuple(f"Insufficient {name}" for name in names)
-
-
-# Resources ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -156,9 +144,6 @@ def test_finished_pods_are_invisible() -> None:
     assert judged(PodFitsResources(), pod(), columns)["n"] == ()
 
 
-# Wrap-around --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("used", "wanted", "expected"),
     [
@@ -178,66 +163,7 @@ def test_sums_wrap_at_64_bits(used: list[int], wanted: int, expected: Said) -> N
     assert judged(PodFitsResources(), pod(requests={"memory": wanted}), columns)["n"] == expected
 
 
-# Host ports ---------------------------------------------------------------------------------------
-
 PORTS = ("node(s) didn't have free ports for the requested pod ports",)
-ANY = "0.0.0.0"  # noqa: S104  nothing is bound
-ONE, TWO = "10.0.0.1", "10.0.0.2"
-
-
-@pytest.mark.parametrize(
-    ("used", "wanted", "fits"),
-    [
-        pytest.param([], [80], True, id="a free port"),
-        pytest.param([80], [], True, id="no port wanted"),
-        pytest.param([80], [80], False, id="the same port"),
-        pytest.param([80], [81], True, id="another port"),
-        pytest.param([80], [81, 80], False, id="one of several"),
-        pytest.param([80], [("", "UDP", 80)], True, id="another protocol"),
-        pytest.param([80], [("", "TCP", 80)], False, id="TCP is the default"),
-        pytest.param([(ONE, "", 80)], [(TWO, "", 80)], True, id="another address"),
-        pytest.param([(ONE, "", 80)], [(ONE, "", 80)], False, id="the same address"),
-        pytest.param([(ONE, "", 80)], [80], False, id="all addresses are wanted"),
-        pytest.param([80], [(ONE, "", 80)], False, id="all addresses are used"),
-        pytest.param([(ANY, "TCP", 80)], [(TWO, "TCP", 80)], False, id="the wildcard by name"),
-        pytest.param([0, -1], [0, -1], True, id="numbers below one are no ports"),
-    ],
-)
-def test_host_ports(used: list[PortLike], wanted: list[PortLike], fits: bool) -> None:
-    columns = view(node("n"), pod("x", node="n", ports=used))
-
-    assert judged(PodFitsHostPorts(), pod(ports=wanted), columns)["n"] == (() if fits else PORTS)
-
-
-def test_ports_of_one_pod_do_not_conflict_and_init_containers_have_none() -> None:
-    columns = view(node("n"), pod("x", node="n", init=[container(ports=[80])]))
-
-    assert judged(PodFitsHostPorts(), pod(ports=[80, 80]), columns)["n"] == ()
-
-
-def test_used_ports_are_a_set() -> None:
-    # Two pods hold the port (somebody placed them so); when one leaves, the port is free.
-    columns = view(node("n"), pod("x", node="n", ports=[80]), pod("y", node="n", ports=[80]))
-
-    columns.remove_pod("default/x")
-    assert judged(PodFitsHostPorts(), pod(ports=[80]), columns)["n"] == ()
-
-    columns.remove_pod("default/y")
-    assert judged(PodFitsHostPorts(), pod(ports=[80]), columns)["n"] == ()
-
-
-def test_a_port_freed_by_one_of_two_stays_used_elsewhere() -> None:
-    columns = view(
-        node("n"),
-        node("m"),
-        pod("x", node="n", ports=[80]),
-        pod("y", node="n", ports=[80]),
-        pod("z", node="m", ports=[80]),
-    )
-
-    columns.remove_pod("default/x")
-
-    assert judged(PodFitsHostPorts(), pod(ports=[80]), columns) == {"n": (), "m": PORTS}
 
 
 def test_the_basics_report_all_four_together() -> None:
@@ -255,246 +181,185 @@ def test_the_basics_report_all_four_together() -> None:
     )
 
 
-# Disks --------------------------------------------------------------------------------------------
-
-DISK = ("node(s) had no available disk",)
-
-
-@pytest.mark.parametrize(
-    ("used", "wanted", "fits"),
-    [
-        pytest.param(gce("d"), gce("d"), False, id="a disk is used once"),
-        pytest.param(gce("d", read_only=True), gce("d", read_only=True), True, id="or read by all"),
-        pytest.param(gce("d", read_only=True), gce("d"), False, id="but not written by one"),
-        pytest.param(gce("d"), gce("e"), True, id="another disk"),
-        pytest.param(
-            ebs("d", read_only=True), ebs("d", read_only=True), False, id="EBS never shares"
-        ),
-        pytest.param(gce("d"), ebs("d"), True, id="names of different kinds differ"),
-        pytest.param(iscsi("q"), iscsi("q"), False, id="one iSCSI target, one user"),
-        pytest.param(
-            iscsi("q", read_only=True), iscsi("q", read_only=True), True, id="or readers only"
-        ),
-        pytest.param(
-            rbd("m1", "m2", image="i"), rbd("m2", "m3", image="i"), False, id="monitors overlap"
-        ),
-        pytest.param(rbd("m1", image="i"), rbd("m2", image="i"), True, id="monitors do not"),
-        pytest.param(
-            rbd("m", image="i"), rbd("m", image="i", pool="other"), True, id="another pool"
-        ),
-        pytest.param(rbd("m", image="i"), rbd("m", image="j"), True, id="another image"),
-        pytest.param(
-            rbd("m", image="i", read_only=True),
-            rbd("m", image="i", read_only=True),
-            True,
-            id="an image that all only read",
-        ),
-        pytest.param(azure("d"), azure("d"), True, id="other disks are not looked at"),
-    ],
-)
-def test_disk_conflicts(used: Volume, wanted: Volume, fits: bool) -> None:
-    columns = view(node("n"), pod("x", node="n", volumes=[used]))
-
-    found = judged(NoDiskConflict(), pod(volumes=[wanted]), columns)
-
-    assert found["n"] == (() if fits else DISK)
-
-
-# Volume counts ------------------------------------------------------------------------------------
-
-COUNT = ("node(s) exceed max volume count",)
-TYPE = "beta.kubernetes.io/instance-type"
+FITS = ()
+A = node("a", labels={"zone": "1", "rack": "r1", "disk": "ssd"})
+STRANGER = pod("stranger", node="ghost")
+IGNORING = PodFitsResources(ignored=frozenset({"example.com/gpu", "hugepages-2Mi"}))
+NO_GPU = ("Insufficient example.com/gpu",)
 
 
 @pytest.mark.parametrize(
-    ("labels", "resources", "operator", "limit"),
+    ("others", "wanted", "expected"),
     [
-        pytest.param({}, {}, None, 39, id="the general limit"),
-        pytest.param({TYPE: "m4.large"}, {}, None, 39, id="an older machine"),
-        pytest.param({TYPE: "m5.large"}, {}, None, 25, id="a newer machine"),
-        pytest.param({TYPE: "z1d"}, {}, None, 25, id="another newer machine"),
-        pytest.param({TYPE: "not3"}, {}, None, 25, id="t3 anywhere in the name"),
-        pytest.param({TYPE: "xm5"}, {}, None, 39, id="the first part is anchored"),
-        pytest.param({TYPE: "m5"}, {}, 3, 3, id="the operator's limit is stronger"),
+        pytest.param([], pod(requests={"example.com/gpu": 1}), FITS, id="left to the extender"),
         pytest.param(
-            {TYPE: "m5"}, {"attachable-volumes-aws-ebs": 2}, 3, 2, id="the node's strongest"
+            [],
+            pod(requests={"hugepages-2Mi": "2Mi"}),
+            ("Insufficient hugepages-2Mi",),
+            id="only extended resources can be left to it",
         ),
         pytest.param(
-            {}, {"attachable-volumes-gce-pd": 2}, None, 39, id="of another kind: no matter"
+            [STRANGER],
+            pod(requests={"example.com/gpu": 1}),
+            NO_GPU,
+            id="checked after all next to a pod on an unknown node",
         ),
-        pytest.param({}, {"attachable-volumes-aws-ebs": 0}, None, 0, id="none at all"),
-        pytest.param({}, {}, 0, 39, id="an operator's limit of zero is no limit"),
+        pytest.param(
+            [pod("x", node="a")],
+            pod(requests={"example.com/gpu": 1}, anti=[term(BROKEN)]),
+            NO_GPU,
+            id="checked after all when the pod's own selector is invalid",
+        ),
+        pytest.param(
+            [pod("x", node="a", anti=[term(BROKEN)])],
+            pod(requests={"example.com/gpu": 1}),
+            NO_GPU,
+            id="checked after all when the selector of a placed pod is invalid",
+        ),
     ],
 )
-def test_how_many_ebs_volumes(
-    labels: dict[str, str], resources: dict[str, int], operator: int | None, limit: int
-) -> None:
-    columns = view(node("n", labels=labels, resources=resources))
-    rule = MaxVolumeCount("MaxEBSVolumeCount", Ebs(), limit=operator)
-
-    enough = pod(volumes=[ebs(f"v{i}") for i in range(limit)])
-    many = pod(volumes=[ebs(f"v{i}") for i in range(limit + 1)])
-
-    assert judged(rule, enough, columns)["n"] == ()
-    assert judged(rule, many, columns)["n"] == COUNT
+def test_resources_left_to_an_extender(others: list[Pod], wanted: Pod, expected: Said) -> None:
+    assert judged(IGNORING, wanted, view(A, *others))["a"] == expected
 
 
-@pytest.mark.parametrize("disk", [GcePd(), Azure()], ids=["GCE", "Azure"])
-def test_other_disks_have_sixteen(disk: GcePd | Azure) -> None:
-    make = gce if isinstance(disk, GcePd) else azure
-    rule = MaxVolumeCount("MaxVolumeCount", disk)
-    columns = view(node("n", labels={TYPE: "m5"}))
-
-    assert judged(rule, pod(volumes=[make(f"v{i}") for i in range(16)]), columns)["n"] == ()
-    assert judged(rule, pod(volumes=[make(f"v{i}") for i in range(17)]), columns)["n"] == COUNT
+MEBIBYTE = 1 << 20
+Shape = tuple[tuple[int, int], ...]
+FALLING: Shape = ((0, 10), (100, 0))
 
 
 @pytest.mark.parametrize(
-    ("used", "wanted", "fits"),
+    ("cpu", "memory", "expected"),
     [
-        pytest.param([ebs("a")], [ebs("b")], True, id="two of two"),
-        pytest.param([ebs("a"), ebs("c")], [ebs("b")], False, id="three of two"),
-        pytest.param([ebs("a"), ebs("c")], [ebs("a")], True, id="one that is there already"),
-        pytest.param([ebs("a"), ebs("c")], [gce("b")], True, id="another kind of disk"),
-        pytest.param(
-            [ebs("a"), ebs("b"), ebs("c")], [gce("b")], True, id="a node that is over its limit"
-        ),
-        pytest.param([ebs("a"), ebs("b"), ebs("c")], [ebs("a")], False, id="takes nothing again"),
-        pytest.param([ebs("a")], [claim_volume("bound")], True, id="a claim for a disk"),
-        pytest.param(
-            [ebs("a"), ebs("disk")], [claim_volume("bound")], True, id="the same disk by its id"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("other")], True, id="a claim for another kind"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("unknown")], False, id="an unknown claim counts"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("unbound")], False, id="so does an unbound one"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("lost")], False, id="or one whose volume is lost"
-        ),
-        pytest.param(
-            [ebs("a"), claim_volume("unknown")],
-            [claim_volume("unknown")],
-            True,
-            id="but the same unknown claim only once",
-        ),
+        pytest.param("3", 5000, (3, 6, 7, 4), id="the worked value"),
+        pytest.param("0", 0, (10, 0, 10, 10), id="an explicit zero stays zero"),
+        pytest.param("4", 10000, (0, 10, 0, 0), id="full"),
+        pytest.param("5", 0, (5, 0, 0, 5), id="more than there is of one"),
+        pytest.param("2", 10000, (2, 7, 0, 2), id="half of one, all of the other"),
+        pytest.param("200m", 500, (9, 0, 10, 10), id="five percent"),
     ],
 )
-def test_counting_volumes(used: list[Volume], wanted: list[Volume], fits: bool) -> None:
+def test_how_full(cpu: str, memory: int, expected: tuple[int, ...]) -> None:
+    columns = view(node("n", cpu=4, memory=10000))
+    wanted = pod(requests={"cpu": cpu, "memory": memory})
+    rules = (
+        LeastRequestedPriority(),
+        MostRequestedPriority(),
+        BalancedResourceAllocation(),
+        RequestedToCapacityRatioPriority(),
+    )
+
+    assert tuple(scored(rule, wanted, columns)["n"] for rule in rules) == expected
+
+
+def test_what_is_there_counts_with_a_floor_for_what_names_nothing() -> None:
+    # 100 thousandths of cpu and 200 MiB for each container that names none, on both sides.
     columns = view(
-        node("n"),
-        pod("x", node="n", volumes=used),
-        volume("pv", source=ebs("disk")),
-        volume("gce", source=gce("disk")),
-        claim("bound", volume="pv"),
-        claim("other", volume="gce"),
-        claim("unbound"),
-        claim("lost", volume="gone"),
+        node("n", cpu="1", memory=1000 * MEBIBYTE),
+        pod("x", node="n", containers=[container(), container({"cpu": "100m"})]),
     )
-    rule = MaxVolumeCount("MaxEBSVolumeCount", Ebs(), limit=2)
 
-    assert judged(rule, pod(volumes=wanted), columns)["n"] == (() if fits else COUNT)
+    found = scored(LeastRequestedPriority(), pod(), columns)["n"]
 
-
-def test_a_claim_without_a_name_is_an_error_on_either_side() -> None:
-    rule = MaxVolumeCount("MaxEBSVolumeCount", Ebs())
-    text = "PersistentVolumeClaim had no name"
-    columns = view(node("a"), node("b"), pod("x", node="a", volumes=[claim_volume("")]))
-
-    assert judged(rule, pod(volumes=[claim_volume("")]), columns) == {"a": text, "b": text}
-    assert judged(rule, pod(volumes=[ebs("v")]), columns) == {"a": text, "b": ()}
-    assert judged(rule, pod(volumes=[gce("v")]), columns) == {"a": (), "b": ()}
+    assert found == ((1000 - 300) * 10 // 1000 + (1000 - 600) * 10 // 1000) // 2
 
 
-DRIVER = "csi.example.com"
-LIMIT = {csi_limit_name(DRIVER): 1}
+def test_a_node_without_capacity() -> None:
+    columns = view(node("n", cpu=0, memory=0))
+
+    assert scored(LeastRequestedPriority(), pod(), columns)["n"] == 0
+    assert scored(MostRequestedPriority(), pod(), columns)["n"] == 0
+    assert scored(BalancedResourceAllocation(), pod(), columns)["n"] == 0
+    assert scored(RequestedToCapacityRatioPriority(), pod(), columns)["n"] == 0
 
 
 @pytest.mark.parametrize(
-    ("used", "wanted", "limits", "fits"),
+    ("shape", "used", "expected"),
     [
-        pytest.param(["one"], ["two"], {}, True, id="no limits, any number"),
-        pytest.param([], ["one"], LIMIT, True, id="up to the limit"),
-        pytest.param(["one"], ["two"], LIMIT, False, id="beyond it"),
-        pytest.param(["one"], ["one"], LIMIT, True, id="the same handle again"),
-        pytest.param([], ["one", "two"], LIMIT, False, id="two of one pod"),
-        pytest.param(["one"], ["other"], LIMIT, True, id="another driver"),
-        pytest.param(["one"], ["twin"], LIMIT, True, id="equal handles of two drivers are one"),
-        pytest.param(["one"], ["unbound"], LIMIT, True, id="unbound claims are skipped"),
-        pytest.param(["one"], ["unknown"], LIMIT, True, id="so are unknown ones"),
-        pytest.param(["one"], ["two"], {"attachable-volumes-x": 0}, True, id="another limit"),
+        pytest.param(FALLING, 0, 10, id="empty"),
+        pytest.param(FALLING, 5, 10, id="truncation toward zero rounds up on the way down"),
+        pytest.param(FALLING, 10, 9, id="a tenth"),
+        pytest.param(FALLING, 11, 9, id="a bit more"),
+        pytest.param(FALLING, 50, 5, id="half"),
+        pytest.param(FALLING, 100, 0, id="full"),
+        pytest.param(((0, 0), (100, 10)), 5, 0, id="on the way up it rounds down"),
+        pytest.param(((0, 0), (100, 10)), 99, 9, id="nearly full"),
+        pytest.param(((30, 2), (60, 8)), 10, 2, id="before the first point its score holds"),
+        pytest.param(((30, 2), (60, 8)), 30, 2, id="at the first point"),
+        pytest.param(((30, 2), (60, 8)), 31, 2, id="a little after"),
+        pytest.param(((30, 2), (60, 8)), 45, 5, id="in the middle"),
+        pytest.param(((30, 2), (60, 8)), 60, 8, id="at the last point"),
+        pytest.param(((30, 2), (60, 8)), 90, 8, id="after the last point its score holds"),
+        pytest.param(((50, 7),), 10, 7, id="a single point is a constant"),
+        pytest.param(((50, 7),), 90, 7, id="on both sides"),
+        pytest.param(((0, 0), (50, 10), (100, 0)), 25, 5, id="up"),
+        pytest.param(((0, 0), (50, 10), (100, 0)), 50, 10, id="to the top"),
+        pytest.param(((0, 0), (50, 10), (100, 0)), 51, 10, id="and down, rounded up"),
+        pytest.param(((0, 0), (50, 10), (100, 0)), 75, 5, id="again"),
+        pytest.param(((0, 0), (50, 10), (100, 0)), 101, 0, id="more than full counts as full"),
     ],
 )
-def test_counting_csi_volumes(
-    used: list[str], wanted: list[str], limits: dict[str, int], fits: bool
-) -> None:
+def test_broken_lines(shape: Shape, used: int, expected: int) -> None:
+    columns = view(node("n", cpu="100", memory=100))
+    wanted = pod(requests={"cpu": used, "memory": used})
+    rule = RequestedToCapacityRatioPriority(shape)
+
+    assert scored(rule, wanted, columns)["n"] == expected
+
+
+def test_a_broken_line_over_two_resources() -> None:
+    # g(50) = 5, g(100) = 0: the mean of the scores, not the score of the mean.
+    columns = view(node("n", cpu=4, memory=1000))
+
+    found = scored(
+        RequestedToCapacityRatioPriority(), pod(requests={"cpu": 2, "memory": 1000}), columns
+    )
+
+    assert found["n"] == 2
+
+
+def test_scores_wrap_at_64_bits() -> None:
+    # What runs has wrapped to a negative number, so the node looks emptier than empty.
     columns = view(
-        node("n", resources=limits),
-        pod("x", node="n", volumes=[claim_volume(name) for name in used]),
-        *(volume(name, csi=(DRIVER, name)) for name in ("one", "two")),
-        volume("other", csi=("other.example.com", "other")),
-        volume("twin", csi=("other.example.com", "one")),
-        *(claim(name, volume=name) for name in ("one", "two", "other", "twin")),
-        claim("unbound"),
+        node("n", cpu=4, memory=1000),
+        *(pod(f"x{i}", node="n", requests={"cpu": 0, "memory": BIG}) for i in range(2)),
     )
+    wanted = pod(requests={"cpu": 0, "memory": 0})
 
-    found = judged(MaxCSIVolumeCount(), pod(volumes=[claim_volume(n) for n in wanted]), columns)
-
-    assert found["n"] == (() if fits else COUNT)
-
-
-def test_a_long_driver_name_is_shortened_by_its_hash() -> None:
-    assert csi_limit_name("short") == "attachable-volumes-csi-short"
-    assert csi_limit_name("d" * 39) == "attachable-volumes-csi-" + "d" * 39
-    assert csi_limit_name("d" * 40) == "attachable-volumes-csi-" + "d" * 23 + "4e99f0e6374ba7bf"
+    # capacity - requested = 1000 + 2^63 wraps to 1000 - 2^63; times 10 wraps to 10000.
+    assert scored(LeastRequestedPriority(), wanted, columns)["n"] == (10 + 10) // 2
+    # requested * 10 wraps to 0.
+    assert scored(MostRequestedPriority(), wanted, columns)["n"] == 0
+    balanced = scored(BalancedResourceAllocation(), wanted, columns)["n"]
+    assert balanced == int((1 - (2.0**63 / 1000)) * 10)
 
 
-# Always checking everything -----------------------------------------------------------------------
-
-
-def test_all_predicates_are_merged_when_asked_for() -> None:
+def test_scores_that_do_not_fit_are_the_lowest_for_one_node_as_for_many() -> None:
     columns = view(
-        node("a", cpu=0, unschedulable=True),
-        node("b", cpu=0),
-        pod("x", node="b", volumes=[gce("d")]),
+        node("n", cpu=4, memory=1),
+        *(pod(f"x{i}", node="n", requests={"cpu": 0, "memory": BIG}) for i in range(2)),
     )
-    wanted = pod(requests={"cpu": 1}, volumes=[gce("d")])
+    wanted = columns.incoming(pod(requests={"cpu": 0, "memory": 0}))
+    rule = BalancedResourceAllocation()
 
-    short = decided(columns, wanted, profile())
-    whole = decided(columns, wanted, profile(always_check_all=True))
-
-    assert short.failed() == {"a": ["node(s) were unschedulable"], "b": ["Insufficient cpu"]}
-    assert whole.failed() == {
-        "a": ["node(s) were unschedulable", "Insufficient cpu"],
-        "b": ["Insufficient cpu", *DISK],
-    }
-    assert whole.message == (
-        "0/2 nodes are available: 1 node(s) had no available disk, "
-        "1 node(s) were unschedulable, 2 Insufficient cpu."
-    )
+    assert rule.score(wanted, ManyRows(columns, columns.order)).tolist() == [-(2**63)]
+    assert rule.score(wanted, OneRow(columns, int(columns.order[0]))) == -(2**63)
 
 
-def test_one_incurable_reason_among_many_rules_preemption_out() -> None:
-    low = pod("low", node="a", requests={"cpu": 1}, priority=0)
-    columns = view(node("a", cpu=1, unschedulable=True), low)
-    wanted = pod(requests={"cpu": 1}, priority=1)
+@pytest.mark.parametrize(
+    ("limits", "init", "expected"),
+    [
+        pytest.param({}, {}, 0, id="no limits"),
+        pytest.param({"cpu": 4}, {}, 1, id="cpu that is there"),
+        pytest.param({"cpu": 5}, {}, 0, id="cpu that is not"),
+        pytest.param({"cpu": 5, "memory": 1}, {}, 1, id="one of the two is enough"),
+        pytest.param({"cpu": 0, "memory": 0}, {}, 0, id="zero is no limit"),
+        pytest.param({"cpu": 1}, {"cpu": 5}, 0, id="the largest init container counts"),
+        pytest.param({}, {"cpu": 4}, 1, id="even alone"),
+    ],
+)
+def test_limits(limits: dict[str, int], init: dict[str, int], expected: int) -> None:
+    wanted = pod(limits=limits, init=[container(limits=init)])
+    rule = ResourceLimitsPriority()
 
-    whole = decided(columns, wanted, profile(GeneralPredicates(), always_check_all=True))
-    assert whole.preemption is not None
-    assert whole.preemption.potential == ("a",)
-
-    whole = decided(columns, wanted, profile(always_check_all=True))
-    assert whole.preemption is not None
-    assert whole.preemption.potential == ()
-
-
-def test_a_placed_pod_is_there_for_the_next_one() -> None:
-    made = simulation(node("n", cpu=1))
-
-    steps = list(made.run([pod("a", requests={"cpu": 1}), pod("b", requests={"cpu": 1})]))
-
-    assert [step.decision.node for step in steps] == ["n", None]
+    assert scored(rule, wanted, view(node("n", cpu=4, memory=10)))["n"] == expected
+    assert scored(rule, wanted, view(node("n", cpu=0, memory=0)))["n"] == 0

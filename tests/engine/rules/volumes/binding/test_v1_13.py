@@ -1,4 +1,4 @@
-"""Claims and the volumes behind them: what a node must offer, and which errors come first."""
+"""v1.13 CheckVolumeBinding: what a node must offer to claims, and which errors come first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from podium.objects.kinds.storage import TopologySelectorTerm
 
 AFFINITY = "node(s) had volume node affinity conflict"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
-ZONED = ("node(s) had no available volume zone",)
 IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 WAIT = storage_class("wait")
 MADE = storage_class("made", provisioner="example.com/disk")
@@ -54,8 +53,6 @@ def said(rule: CheckVolumeBinding | NoVolumeZoneConflict, wanted: Pod, *items: O
 
 
 BINDING = CheckVolumeBinding()
-
-# Bound claims -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -113,9 +110,6 @@ BINDING = CheckVolumeBinding()
 )
 def test_bound_claims(items: list[Object], expected: Said) -> None:
     assert said(BINDING, using("c"), *items) == expected
-
-
-# Claims that wait ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -260,8 +254,6 @@ def test_a_selector_of_a_claim() -> None:
     assert said(BINDING, using("c"), WAIT, chosen, plain, fast) == ()
 
 
-# Several claims -----------------------------------------------------------------------------------
-
 MISSING = (
     'error getting PVC "default/missing": could not find v1.PersistentVolumeClaim "default/missing"'
 )
@@ -313,9 +305,6 @@ def test_which_error_comes_first(claims: list[str], expected: Said) -> None:
     assert found == expected
 
 
-# Promises -----------------------------------------------------------------------------------------
-
-
 def test_a_promised_volume_is_not_given_to_another() -> None:
     made = simulation(
         node("n"),
@@ -362,71 +351,3 @@ def test_without_the_rule_about_binding_nothing_is_planned() -> None:
     for name in ("c", "picky"):
         decision = decided(columns, using(name), profile(GeneralPredicates()))
         assert (decision.node, decision.error, decision.volumes) == ("n", "", None)
-
-
-# Zones --------------------------------------------------------------------------------------------
-
-ZONES = NoVolumeZoneConflict()
-
-
-@pytest.mark.parametrize(
-    ("labels", "fits"),
-    [
-        pytest.param({}, True, id="a volume without zones"),
-        pytest.param({ZONE: "z"}, True, id="in the zone"),
-        pytest.param({ZONE: "y"}, False, id="in another"),
-        pytest.param({ZONE: "y__z"}, True, id="in one of several"),
-        pytest.param({ZONE: " y __ z "}, True, id="blanks are trimmed"),
-        pytest.param({ZONE: "y__"}, True, id="an empty part: the label is ignored"),
-        pytest.param({ZONE: ""}, True, id="an empty label too"),
-        pytest.param({ZONE: "z", REGION: "q"}, False, id="region and zone must both be right"),
-        pytest.param({REGION: "r"}, True, id="a region alone"),
-    ],
-)
-def test_zones_of_volumes(labels: dict[str, str], fits: bool) -> None:
-    found = said(ZONES, using("c"), volume("v", labels=labels), claim("c", volume="v"))
-
-    assert found == (() if fits else ZONED)
-
-
-def test_a_node_without_zones_takes_every_volume_and_looks_up_none() -> None:
-    columns = view(
-        node("plain"),
-        node("zoned", labels={ZONE: "z"}),
-        volume("v", labels={REGION: "r"}),
-        claim("c", volume="v"),
-    )
-
-    # A node with a zone but no region is in no region at all.
-    assert judged(ZONES, using("c"), columns) == {"plain": (), "zoned": ZONED}
-    missing = 'persistentvolumeclaim "missing" not found'
-    assert judged(ZONES, using("missing"), columns) == {"plain": (), "zoned": missing}
-
-
-@pytest.mark.parametrize(
-    ("items", "name", "expected"),
-    [
-        pytest.param([], "", "PersistentVolumeClaim had no name", id="no name"),
-        pytest.param([], "c", 'persistentvolumeclaim "c" not found', id="no claim"),
-        pytest.param(
-            [claim("c", volume="v")], "c", 'persistentvolume "v" not found', id="no volume"
-        ),
-        pytest.param([claim("c")], "c", 'PersistentVolumeClaim is not bound: "c"', id="not bound"),
-        pytest.param([WAIT, claim("c", storage_class="wait")], "c", (), id="waiting is fine"),
-        pytest.param(
-            [storage_class("wait", mode=None), claim("c", storage_class="wait")],
-            "c",
-            'VolumeBindingMode not set for StorageClass "wait"',
-            id="a class without a mode",
-        ),
-    ],
-)
-def test_errors_about_zones(items: list[Object], name: str, expected: Said) -> None:
-    assert said(ZONES, using(name), *items) == expected
-
-
-def test_a_conflict_before_an_error_wins() -> None:
-    items = [volume("v", labels={ZONE: "y"}), claim("c", volume="v")]
-
-    assert said(ZONES, using("c", "missing"), *items) == ZONED
-    assert said(ZONES, using("missing", "c"), *items) == 'persistentvolumeclaim "missing" not found'
