@@ -15,7 +15,7 @@ from podium.lab.contents.demo import checkout, demo
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.many import many, zone_name
 from podium.lab.registry.registry import Registry
-from podium.objects.reading.leniency import tidied
+from podium.objects.reading.null_values import without_nulls
 
 POD = {"containers": [{"name": "app", "image": "app:1"}]}
 
@@ -201,7 +201,7 @@ def plain(items: list[Json]) -> list[Json]:
     for item in items:
         item["metadata"].pop("resourceVersion", None)
         item["metadata"].pop("managedFields", None)
-    return [tidied(item) for item in items]  # null is the same as nothing
+    return [without_nulls(item) for item in items]  # null is the same as nothing
 
 
 def test_a_snapshot_is_at_rest_from_the_beginning() -> None:

@@ -17,7 +17,7 @@ from podium.objects.kinds.meta import Object
 from podium.objects.reading.collection import KINDS
 from podium.objects.reading.decode import decode
 from podium.objects.snapshots.anonymity import rename
-from podium.objects.snapshots.renaming import NODE, POD, Names
+from podium.objects.snapshots.pseudonyms import NODE, POD, Pseudonyms
 from podium.objects.snapshots.trimming import KEPT, trimmed
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
@@ -30,16 +30,18 @@ PROFILES = {
 _KIND_OF = {known.type: kind for kind, known in KINDS.items()}
 
 
-def renamed(items: list[Object], names: Names | None = None) -> tuple[list[Object], Names]:
+def renamed(
+    items: list[Object], names: Pseudonyms | None = None
+) -> tuple[list[Object], Pseudonyms]:
     """The objects under other names, in the same order."""
-    found = Names() if names is None else names
+    found = Pseudonyms() if names is None else names
     kinds = [_KIND_OF[type(item)] for item in items]
     lines = [trimmed(k, "v1", msgspec.json.encode(i)) for k, i in zip(kinds, items, strict=True)]
     plain = [msgspec.json.decode(line) for line in lines if line is not None]
     assert len(plain) == len(items)
     for kind, item in zip(kinds, plain, strict=True):
         rename(kind, item, found)
-    found.settle()
+    found.assign()
     for kind, item in zip(kinds, plain, strict=True):
         rename(kind, item, found)
     return [
@@ -47,7 +49,7 @@ def renamed(items: list[Object], names: Names | None = None) -> tuple[list[Objec
     ], found
 
 
-def essence(decision: Decision, names: Names | None = None) -> dict[str, Any]:
+def essence(decision: Decision, names: Pseudonyms | None = None) -> dict[str, Any]:
     """A decision without any name but those of nodes, renamed where there are *names*."""
 
     def node_name(name: str | None) -> str | None:
@@ -287,10 +289,10 @@ def test_the_claim_of_an_ephemeral_volume_is_found_again() -> None:
     ],
 )
 def test_images_are_found_on_nodes_again(image: str, node_image: str, same: bool) -> None:
-    names = Names()
+    names = Pseudonyms()
     for text in (image, node_image):
         names.image(text)
-    names.settle()
+    names.assign()
 
     def full(text: str) -> str:
         return text if text.rfind(":") > text.rfind("/") else f"{text}:latest"
@@ -300,10 +302,10 @@ def test_images_are_found_on_nodes_again(image: str, node_image: str, same: bool
 
 @given(st.lists(st.from_regex(r"[a-z]([a-z0-9]{0,5})", fullmatch=True), unique=True, min_size=2))
 def test_names_of_a_kind_keep_their_order(given_names: list[str]) -> None:
-    names = Names()
+    names = Pseudonyms()
     for name in given_names:
         names.name(NODE, name)
-    names.settle()
+    names.assign()
 
     kept = {"default", "latest", "true", "false"}
     free = sorted(set(given_names) - kept)

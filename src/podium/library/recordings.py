@@ -11,8 +11,8 @@ from podium.library.files import lines_of, opened_folders
 from podium.objects.kinds.meta import JsonObject, Object
 from podium.objects.kinds.pod import Pod
 from podium.objects.reading.collection import KINDS, Objects
-from podium.objects.reading.leniency import tidied
-from podium.objects.reading.mismatch import explain
+from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.type_errors import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,6 +129,6 @@ def _typed(item: JsonObject, kind: str, shape: type[Object]) -> Object:
     except msgspec.ValidationError:
         pass  # a null perhaps, which Kubernetes forgives
     try:
-        return msgspec.convert(tidied(item), shape)
+        return msgspec.convert(without_nulls(item), shape)
     except msgspec.ValidationError as error:
         raise explain(error, kind, item) from None

@@ -15,7 +15,7 @@ import msgspec
 from podium.errors import InputError
 from podium.objects.snapshots.anonymity import rename
 from podium.objects.snapshots.profile_renaming import renamed_profile
-from podium.objects.snapshots.renaming import Names
+from podium.objects.snapshots.pseudonyms import Pseudonyms
 from podium.objects.snapshots.trimming import KEPT
 from podium.render.documents import to_yaml
 
@@ -69,17 +69,17 @@ def write(
         _write_json(folder, stream, head, names)
 
 
-def _gathered(folder: Path, head: dict[str, Any]) -> Names:
+def _gathered(folder: Path, head: dict[str, Any]) -> Pseudonyms:
     """Every name there is, with its new one."""
-    names = Names()
+    names = Pseudonyms()
     renamed_profile(head["profile"], names)
     for _ in _objects(folder, names):
         pass
-    names.settle()
+    names.assign()
     return names
 
 
-def _objects(folder: Path, names: Names | None) -> Iterator[bytes]:
+def _objects(folder: Path, names: Pseudonyms | None) -> Iterator[bytes]:
     """The objects kind by kind, as JSON, renamed where there are *names*."""
     for kind in KEPT:
         file = folder / kind
@@ -95,7 +95,9 @@ def _objects(folder: Path, names: Names | None) -> Iterator[bytes]:
                 yield msgspec.json.encode(item)
 
 
-def _write_json(folder: Path, stream: IO[bytes], head: dict[str, Any], names: Names | None) -> None:
+def _write_json(
+    folder: Path, stream: IO[bytes], head: dict[str, Any], names: Pseudonyms | None
+) -> None:
     """A List with an object per line."""
     stream.write(b'{"apiVersion":"v1","kind":"List","items":[\n' + msgspec.json.encode(head))
     for item in _objects(folder, names):
@@ -103,7 +105,9 @@ def _write_json(folder: Path, stream: IO[bytes], head: dict[str, Any], names: Na
     stream.write(b"\n]}\n")
 
 
-def _write_yaml(folder: Path, stream: IO[bytes], head: dict[str, Any], names: Names | None) -> None:
+def _write_yaml(
+    folder: Path, stream: IO[bytes], head: dict[str, Any], names: Pseudonyms | None
+) -> None:
     """A document per object."""
     stream.write(to_yaml(head).encode())
     for item in _objects(folder, names):

@@ -12,7 +12,7 @@ from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading import json_text, yaml_text
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
 from podium.objects.reading.json_text import looks_like_json
-from podium.objects.reading.leniency import tidied
+from podium.objects.reading.null_values import without_nulls
 
 _DEPTH = 20
 
@@ -65,4 +65,4 @@ def _opened(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[D
         inner = {"kind": kind.removesuffix("List"), "apiVersion": version} if kind != "List" else {}
         yield from _opened(value.get("items") or [], where, inner, depth + 1)
         return
-    yield Document(where, tidied({**value, "kind": kind, "apiVersion": version}))
+    yield Document(where, without_nulls({**value, "kind": kind, "apiVersion": version}))

@@ -22,7 +22,7 @@ from podium.lab.api.status import JsonDict, StatusError, bad_request
 from podium.lab.schema import api_types as schema
 from podium.lab.schema.quantities import with_canonical_quantities
 from podium.objects.names import quoted
-from podium.objects.reading.leniency import tidied
+from podium.objects.reading.null_values import without_nulls
 
 _QUANTITY = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,9})?$"
 _TIME = (
@@ -106,7 +106,7 @@ def read(kind: str, group_version: str, data: bytes) -> JsonDict:
         raise bad_request(f"{said}: {_words(model, str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(kind, data, error) from None
-    item = tidied(item) if b"null" in data else item
+    item = without_nulls(item) if b"null" in data else item
     return with_canonical_quantities(kind, group_version, item)
 
 

@@ -23,8 +23,8 @@ from podium.objects.reading import json_text, yaml_text
 from podium.objects.reading.collection import KINDS, Objects
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
 from podium.objects.reading.json_text import looks_like_json
-from podium.objects.reading.leniency import tidied
-from podium.objects.reading.mismatch import explain, name_of
+from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.type_errors import explain, name_of
 
 #: API groups of our kinds; a Service of any other group is something else.
 _GROUPS = frozenset(
@@ -237,7 +237,7 @@ def _converted(kind: str, value: JsonObject) -> Object:
     try:
         return msgspec.convert(value, expected)
     except msgspec.ValidationError:
-        value = tidied(value)
+        value = without_nulls(value)
     try:
         return msgspec.convert(value, expected)
     except msgspec.ValidationError as error:

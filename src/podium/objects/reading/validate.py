@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from podium.errors import InputError
+from podium.objects.field_paths import joined
 from podium.objects.kinds.meta import Object, RawQuantity, ResourceList
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodSpec, ResourceRequirements
@@ -35,7 +36,6 @@ from podium.objects.names import (
 )
 from podium.objects.quantity import QuantityError, nano
 from podium.objects.reading.collection import KINDS, Objects, label
-from podium.objects.reading.mismatch import joined
 
 _NAME_HINT = (
     "use lower case letters, digits, '-' and '.', beginning and ending with a letter or digit, "

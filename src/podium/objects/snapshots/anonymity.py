@@ -1,4 +1,4 @@
-"""Which fields of an object are names, labels, images; each is passed through `Names`.
+"""Which fields of an object are names, labels, images; each is passed through `Pseudonyms`.
 
 Works on the plain form of what scheduling reads (see `trimming`), in place.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.snapshots.renaming import (
+from podium.objects.snapshots.pseudonyms import (
     CLAIM,
     CLASS,
     NAMESPACE,
@@ -26,7 +26,7 @@ from podium.objects.snapshots.renaming import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.objects.snapshots.renaming import Names
+    from podium.objects.snapshots.pseudonyms import Pseudonyms
 
 _CATEGORIES: Final = {
     "Node": NODE,
@@ -47,13 +47,13 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def rename(kind: str, item: JsonObject, names: Names) -> None:
+def rename(kind: str, item: JsonObject, names: Pseudonyms) -> None:
     """Pass every telling text of an object through *names*."""
     _Renaming(names).object(kind, item)
 
 
 class _Renaming:
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Pseudonyms) -> None:
         self.names = names
 
     # Everything -----------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class _Renaming:
         names = self.names
         for each in holder.get(field, ()):
             key = each.get("key", "")
-            names.compared(key, each.get("operator", ""))
+            names.compares(key, each.get("operator", ""))
             if "values" in each:
                 each["values"] = [names.value(key, text) for text in each["values"]]
             self._key(each, "key")
@@ -176,7 +176,7 @@ class _Renaming:
             holder[field] = [self.names.key(key) for key in holder[field]]
 
     def _taint(self, each: JsonObject) -> None:
-        self.names.compared(each.get("key", ""), each.get("operator", ""))
+        self.names.compares(each.get("key", ""), each.get("operator", ""))
         if "value" in each:
             each["value"] = self.names.value(each.get("key", ""), each["value"])
         self._key(each, "key")
@@ -212,7 +212,7 @@ class _Renaming:
 
     def _volume(self, pod: str, volume: JsonObject) -> None:
         if "ephemeral" in volume:
-            self.names.derived(pod, volume.get("name", ""))
+            self.names.ephemeral_claim(pod, volume.get("name", ""))
         self._one(volume, "name", OBJECT)
         self._one(volume.get("persistentVolumeClaim", {}), "claimName", CLAIM)
         self._disks(volume)

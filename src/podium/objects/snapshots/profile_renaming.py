@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from podium.objects.snapshots.renaming import Names
+    from podium.objects.snapshots.pseudonyms import Pseudonyms
 
 _KEY_FIELDS: Final = frozenset({"label", "topologyKey"})
 _KEY_LISTS: Final = frozenset({"labels"})
 
 
-def renamed_profile(profile: Any, names: Names) -> Any:
+def renamed_profile(profile: Any, names: Pseudonyms) -> Any:
     """The profile with label keys, and the addresses of extenders, under their new names."""
     if isinstance(profile, list):
         return [renamed_profile(each, names) for each in profile]
@@ -32,11 +32,11 @@ def renamed_profile(profile: Any, names: Names) -> Any:
     return found
 
 
-def _requirement(field: str, each: Any, names: Names) -> Any:
+def _requirement(field: str, each: Any, names: Pseudonyms) -> Any:
     key, values = each.get("key", ""), each.get("values", [])
     if field == "matchFields":
         return {**each, "values": names.names("node", values)}
-    names.compared(key, each.get("operator", ""))
+    names.compares(key, each.get("operator", ""))
     return {
         **each,
         "key": names.key(key),

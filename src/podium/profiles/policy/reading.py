@@ -13,8 +13,9 @@ import msgspec
 from msgspec import inspect
 
 from podium.errors import ConfigError, InputError
+from podium.objects.field_paths import joined
 from podium.objects.reading.json_text import looks_like_json, values
-from podium.objects.reading.mismatch import explain, joined
+from podium.objects.reading.type_errors import explain
 from podium.objects.reading.yaml_text import documents
 from podium.profiles.policy.schema import ExtenderConfig, Policy
 from podium.profiles.suggestions import meant

@@ -1,4 +1,4 @@
-"""A value of the wrong type, said in words: which field, what was expected, what came."""
+"""Error sentences for values of the wrong type: the field, what was expected, what was found."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from podium.errors import InputError
+from podium.objects.field_paths import joined
 from podium.objects.kinds.meta import JsonObject, Plain
 from podium.objects.reading.collection import label
 
@@ -24,48 +25,47 @@ _WORDS = {
     "null": "nothing (null)",
     "int | float | str": "a quantity",
 }
-_SIMPLE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def explain(error: msgspec.ValidationError, kind: str, value: JsonObject) -> InputError:
-    """The sentence for *error*, met while reading *value* as an object of *kind*."""
-    path, culprit = _locate(str(error), value)
-    what, hint = _words(str(error), culprit)
+    """The error sentence for *error*, raised while *value* was decoded as an object of *kind*."""
+    path, found = _locate(str(error), value)
+    what, hint = _words(str(error), found)
     return InputError(what, object=name_of(kind, value), path=path, hint=hint)
 
 
-def _words(message: str, culprit: Plain) -> tuple[str, str]:
+def _words(message: str, found: Plain) -> tuple[str, str]:
     bound = _BOUND.match(message)
     if bound:
         side = "at most" if bound["bound"] == "<=" else "at least"
-        return f"is {culprit}", f"it must be {side} {bound['limit']}"
+        return f"is {found}", f"it must be {side} {bound['limit']}"
     match = _MESSAGE.match(message)
     if not match:
         return message.partition(" - at ")[0], ""
     expected = match["expected"].removesuffix(" | null")
     wanted = _WORDS.get(expected, expected)
     got = _WORDS.get(match["got"] or "", "something else")
-    shown = f" ({_shown(culprit)})" if isinstance(culprit, str | int | float) else ""
-    return f"expected {wanted}, got {got}{shown}", _hint(expected, culprit)
+    shown = f" ({_shown(found)})" if isinstance(found, str | int | float) else ""
+    return f"expected {wanted}, got {got}{shown}", _hint(expected, found)
 
 
-def _hint(expected: str, culprit: Plain) -> str:
-    if expected == "str" and isinstance(culprit, bool | int | float):
-        return f'write it in quotes: "{_shown(culprit)}"'
-    if expected == "int" and isinstance(culprit, str) and culprit.isdecimal():
-        return f"write it without quotes: {culprit}"
+def _hint(expected: str, found: Plain) -> str:
+    if expected == "str" and isinstance(found, bool | int | float):
+        return f'write it in quotes: "{_shown(found)}"'
+    if expected == "int" and isinstance(found, str) and found.isdecimal():
+        return f"write it without quotes: {found}"
     return ""
 
 
-def _shown(culprit: str | float) -> str:
-    if isinstance(culprit, bool):
-        return str(culprit).lower()
-    text = repr(culprit) if isinstance(culprit, str) else str(culprit)
+def _shown(found: str | float) -> str:
+    if isinstance(found, bool):
+        return str(found).lower()
+    text = repr(found) if isinstance(found, str) else str(found)
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def _locate(message: str, value: Plain) -> tuple[str, Plain]:
-    """The path in our notation and the value there; `[...]` is any entry that does not fit."""
+    """The path of the field and its value; `[...]` stands for the first entry of that type."""
     match = _PATH.search(message)
     got = _MESSAGE.match(message)
     path = ""
@@ -93,15 +93,8 @@ def _type(value: Plain) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def joined(path: str, key: str) -> str:
-    """*path* and a key below it: `requests.cpu`, `requests["nvidia.com/gpu"]`."""
-    if not _SIMPLE_KEY.fullmatch(key):
-        return f'{path}["{key}"]'
-    return f"{path}.{key}" if path else key
-
-
 def name_of(kind: str, value: JsonObject) -> str:
-    """What to call an object that may not be one, from the little that is known of it."""
+    """How error sentences refer to an object that could not be decoded."""
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         return kind

@@ -1,11 +1,12 @@
-"""Other names for everything that says whose cluster it is, and the same decisions.
+"""New names for an anonymized snapshot, chosen so that decisions stay the same.
 
-Equal texts stay equal and different ones different, wherever they stand: a node's name, the label
-that repeats it and the volume that asks for it get one new text. Names of one kind keep their
-order. What has a meaning of its own is kept: labels, taints and annotations of Kubernetes by their
-keys, resources, drivers, schedulers, times, amounts, and numbers that selectors compare.
+Equal texts get equal new ones and different texts different ones in all objects: a node's name, the
+label that repeats it and the volume that requires it are renamed alike. New names of a category
+keep the order of the old ones. What has a meaning of its own is kept: label, taint and annotation
+keys of Kubernetes, resources, drivers, schedulers, times, quantities, and numbers that selectors
+compare.
 
-Objects are looked at twice: first to gather, then, after `settle`, to rename.
+Objects are passed through twice: first to collect all texts, then, after `assign`, to rename.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from podium.objects.names import is_label_value, is_qualified_name
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What a text is, the most telling first: a label value that is also the name of a node is one.
+#: Categories of texts. A text in several of them (a label value that is also the name of a node)
+#: counts for the first.
 NODE, NAMESPACE, POD, CLAIM, VOLUME, CLASS, OWNER, OBJECT, IMAGE, TAG, UID, VALUE = (
     "node",
     "ns",
@@ -40,7 +42,7 @@ _RANKS: Final = {
     )
 }
 _WELL_KNOWN: Final = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
-#: Texts that mean the same everywhere.
+#: Texts that mean the same in every cluster.
 _KEPT: Final = frozenset(
     {"", "true", "false", "latest", "default", "kube-system", "kube-public", "kube-node-lease"}
     | {"system-cluster-critical", "system-node-critical"}
@@ -53,29 +55,29 @@ _ZONES: Final = frozenset(
     for prefix in ("topology.kubernetes.io", "failure-domain.beta.kubernetes.io")
     for name in ("zone", "region")
 )
-#: Between the zones of a volume that is in several.
-_BETWEEN_ZONES: Final = "__"
-_ANYWHERE: Final = frozenset({"", "0.0.0.0", "127.0.0.1", "::", "::1"})  # noqa: S104
+#: Separates the zones in the label of a volume that is in several.
+_ZONE_SEPARATOR: Final = "__"
+_UNSPECIFIC_ADDRESSES: Final = frozenset({"", "0.0.0.0", "127.0.0.1", "::", "::1"})  # noqa: S104
 _NUMBER: Final = re.compile(r"-?[0-9]+")
 
 
-class Names:
-    """Gathers texts, then gives each its new one."""
+class Pseudonyms:
+    """Collects texts; after `assign`, returns the new text of each."""
 
     def __init__(self) -> None:
-        self.settled = False
+        self.assigned = False
         self._texts: dict[str, str] = {}  # text -> category
         self._keys: set[str] = set()
         self._addresses: set[str] = set()
         self._numeric: set[str] = set()
-        self._derived: set[tuple[str, str]] = set()
+        self._ephemeral_claims: set[tuple[str, str]] = set()
         self._new_keys: dict[str, str] = {}
         self._new_texts: dict[str, str] = {}
         self._new_addresses: dict[str, str] = {}
 
-    def settle(self) -> None:
-        """Everything was seen: give out the new names."""
-        self.settled = True
+    def assign(self) -> None:
+        """Choose the new texts; all old ones were collected."""
+        self.assigned = True
         self._new_keys = {
             key: _numbered("key", place, legal=is_qualified_name(key))
             for place, key in enumerate(sorted(self._keys))
@@ -92,17 +94,17 @@ class Names:
                 text: _numbered(category, place, legal=category != VALUE or is_label_value(text))
                 for place, text in enumerate(sorted(texts))
             }
-        for pod, volume in self._derived:
+        for pod, volume in self._ephemeral_claims:
             # The claim of an ephemeral volume is found by this very name.
             self._new_texts[f"{pod}-{volume}"] = (
                 f"{self.name(POD, pod)}-{self.name(OBJECT, volume)}"
             )
 
     def name(self, category: str, text: str) -> str:
-        """The name of something."""
+        """The name of an object, or another text of a category."""
         if text in _KEPT:
             return text
-        if self.settled:
+        if self.assigned:
             return self._new_texts[text]
         known = self._texts.get(text)
         if known is None or _RANKS[category] < _RANKS[known]:
@@ -113,7 +115,7 @@ class Names:
         """The key of a label or a taint."""
         if not key or _WELL_KNOWN.search(key):
             return key
-        if self.settled:
+        if self.assigned:
             return self._new_keys[key]
         self._keys.add(key)
         return key
@@ -122,36 +124,36 @@ class Names:
         """The value of a label or a taint."""
         if key in _KEPT_VALUES or (key in self._numeric and _NUMBER.fullmatch(text)):
             return text
-        if key in _ZONES and _BETWEEN_ZONES in text:
-            parts = (self.name(VALUE, part) for part in text.split(_BETWEEN_ZONES))
-            return _BETWEEN_ZONES.join(parts)
+        if key in _ZONES and _ZONE_SEPARATOR in text:
+            parts = (self.name(VALUE, part) for part in text.split(_ZONE_SEPARATOR))
+            return _ZONE_SEPARATOR.join(parts)
         return self.name(VALUE, text)
 
-    def compared(self, key: str, operator: str) -> None:
-        """Somebody compares the values of this key as numbers, if so."""
-        if operator in {"Gt", "Lt"} and not self.settled:
+    def compares(self, key: str, operator: str) -> None:
+        """Note the operator of a requirement: the values of *key* stay numbers under Gt and Lt."""
+        if operator in {"Gt", "Lt"} and not self.assigned:
             self._numeric.add(key)
 
     def image(self, text: str) -> str:
-        """An image, its tag apart: without one it is the latest."""
+        """The name of an image; its tag is renamed apart, since no tag means `latest`."""
         colon = text.rfind(":")
         if colon > text.rfind("/"):
             return f"{self.name(IMAGE, text[:colon])}:{self.name(TAG, text[colon + 1 :])}"
         return self.name(IMAGE, text)
 
     def address(self, text: str) -> str:
-        """An address of a machine."""
-        if text in _ANYWHERE:
+        """An IP address of a machine."""
+        if text in _UNSPECIFIC_ADDRESSES:
             return text
-        if self.settled:
+        if self.assigned:
             return self._new_addresses[text]
         self._addresses.add(text)
         return text
 
-    def derived(self, pod: str, volume: str) -> None:
-        """The pod has an ephemeral volume of this name."""
-        if not self.settled:
-            self._derived.add((pod, volume))
+    def ephemeral_claim(self, pod: str, volume: str) -> None:
+        """Note that a pod has an ephemeral volume, whose claim is called `<pod>-<volume>`."""
+        if not self.assigned:
+            self._ephemeral_claims.add((pod, volume))
 
     def names(self, category: str, texts: Iterable[str]) -> list[str]:
         """Several names."""
@@ -159,5 +161,5 @@ class Names:
 
 
 def _numbered(category: str, place: int, *, legal: bool) -> str:
-    """Of equal length, so that the order of texts is that of their numbers."""
+    """All new names of a category have the same length, so that they sort as their numbers."""
     return f"{category}-{place:06}" if legal else f"{category}-{place:06}!"

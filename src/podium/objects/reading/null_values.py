@@ -1,10 +1,11 @@
-"""Input as Kubernetes forgives it: `null` stands for the zero value of its type."""
+"""`null` in input, which Kubernetes reads as the zero value of the field's type."""
 
 from __future__ import annotations
 
 from podium.objects.kinds.meta import Plain
 
-#: Maps with keys of the user's choice: an entry without a value is an entry all the same.
+#: Maps with free keys, and the value that a null entry of theirs gets. In all other objects a null
+#: field is the same as an absent one.
 _ZERO_ENTRY: dict[str, str | int] = {
     "labels": "",
     "annotations": "",
@@ -20,13 +21,13 @@ _ZERO_ENTRY: dict[str, str | int] = {
 _SELECTOR_FIELDS = frozenset({"matchLabels", "matchExpressions"})
 
 
-def tidied(value: Plain, under: str = "") -> Plain:
+def without_nulls(value: Plain, under: str = "") -> Plain:
     """A copy of *value*, found *under* a field, with every `null` left out or made a zero."""
     if isinstance(value, list):
-        return [{} if each is None else tidied(each) for each in value]
+        return [{} if each is None else without_nulls(each) for each in value]
     if not isinstance(value, dict):
         return value
     if under in _ZERO_ENTRY and not _SELECTOR_FIELDS & value.keys():
         zero = _ZERO_ENTRY[under]
         return {key: zero if each is None else each for key, each in value.items()}
-    return {key: tidied(each, key) for key, each in value.items() if each is not None}
+    return {key: without_nulls(each, key) for key, each in value.items() if each is not None}
