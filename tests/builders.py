@@ -67,6 +67,7 @@ from podium.objects.kinds.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
+from podium.objects.kinds.registry import KINDS
 from podium.objects.kinds.storage import (
     CsiVolumeSource,
     ObjectReference,
@@ -92,7 +93,7 @@ from podium.objects.kinds.workloads import (
     StatefulSetSpec,
     WorkloadSpec,
 )
-from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.reading.collection import Objects
 
 ZONE = "failure-domain.beta.kubernetes.io/zone"
 REGION = "failure-domain.beta.kubernetes.io/region"

@@ -600,18 +600,10 @@ def test_decisions_after_a_history_equal_those_on_fresh_columns(
             tell(twins, event)
     fresh = loaded_afresh(twins.model)
     for columns in (twins.columns, fresh):
-        shelves = columns.catalog
         found = objects(*STORAGE, *others)
-        for shelf, items in (
-            (shelves.replication_controllers, found.replication_controllers),
-            (shelves.replica_sets, found.replica_sets),
-            (shelves.stateful_sets, found.stateful_sets),
-            (shelves.volumes, found.persistent_volumes),
-            (shelves.claims, found.persistent_volume_claims),
-            (shelves.storage_classes, found.storage_classes),
-        ):
-            for item in items:
-                shelf.put(item)  # type: ignore[arg-type]
+        for kind, shelf in columns.catalog.shelves():
+            for item in found.of(kind):
+                shelf.put(item)
     rules = profile(*(PREDICATES[number] for number in sorted(numbers)), priorities=PRIORITIES)
     names = list(twins.model.nodes)
 

@@ -12,7 +12,7 @@ from kube.following import connected
 from kube.scripted import answer, scripted
 from podium.kube.discovery import Served, discover
 from podium.kube.errors import ApiError
-from podium.objects.reading.collection import KINDS
+from podium.objects.kinds.registry import KINDS
 
 
 def served_by(plane: ControlPlane) -> Served:

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.kinds.registry import KINDS
+from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
@@ -135,7 +136,7 @@ def test_absent_and_empty_selectors_stay_apart() -> None:
     absent, empty = decode(
         "{kind: ReplicaSet, metadata: {name: a}, spec: {selector: }}\n---\n"
         "{kind: ReplicaSet, metadata: {name: b}, spec: {selector: {matchLabels: }}}"
-    ).replica_sets
+    ).of("ReplicaSet")
 
     assert absent.spec.selector is None
     assert empty.spec.selector is not None

@@ -140,11 +140,11 @@ def test_small_defaults() -> None:
     assert pod.spec.volumes[0].rbd
     assert pod.spec.volumes[0].rbd.pool == "rbd"
     assert [node.status.allocatable for node in objects.nodes] == [{"cpu": 4}, {}]
-    assert objects.storage_classes[0].volume_binding_mode == "Immediate"
-    claims = [claim.spec.storage_class_name for claim in objects.persistent_volume_claims]
+    assert objects.of("StorageClass")[0].volume_binding_mode == "Immediate"
+    claims = [claim.spec.storage_class_name for claim in objects.of("PersistentVolumeClaim")]
     assert claims == ["s", ""]
-    assert objects.replication_controllers[0].spec.selector == {"a": "b"}
-    assert objects.daemon_sets[0].spec.selector == LabelSelector(match_labels={"a": "b"})
+    assert objects.of("ReplicationController")[0].spec.selector == {"a": "b"}
+    assert objects.of("DaemonSet")[0].spec.selector == LabelSelector(match_labels={"a": "b"})
 
 
 def test_label_keys_of_affinity_terms_become_expressions() -> None:
@@ -184,5 +184,5 @@ def test_a_volume_that_no_cluster_has_seen_becomes_available() -> None:
     new = decode(manifest % (b"new", b""))
     seen = decode(manifest % (b"seen", b',"uid":"u"'))
 
-    assert with_defaults(new).persistent_volumes[0].status.phase == "Available"
-    assert with_defaults(seen).persistent_volumes[0].status.phase == ""
+    assert with_defaults(new).of("PersistentVolume")[0].status.phase == "Available"
+    assert with_defaults(seen).of("PersistentVolume")[0].status.phase == ""

@@ -89,7 +89,7 @@ def test_names_are_the_same_every_time() -> None:
 def test_a_deployment_makes_a_replica_set() -> None:
     objects = expanded(workload("Deployment", "replicas: 2, selector: {matchLabels: {app: web}},"))
 
-    [replica_set] = objects.replica_sets
+    [replica_set] = objects.of("ReplicaSet")
     digest = replica_set.labels["pod-template-hash"]
     assert replica_set.name == f"web-{digest}"
     assert replica_set.spec.selector
@@ -99,12 +99,12 @@ def test_a_deployment_makes_a_replica_set() -> None:
     assert owner
     assert above
     assert (owner.kind, owner.uid) == ("ReplicaSet", replica_set.metadata.uid)
-    assert (above.kind, above.uid) == ("Deployment", objects.deployments[0].metadata.uid)
+    assert (above.kind, above.uid) == ("Deployment", objects.of("Deployment")[0].metadata.uid)
 
 
 def test_another_template_has_another_hash() -> None:
-    [one] = expanded(workload("Deployment", "")).replica_sets
-    [other] = expanded(workload("Deployment", "").replace("image: i", "image: j")).replica_sets
+    [one] = expanded(workload("Deployment", "")).of("ReplicaSet")
+    [other] = expanded(workload("Deployment", "").replace("image: i", "image: j")).of("ReplicaSet")
 
     assert one.name != other.name
 
@@ -140,7 +140,7 @@ def test_a_stateful_set_gets_ordinals_and_claims() -> None:
     assert [volume.name for volume in volumes] == ["tmp", "data"]
     assert volumes[1].persistent_volume_claim
     assert volumes[1].persistent_volume_claim.claim_name == "data-db-6"
-    kept, made = objects.persistent_volume_claims
+    kept, made = objects.of("PersistentVolumeClaim")
     assert kept.labels == {"kept": "yes"}
     assert (made.name, made.labels) == ("data-db-6", {"app": "db"})
     assert made.spec.storage_class_name == "fast"
@@ -275,8 +275,8 @@ def test_the_collection_that_was_given_stays_as_it_was() -> None:
     expand(objects)
 
     assert objects.pods == []
-    assert objects.replica_sets == []
-    assert objects.deployments[0].metadata.uid == ""
+    assert objects.of("ReplicaSet") == []
+    assert objects.of("Deployment")[0].metadata.uid == ""
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def large() -> Iterator[Served]:
         )
         for i in range(PODS)
     ]
-    playground.load(Objects(nodes=nodes, pods=pods))
+    playground.load(Objects({"Node": nodes, "Pod": pods}))
     with Served(playground).running() as served:
         yield served
 

@@ -25,7 +25,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 def playground(*names: str) -> Playground:
     made = Playground()
-    made.load(Objects(nodes=[node(name, cpu="4", labels={ZONE: name[0]}) for name in names]))
+    made.load(Objects({"Node": [node(name, cpu="4", labels={ZONE: name[0]}) for name in names]}))
     return made
 
 
@@ -118,7 +118,7 @@ def test_five_thousand_nodes_are_told_within_a_second() -> None:
         pod(f"p{i}", namespace=f"team-{i % 7}", node=f"n{i % 5000}", labels={"app": f"a{i % 40}"})
         for i in range(50_000)
     ]
-    made._simulation.load(Objects(nodes=nodes, pods=pods))
+    made._simulation.load(Objects({"Node": nodes, "Pod": pods}))
 
     began = time.perf_counter()
     told = made.observatory.cluster()

@@ -42,9 +42,16 @@ from podium.bench.templates import UNNAMED, Template
 from podium.errors import InputError
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.registry import (
+    CSI_NODE,
+    KINDS,
+    NAMESPACE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+)
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 from podium.objects.kinds.workloads import Namespace
-from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.reading.collection import Objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,18 +61,6 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(__file__).parent / "workloads"
 DEFAULT_NODE, DEFAULT_POD = "templates/node.yaml", "templates/pod.yaml"
-#: Where the catalog keeps what a churn may take away again.
-_SHELVES = {
-    "Service": "services",
-    "ReplicationController": "replication_controllers",
-    "ReplicaSet": "replica_sets",
-    "StatefulSet": "stateful_sets",
-    "Namespace": "namespaces",
-    "PersistentVolume": "volumes",
-    "PersistentVolumeClaim": "claims",
-    "StorageClass": "storage_classes",
-    "PodDisruptionBudget": "budgets",
-}
 
 
 class World:
@@ -123,7 +118,7 @@ class World:
             name = self._name(node)
             made.nodes.append(prepared(node, name, op, index))
             if op.node_allocatable_strategy is not None:
-                made.csi_nodes.append(csi_node(name, op.node_allocatable_strategy))
+                made.of(CSI_NODE).append(csi_node(name, op.node_allocatable_strategy))
         self.simulation.load(made)
 
     def _create_namespaces(self, op: CreateNamespaces, _: str) -> None:
@@ -135,7 +130,7 @@ class World:
                 template = self.template(op.namespace_template_path)
                 namespace = expected(template, index, count, Namespace)
             metadata = replace(namespace.metadata, name=f"{op.prefix}-{index}")
-            made.namespaces.append(replace(namespace, metadata=metadata))
+            made.of(NAMESPACE).append(replace(namespace, metadata=metadata))
         self.simulation.load(made)
 
     def _create_any(self, op: CreateAny, _: str) -> None:
@@ -170,9 +165,9 @@ class World:
         made, count = Objects(), len(pods)
         for index, pod in enumerate(pods):
             volume = expected(volumes, index, count, PersistentVolume)
-            made.persistent_volumes.append(bound_volume(volume, pod))
+            made.of(PERSISTENT_VOLUME).append(bound_volume(volume, pod))
             claim = expected(claims, index, count, PersistentVolumeClaim)
-            made.persistent_volume_claims.append(bound_claim(claim, pod))
+            made.of(PERSISTENT_VOLUME_CLAIM).append(bound_claim(claim, pod))
         self.simulation.load(made)
         return [claiming(pod) for pod in pods]
 
@@ -256,8 +251,8 @@ class World:
             for resident in list(cache.columns.residents[row]):
                 self.simulation.remove(resident.uid)
             cache.drop_node(item)
-        elif item.kind in _SHELVES:
-            getattr(cache.columns.catalog, _SHELVES[item.kind]).drop(item)
+        elif KINDS[item.kind].looked_up:
+            cache.columns.catalog.shelf(item.kind).drop(item)
 
     def delete_pod(self, uid: str) -> None:
         """Take a pod away, wherever it is; one that was evicted meanwhile is gone already."""

@@ -15,7 +15,8 @@ import msgspec
 
 from podium.errors import InputError
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.kinds.registry import KINDS
+from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
 from podium.objects.reading.yaml_text import documents

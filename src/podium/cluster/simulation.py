@@ -80,24 +80,9 @@ class Simulation:
 
     def load(self, objects: Objects) -> None:
         """Take over nodes, placed pods and everything rules look things up in."""
-        shelves = self.cache.columns.catalog
-        for shelf, items in (
-            (shelves.services, objects.services),
-            (shelves.replication_controllers, objects.replication_controllers),
-            (shelves.replica_sets, objects.replica_sets),
-            (shelves.stateful_sets, objects.stateful_sets),
-            (shelves.namespaces, objects.namespaces),
-            (shelves.volumes, objects.persistent_volumes),
-            (shelves.claims, objects.persistent_volume_claims),
-            (shelves.storage_classes, objects.storage_classes),
-            (shelves.budgets, objects.pod_disruption_budgets),
-            (shelves.csi_nodes, objects.csi_nodes),
-            (shelves.csi_drivers, objects.csi_drivers),
-            (shelves.csi_capacities, objects.csi_storage_capacities),
-            (shelves.attachments, objects.volume_attachments),
-        ):
-            for item in items:
-                shelf.put(item)  # type: ignore[arg-type]
+        for kind, shelf in self.cache.columns.catalog.shelves():
+            for item in objects.of(kind):
+                shelf.put(item)
         for node in objects.nodes:
             self.cache.put_node(node)
         for pod in objects.pods:

@@ -21,7 +21,6 @@ from podium.daemon.object_index import PodSink, Sink
 from podium.daemon.observers import POD_ADDED, Observer
 from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
-from podium.objects.reading.collection import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,14 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ACTIONS = {Added: "Add", Updated: "Update", Deleted: "Delete"}
-#: Where the catalog keeps a kind, if not under the name it has in a collection.
-_SHELVES = {
-    "persistent_volumes": "volumes",
-    "persistent_volume_claims": "claims",
-    "pod_disruption_budgets": "budgets",
-    "csi_storage_capacities": "csi_capacities",
-    "volume_attachments": "attachments",
-}
 
 
 class Beliefs:
@@ -109,8 +100,7 @@ class Beliefs:
             return self._nodes
         found = self._others.get(kind)
         if found is None:
-            name = KINDS[kind].attribute
-            shelf = getattr(self.cache.columns.catalog, _SHELVES.get(name, name))
+            shelf = self.cache.columns.catalog.shelf(kind)
             found = self._others[kind] = Sink(
                 lambda old, new: self.do(self._shelve, shelf, old, new)
             )

@@ -6,11 +6,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from podium.kube.discovery import discover
 from podium.kube.reflector import Reflector
-from podium.objects.reading.collection import KINDS
+from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,12 +66,12 @@ class Watching:
         reflector = Reflector(
             self._client,
             path,
-            msgspec.json.Decoder(KINDS[kind].type),
+            KINDS[kind].decoder,
             self._beliefs.sink(kind),
             params=_UNFINISHED if kind == "Pod" else None,
             tell=self._tell,
         )
-        self._reflectors[kind] = reflector  # type: ignore[assignment]
+        self._reflectors[kind] = reflector
         self._tasks[kind] = asyncio.get_running_loop().create_task(reflector.run())
 
     async def stop(self) -> None:

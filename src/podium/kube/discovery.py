@@ -10,33 +10,10 @@ import msgspec
 
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError, UnreachableError
-from podium.objects.reading.collection import KINDS
+from podium.objects.kinds.registry import KINDS
 
 #: Seconds before asking again, where nobody answers.
 _PAUSES = (0.2, 0.5, 1.0)
-#: Per kind its API group and the versions of it that we can read, the best first.
-_KNOWN: dict[str, tuple[str, ...]] = {
-    "Node": ("v1",),
-    "Pod": ("v1",),
-    "Namespace": ("v1",),
-    "Service": ("v1",),
-    "ReplicationController": ("v1",),
-    "PersistentVolume": ("v1",),
-    "PersistentVolumeClaim": ("v1",),
-    "ReplicaSet": ("apps/v1",),
-    "StatefulSet": ("apps/v1",),
-    "Deployment": ("apps/v1",),
-    "DaemonSet": ("apps/v1",),
-    "Job": ("batch/v1",),
-    "StorageClass": ("storage.k8s.io/v1",),
-    "CSINode": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
-    "CSIDriver": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
-    "CSIStorageCapacity": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
-    "VolumeAttachment": ("storage.k8s.io/v1", "storage.k8s.io/v1beta1"),
-    "PodDisruptionBudget": ("policy/v1", "policy/v1beta1"),
-    "PriorityClass": ("scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1"),
-}
-assert _KNOWN.keys() == KINDS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +83,15 @@ async def _asked(client: ApiClient) -> Served:
     versions = {"v1"} | {
         version.group_version for group in answer.groups or () for version in group.versions or ()
     }
-    wanted = sorted({each for known in _KNOWN.values() for each in known} & versions)
+    wanted = sorted({each for kind in KINDS.values() for each in kind.api_versions} & versions)
     listed = await asyncio.gather(*(_resources(client, version) for version in wanted))
     plurals = dict(zip(wanted, listed, strict=True))
     kinds = {}
-    for kind, known in _KNOWN.items():
-        for version in known:
-            plural = plurals.get(version, {}).get(kind)
+    for kind in KINDS.values():
+        for version in kind.api_versions:
+            plural = plurals.get(version, {}).get(kind.name)
             if plural is not None:
-                kinds[kind] = (version, plural)
+                kinds[kind.name] = (version, plural)
                 break
     return Served(frozenset(versions), kinds)
 

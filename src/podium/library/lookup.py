@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
+from podium.objects.kinds.registry import REPLICA_SET
 from podium.profiles.suggestions import closest
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _pods_of(objects: Objects, owner: Object, kind: str) -> Iterator[Pod]:
     owners = {(kind, owner.key)}
     if kind == "Deployment":
         owners = {
-            ("ReplicaSet", each.key) for each in objects.replica_sets if _owner(each) in owners
+            ("ReplicaSet", each.key) for each in objects.of(REPLICA_SET) if _owner(each) in owners
         }
     yield from (pod for pod in objects.pods if _owner(pod) in owners)
 

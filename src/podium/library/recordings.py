@@ -10,7 +10,8 @@ from podium.errors import InputError
 from podium.library.files import lines_of, opened_folders
 from podium.objects.kinds.meta import JsonObject, Object
 from podium.objects.kinds.pod import Pod
-from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.kinds.registry import KINDS
+from podium.objects.reading.collection import Objects
 from podium.objects.reading.null_values import without_nulls
 from podium.objects.reading.type_errors import explain
 

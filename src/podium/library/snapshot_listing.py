@@ -9,7 +9,7 @@ import msgspec
 from podium.kube.client import ApiClient
 from podium.kube.discovery import discover
 from podium.kube.errors import ApiError
-from podium.objects.snapshots.trimming import KEPT, trimmed
+from podium.objects.snapshots.trimming import snapshot_kinds, trimmed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,10 +36,11 @@ _PAGE: Final = msgspec.json.Decoder(_Page)
 
 async def listed(access: Access, folder: Path) -> dict[str, int]:
     """Every object into a file per kind, an object per line; how many there are."""
-    counts = dict.fromkeys(KEPT, 0)
+    kinds = [kind.name for kind in snapshot_kinds()]
+    counts = dict.fromkeys(kinds, 0)
     async with ApiClient(access) as client:
         served = await discover(client)
-        for kind in sorted(KEPT, key=lambda kind: kind not in _FIRST):
+        for kind in sorted(kinds, key=lambda kind: kind not in _FIRST):
             path, version = served.path(kind), served.version(kind)
             if path is not None and version is not None:
                 counts[kind] = await _kind(client, path, kind, version, folder / kind)

@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from podium.errors import InputError
-from podium.objects.snapshots.anonymity import rename
+from podium.objects.snapshots.anonymizing import anonymize
 from podium.objects.snapshots.profile_renaming import renamed_profile
 from podium.objects.snapshots.pseudonyms import Pseudonyms
-from podium.objects.snapshots.trimming import KEPT
+from podium.objects.snapshots.trimming import snapshot_kinds
 from podium.render.documents import to_yaml
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def _gathered(folder: Path, head: dict[str, Any]) -> Pseudonyms:
 
 def _objects(folder: Path, names: Pseudonyms | None) -> Iterator[bytes]:
     """The objects kind by kind, as JSON, renamed where there are *names*."""
-    for kind in KEPT:
-        file = folder / kind
+    for kind in snapshot_kinds():
+        file = folder / kind.name
         if not file.exists():
             continue
         with file.open("rb") as lines:
@@ -91,7 +91,7 @@ def _objects(folder: Path, names: Pseudonyms | None) -> Iterator[bytes]:
                     yield line.rstrip()
                     continue
                 item = msgspec.json.decode(line)
-                rename(kind, item, names)
+                anonymize(kind.name, item, names)
                 yield msgspec.json.encode(item)
 
 

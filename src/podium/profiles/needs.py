@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.objects.reading.collection import KINDS
+from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,6 @@ _SELECTING: Final = frozenset({"Service", "ReplicationController", "ReplicaSet",
 _CLAIMS: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim"})
 _STORAGE: Final = _CLAIMS | {"StorageClass"}
 _CSI: Final = frozenset({"CSINode", "CSIDriver", "CSIStorageCapacity"})
-#: What nobody but controllers and the API server reads.
-_NEVER: Final = frozenset({"Deployment", "Job", "DaemonSet", "PriorityClass"})
 _NOTHING: Final = frozenset[str]()
 
 #: The class of a rule -> what it reads.
@@ -94,7 +92,7 @@ _READS: Final = {
     "UnpreparedRestrictions": _NOTHING,
     "UnpreparedScore": _NOTHING,
 }
-_ANYTHING: Final = frozenset(KINDS) - _NEVER
+_ANYTHING: Final = frozenset(kind.name for kind in KINDS.values() if kind.looked_up)
 
 
 def needed_kinds(profiles: Iterable[Profile]) -> frozenset[str]:

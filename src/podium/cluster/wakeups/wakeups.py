@@ -27,6 +27,7 @@ from podium.cluster.queue.queued_pod import QueuedPod, is_unschedulable
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodAffinityTerm, PodStatus
+from podium.objects.kinds.registry import kind_of
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.objects.kinds.workloads import Service
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
@@ -226,8 +227,8 @@ def resource(event: ClusterEvent) -> str:
         return ""
     subject = event.new if isinstance(event, Added | Updated) else event.old
     if type(subject) is Object:
-        return subject.kind  # an object that Podium does not read, passed on as a mere fact
-    return type(subject).__name__.replace("Csi", "CSI")
+        return subject.kind  # of a kind that is not read, passed on as a mere event
+    return kind_of(type(subject)).name
 
 
 def _is_assigned(event: ClusterEvent) -> bool:

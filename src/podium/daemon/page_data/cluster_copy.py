@@ -120,21 +120,7 @@ def _stays(resident: Resident, foreign: set[str]) -> bool:
 
 
 def _stage(view: View) -> Objects:
-    shelves = view.catalog
     nodes = (view.nodes[row] for row in view.order.tolist())
-    return Objects(
-        nodes=[node for node in nodes if node is not None],
-        namespaces=list(shelves.namespaces),
-        services=list(shelves.services),
-        replication_controllers=list(shelves.replication_controllers),
-        replica_sets=list(shelves.replica_sets),
-        stateful_sets=list(shelves.stateful_sets),
-        persistent_volumes=list(shelves.volumes),
-        persistent_volume_claims=list(shelves.claims),
-        storage_classes=list(shelves.storage_classes),
-        pod_disruption_budgets=list(shelves.budgets),
-        csi_nodes=list(shelves.csi_nodes),
-        csi_drivers=list(shelves.csi_drivers),
-        csi_storage_capacities=list(shelves.csi_capacities),
-        volume_attachments=list(shelves.attachments),
-    )
+    found = Objects({kind: list(shelf) for kind, shelf in view.catalog.shelves()})
+    found.nodes = [node for node in nodes if node is not None]
+    return found

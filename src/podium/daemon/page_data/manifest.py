@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from podium.errors import InputError
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
+from podium.objects.kinds.registry import DAEMON_SET, PRIORITY_CLASS
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
 
@@ -38,9 +39,10 @@ def pod_in(data: bytes, nodes: Iterable[Node], priorities: Iterable[PriorityClas
     others = [kind for kind, _, _ in written.everything() if kind not in _MAKES_PODS]
     notes = [f"{kind} is not a pod and was left aside" for kind in dict.fromkeys(others)]
     notes += [f"{kind} is not known here and was left aside" for kind in written.unknown_kinds]
-    known = {each.name for each in written.priority_classes}
-    written.priority_classes += [each for each in priorities if each.name not in known]
-    if written.daemon_sets:
+    classes = written.of(PRIORITY_CLASS)
+    known = {each.name for each in classes}
+    classes += [each for each in priorities if each.name not in known]
+    if written.of(DAEMON_SET):
         written.nodes = list(nodes)
     pods = expand(with_defaults(written)).pods
     if not pods:

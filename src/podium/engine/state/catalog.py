@@ -1,27 +1,25 @@
 """The objects besides nodes and pods that rules look things up in.
 
-Kept by kind and namespace. Every change raises a version number, so whatever was derived from
-the catalog (a pod's selectors, say) knows when to be derived again.
+There is one shelf per kind that `objects.kinds.registry` declares as looked up; a kind that selects
+pods gets one that finds objects by the labels of a pod. Every change raises the version of its
+shelf, so that what was derived from it (the selectors of a pod, for example) is derived again.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from podium.engine.state.selector_index import ByAnchor, anchor
+from podium.objects.kinds import registry
 from podium.objects.kinds.meta import Object
-from podium.objects.selectors.selectors import (
-    Selector,
-    SelectorError,
-    from_label_selector,
-    from_map_literal,
-)
+from podium.objects.selectors.selectors import SelectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from podium.objects.kinds.kind import Kind
     from podium.objects.kinds.storage import (
         CsiDriver,
         CsiNode,
@@ -39,9 +37,10 @@ if TYPE_CHECKING:
         Service,
         StatefulSet,
     )
+    from podium.objects.selectors.selectors import Selector
 
 T = TypeVar("T", bound=Object)
-#: Beyond this many changes of a kind the older half is forgotten; who is behind starts afresh.
+#: Beyond this many changes of a kind the older half is dropped; then older readers start over.
 CHANGES_LIMIT = 1 << 14
 
 
@@ -53,7 +52,7 @@ class Shelf(Generic[T]):
     def __init__(self) -> None:
         self._by_namespace: dict[str, dict[str, T]] = defaultdict(dict)
         self.version = 0
-        #: Namespace and name of what changed lately, the latest last.
+        #: Namespace and name of the latest changes, the last one last.
         self._changes: list[tuple[str, str]] = []
 
     def put(self, item: T) -> None:
@@ -62,7 +61,7 @@ class Shelf(Generic[T]):
         self._note(item.namespace, item.name)
 
     def drop(self, item: T) -> None:
-        """Forget an object."""
+        """Remove an object."""
         if self._by_namespace[item.namespace].pop(item.name, None) is not None:
             self._note(item.namespace, item.name)
 
@@ -111,23 +110,23 @@ class _Found(ByAnchor[tuple[str, "Selector"]]):
 
 
 class Selecting(Shelf[T]):
-    """Objects that select pods, found by the labels of these.
+    """Objects that select pods, found by the labels of a pod.
 
-    Only a change of what is selected counts as one: controllers write into their objects whenever
-    one of their pods does anything.
+    Only a changed selector raises the version: controllers update the status of their objects
+    whenever one of their pods changes.
     """
 
     __slots__ = ("_compile", "_found")
 
     def __init__(self, compile_selector: Callable[[T], Selector | None]) -> None:
-        """*compile_selector* makes nothing of an object that is to be left out."""
+        """*compile_selector* returns None for an object that selects no pods."""
         super().__init__()
         self._compile = compile_selector
-        #: By namespace, as far as somebody asked.
+        #: By namespace, for the namespaces that were looked up.
         self._found: dict[str, _Found] = {}
 
     def put(self, item: T) -> None:
-        """As for any object."""
+        """Add or replace an object; one with the selector that it had is no change."""
         before = self.get(item.name, item.namespace)
         if before is None:
             super().put(item)
@@ -140,7 +139,7 @@ class Selecting(Shelf[T]):
             self._found.pop(item.namespace, None)
 
     def drop(self, item: T) -> None:
-        """As for any object."""
+        """Remove an object and what it selects."""
         super().drop(item)
         self._found.pop(item.namespace, None)
 
@@ -167,14 +166,6 @@ class Selecting(Shelf[T]):
             found.add((item.name, selector), anchor(selector))
 
 
-def _by_map(item: Service | ReplicationController) -> Selector | None:
-    return None if item.spec.selector is None else from_map_literal(item.spec.selector)
-
-
-def _by_labels(item: ReplicaSet | StatefulSet) -> Selector:
-    return from_label_selector(item.spec.selector)
-
-
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -188,7 +179,7 @@ class Volumes(Shelf["PersistentVolume"]):
         self._by_class: dict[str, dict[str, PersistentVolume]] = defaultdict(dict)
 
     def put(self, item: PersistentVolume) -> None:
-        """As for any object."""
+        """Add or replace a volume, under the classes that it names now."""
         names = _class_names(item)
         before = self.get(item.name, item.namespace)
         for name in _class_names(before) - names if before is not None else ():
@@ -198,7 +189,7 @@ class Volumes(Shelf["PersistentVolume"]):
         super().put(item)
 
     def drop(self, item: PersistentVolume) -> None:
-        """As for any object."""
+        """Remove a volume from its classes, too."""
         before = self.get(item.name, item.namespace)
         for name in _class_names(before) if before is not None else ():
             del self._by_class[name][item.name]
@@ -229,14 +220,14 @@ class Attachments(Shelf["VolumeAttachment"]):
         self._by_node: dict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
 
     def put(self, item: VolumeAttachment) -> None:
-        """As for any object."""
+        """Add or replace an attachment, at the node that it names now."""
         self._leave(self.get(item.name, item.namespace))
         self._by_node[item.spec.node_name][item.name] = item
         self._note(self.BY_NODE, item.spec.node_name)
         super().put(item)
 
     def drop(self, item: VolumeAttachment) -> None:
-        """As for any object."""
+        """Remove an attachment from its node, too."""
         self._leave(self.get(item.name, item.namespace))
         super().drop(item)
 
@@ -250,27 +241,56 @@ class Attachments(Shelf["VolumeAttachment"]):
         return self._by_node[name].values() if name in self._by_node else ()
 
 
+#: Kinds whose objects rules also find by something else than their name.
+_INDEXED: Final[Mapping[str, Callable[[], Shelf[Any]]]] = {
+    registry.PERSISTENT_VOLUME.name: Volumes,
+    registry.VOLUME_ATTACHMENT.name: Attachments,
+}
+
+
+def _new_shelf(kind: Kind[Any]) -> Shelf[Any]:
+    if kind.pod_selector is not None:
+        return Selecting(kind.pod_selector)
+    return _INDEXED.get(kind.name, Shelf)()
+
+
 class Catalog:
-    """Services, controllers, storage and budgets of the cluster."""
+    """Services, controllers, storage and budgets of the cluster, one shelf per kind."""
 
     def __init__(self) -> None:
-        self.services: Selecting[Service] = Selecting(_by_map)
-        self.replication_controllers: Selecting[ReplicationController] = Selecting(_by_map)
-        self.replica_sets: Selecting[ReplicaSet] = Selecting(_by_labels)
-        self.stateful_sets: Selecting[StatefulSet] = Selecting(_by_labels)
-        self.namespaces: Shelf[Namespace] = Shelf()
-        self.volumes = Volumes()
-        self.claims: Shelf[PersistentVolumeClaim] = Shelf()
-        self.storage_classes: Shelf[StorageClass] = Shelf()
-        self.budgets: Shelf[PodDisruptionBudget] = Shelf()
-        self.csi_nodes: Shelf[CsiNode] = Shelf()
-        self.csi_drivers: Shelf[CsiDriver] = Shelf()
-        self.csi_capacities: Shelf[CsiStorageCapacity] = Shelf()
-        self.attachments = Attachments()
+        self._shelves: dict[str, Any] = {}
+        for kind in registry.KINDS.values():
+            if kind.looked_up:
+                self._shelves[kind.name] = _new_shelf(kind)
+        # The shelves that built-in rules read, by names of their own.
+        self.services: Selecting[Service] = self._shelves["Service"]
+        self.replication_controllers: Selecting[ReplicationController] = self._shelves[
+            "ReplicationController"
+        ]
+        self.replica_sets: Selecting[ReplicaSet] = self._shelves["ReplicaSet"]
+        self.stateful_sets: Selecting[StatefulSet] = self._shelves["StatefulSet"]
+        self.namespaces: Shelf[Namespace] = self._shelves["Namespace"]
+        self.volumes: Volumes = self._shelves["PersistentVolume"]
+        self.claims: Shelf[PersistentVolumeClaim] = self._shelves["PersistentVolumeClaim"]
+        self.storage_classes: Shelf[StorageClass] = self._shelves["StorageClass"]
+        self.budgets: Shelf[PodDisruptionBudget] = self._shelves["PodDisruptionBudget"]
+        self.csi_nodes: Shelf[CsiNode] = self._shelves["CSINode"]
+        self.csi_drivers: Shelf[CsiDriver] = self._shelves["CSIDriver"]
+        self.csi_capacities: Shelf[CsiStorageCapacity] = self._shelves["CSIStorageCapacity"]
+        self.attachments: Attachments = self._shelves["VolumeAttachment"]
         #: Volumes promised to a claim by a placed pod, before the claim is bound: name -> claim.
         self.promised_volumes: dict[str, PersistentVolumeClaim] = {}
         #: Claims whose volume will be made on a node: claim key -> node name.
         self.provisioning: dict[str, str] = {}
+
+    def shelf(self, kind: str) -> Shelf[Any]:
+        """The objects of one kind that rules may look up."""
+        found: Shelf[Any] = self._shelves[kind]
+        return found
+
+    def shelves(self) -> Iterable[tuple[str, Shelf[Any]]]:
+        """Every kind that rules may look up, and its objects."""
+        return self._shelves.items()
 
     def selection_version(self) -> tuple[int, int, int, int]:
         """Changes whenever the selectors that cover a pod may have changed."""

@@ -11,16 +11,29 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from podium.errors import InputError
 from podium.objects.completing import daemons
-from podium.objects.completing.defaults import default_claims, default_pod
+from podium.objects.completing.defaults import admission_of
+from podium.objects.kinds.defaults import default_claim, default_pod
+from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import LabelSelector, Object, ObjectMeta, OwnerReference
 from podium.objects.kinds.pod import ClaimVolume, Pod, PodSpec, Volume
+from podium.objects.kinds.registry import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    KINDS,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
 from podium.objects.kinds.workloads import (
     DaemonSet,
     Deployment,
@@ -36,22 +49,14 @@ from podium.objects.reading.collection import Objects, label
 #: More pods than any cluster holds: a typing error in `replicas`.
 _MOST_PODS = 1_000_000
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no words by accident
-_WORKLOADS = (
-    "ReplicationController",
-    "Deployment",
-    "ReplicaSet",
-    "StatefulSet",
-    "Job",
-    "DaemonSet",
-)
-_API_VERSION = {"ReplicationController": "v1", "Job": "batch/v1"}
-_Object = TypeVar("_Object", bound=Object)
+T = TypeVar("T", bound=Object)
 _Identity = tuple[str, str, str]  # kind, namespace, name
 
 
 def expand(objects: Objects) -> Objects:
     """The collection with the pods of its workloads, and the workloads as their owners."""
-    if all(item.metadata.uid for kind in _WORKLOADS for item in objects.of(kind)):
+    workloads = [kind for kind in KINDS.values() if kind.template is not None]
+    if all(item.metadata.uid for kind in workloads for item in objects.of(kind)):
         return objects
     return _Controllers(objects.copied()).run()
 
@@ -61,12 +66,12 @@ class _Controllers:
 
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
-        self.priorities = {each.name: each for each in objects.priority_classes}
-        self.claims = {each.key for each in objects.persistent_volume_claims}
+        self.admission = admission_of(objects)
+        self.claims = {each.key for each in objects.of(PERSISTENT_VOLUME_CLAIM)}
         self.pods = {pod.key for pod in objects.pods}
         alive = [pod for pod in objects.pods if not pod.finished]
         self.owned = Counter(_owner(pod) for pod in alive)
-        self.deployed = {_owner(each) for each in objects.replica_sets}
+        self.deployed = {_owner(each) for each in objects.of(REPLICA_SET)}
         self.on_node = {(_owner(pod), pod.spec.node_name) for pod in alive}
         # Of the workload at hand:
         self.where = ""
@@ -74,15 +79,15 @@ class _Controllers:
         self.source: bytes | None = None  # its template
 
     def run(self) -> Objects:
-        self.each("ReplicationController", self.replicated)
-        self.each("Deployment", self.deployment)  # makes replica sets, so before those
-        self.each("ReplicaSet", self.replicated)
-        self.each("StatefulSet", self.stateful)
-        self.each("Job", self.job)
-        self.each("DaemonSet", self.daemon)
+        self.each(REPLICATION_CONTROLLER, self.replicated)
+        self.each(DEPLOYMENT, self.deployment)  # makes replica sets, so before those
+        self.each(REPLICA_SET, self.replicated)
+        self.each(STATEFUL_SET, self.stateful)
+        self.each(JOB, self.job)
+        self.each(DAEMON_SET, self.daemon)
         return self.objects
 
-    def each(self, kind: str, controller: Callable[[Any], None]) -> None:
+    def each(self, kind: Kind[T], controller: Callable[[T], None]) -> None:
         """Run a controller for the workloads of its kind that have no uid, giving them one."""
         items = self.objects.of(kind)
         for index, item in enumerate(items):
@@ -90,12 +95,12 @@ class _Controllers:
                 continue
             items[index] = owner = _with_uid(kind, item)
             self.where = self.objects.where(kind, index)
-            self.written = self.objects.sources.pop(f"{kind} {owner.key}", None)
+            self.written = self.objects.sources.pop(f"{kind.name} {owner.key}", None)
             self.source = _template(self.written)
             try:
                 controller(owner)
             except InputError as error:
-                name = label(kind, owner.namespace, owner.name)
+                name = label(kind.name, owner.namespace, owner.name)
                 raise error.located(where=self.where, object=name) from None
 
     def replicated(self, owner: ReplicationController | ReplicaSet) -> None:
@@ -126,7 +131,7 @@ class _Controllers:
         )
         spec = WorkloadSpec(replicas=owner.spec.replicas, selector=selector, template=template)
         made = ReplicaSet(api_version="apps/v1", kind="ReplicaSet", metadata=metadata, spec=spec)
-        self.objects.add("ReplicaSet", made, self.where)
+        self.objects.add(REPLICA_SET, made, self.where)
         if self.written is not None:
             self.objects.sources[f"ReplicaSet {made.key}"] = self.written
 
@@ -169,8 +174,8 @@ class _Controllers:
             claim = replace(template, kind="PersistentVolumeClaim", metadata=metadata)
             if claim.key not in self.claims:
                 self.claims.add(claim.key)
-                [claim] = default_claims([claim], self.objects.storage_classes)
-                self.objects.add("PersistentVolumeClaim", claim, self.where)
+                claim = default_claim(claim, self.admission)
+                self.objects.add(PERSISTENT_VOLUME_CLAIM, claim, self.where)
         return names
 
     def daemon(self, owner: DaemonSet) -> None:
@@ -188,12 +193,12 @@ class _Controllers:
 
     def pod(self, owner: Object, template: PodTemplate, name: str) -> Pod:
         """One pod of *template*, as the API server would store it."""
-        return default_pod(_pod(owner, template, name, template.spec), self.priorities)
+        return default_pod(_pod(owner, template, name, template.spec), self.admission)
 
     def add(self, pod: Pod) -> None:
         pod = replace(pod, metadata=replace(pod.metadata, uid=pod.key))
         self.pods.add(pod.key)
-        self.objects.add("Pod", pod, self.where)
+        self.objects.add(POD, pod, self.where)
         if self.source is not None:
             self.objects.sources[pod.key] = self.source
 
@@ -234,11 +239,11 @@ def _template(source: bytes | None) -> bytes | None:
     return msgspec.json.encode({"metadata": template.get("metadata"), "spec": template.get("spec")})
 
 
-def _with_uid(kind: str, owner: _Object) -> _Object:
-    uid = f"{kind.lower()}-{owner.namespace}-{owner.name}"
+def _with_uid(kind: Kind[T], owner: T) -> T:
+    uid = f"{kind.name.lower()}-{owner.namespace}-{owner.name}"
     metadata = replace(owner.metadata, uid=uid, namespace=owner.namespace)
-    version = owner.api_version or _API_VERSION.get(kind, "apps/v1")
-    return replace(owner, api_version=version, kind=kind, metadata=metadata)
+    version = owner.api_version or kind.api_versions[0]
+    return replace(owner, api_version=version, kind=kind.name, metadata=metadata)
 
 
 def _reference(owner: Object) -> OwnerReference:

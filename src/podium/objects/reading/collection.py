@@ -6,71 +6,22 @@ collection remembers both, in little memory, for error messages and for writing 
 
 from __future__ import annotations
 
+import dataclasses
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator
-from copy import copy
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
 
 import msgspec
 
+from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import JsonObject, Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
-from podium.objects.kinds.storage import (
-    CsiDriver,
-    CsiNode,
-    CsiStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from podium.objects.kinds.workloads import (
-    DaemonSet,
-    Deployment,
-    Job,
-    Namespace,
-    PodDisruptionBudget,
-    PriorityClass,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
+from podium.objects.kinds.registry import KINDS, NODE, POD
 
-
-class Kind(NamedTuple):
-    """A kind of object that scheduling reads."""
-
-    attribute: str  # of `Objects`
-    type: type[Object]
-    namespaced: bool = True
-
-
-KINDS = {
-    "Node": Kind("nodes", Node, namespaced=False),
-    "Pod": Kind("pods", Pod),
-    "Namespace": Kind("namespaces", Namespace, namespaced=False),
-    "Service": Kind("services", Service),
-    "ReplicationController": Kind("replication_controllers", ReplicationController),
-    "ReplicaSet": Kind("replica_sets", ReplicaSet),
-    "StatefulSet": Kind("stateful_sets", StatefulSet),
-    "Deployment": Kind("deployments", Deployment),
-    "Job": Kind("jobs", Job),
-    "DaemonSet": Kind("daemon_sets", DaemonSet),
-    "PersistentVolume": Kind("persistent_volumes", PersistentVolume, namespaced=False),
-    "PersistentVolumeClaim": Kind("persistent_volume_claims", PersistentVolumeClaim),
-    "StorageClass": Kind("storage_classes", StorageClass, namespaced=False),
-    "PodDisruptionBudget": Kind("pod_disruption_budgets", PodDisruptionBudget),
-    "PriorityClass": Kind("priority_classes", PriorityClass, namespaced=False),
-    "CSINode": Kind("csi_nodes", CsiNode, namespaced=False),
-    "CSIDriver": Kind("csi_drivers", CsiDriver, namespaced=False),
-    "CSIStorageCapacity": Kind("csi_storage_capacities", CsiStorageCapacity),
-    "VolumeAttachment": Kind("volume_attachments", VolumeAttachment, namespaced=False),
-}
-
+T = TypeVar("T", bound=Object)
 
 #: What a controller, or a pod's number, decides about its metadata.
 _KNOWN_METADATA = ("name", "namespace", "labels", "ownerReferences")
@@ -80,27 +31,9 @@ _KNOWN_METADATA = ("name", "namespace", "labels", "ownerReferences")
 class Objects:
     """Everything read, one list per kind, each in the order of the input."""
 
-    nodes: list[Node] = field(default_factory=list)
-    pods: list[Pod] = field(default_factory=list)
-    namespaces: list[Namespace] = field(default_factory=list)
-    services: list[Service] = field(default_factory=list)
-    replication_controllers: list[ReplicationController] = field(default_factory=list)
-    replica_sets: list[ReplicaSet] = field(default_factory=list)
-    stateful_sets: list[StatefulSet] = field(default_factory=list)
-    deployments: list[Deployment] = field(default_factory=list)
-    jobs: list[Job] = field(default_factory=list)
-    daemon_sets: list[DaemonSet] = field(default_factory=list)
-    persistent_volumes: list[PersistentVolume] = field(default_factory=list)
-    persistent_volume_claims: list[PersistentVolumeClaim] = field(default_factory=list)
-    storage_classes: list[StorageClass] = field(default_factory=list)
-    pod_disruption_budgets: list[PodDisruptionBudget] = field(default_factory=list)
-    priority_classes: list[PriorityClass] = field(default_factory=list)
-    csi_nodes: list[CsiNode] = field(default_factory=list)
-    csi_drivers: list[CsiDriver] = field(default_factory=list)
-    csi_storage_capacities: list[CsiStorageCapacity] = field(default_factory=list)
-    volume_attachments: list[VolumeAttachment] = field(default_factory=list)
-
-    #: What the snapshot they came from says of itself, and of the profile that was in use.
+    #: Kind -> its objects; a kind without objects may be absent.
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+    #: What the snapshot that they were read from says about itself and about its profile.
     snapshot: JsonObject | None = None
     #: Kinds that were skipped, with how often.
     unknown_kinds: Counter[str] = field(default_factory=Counter)
@@ -109,31 +42,57 @@ class Objects:
     #: JSON of what was written, for objects that may be written back: pods without a node by
     #: `namespace/name`, workloads without a uid by `Kind namespace/name`.
     sources: dict[str, bytes] = field(default_factory=dict)
-    #: Per kind, the places in its list where a new file begins.
+    #: Per kind, the indexes in its list where the objects of another file begin.
     files: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
-    def of(self, kind: str) -> list[Any]:
-        """The list of one kind."""
-        found: list[Any] = getattr(self, KINDS[kind].attribute)
-        return found
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes, in the order of the input."""
+        return self.of(NODE)
 
-    def add(self, kind: str, item: Object, where: str = "") -> None:
+    @nodes.setter
+    def nodes(self, nodes: list[Node]) -> None:
+        self.lists[NODE.name] = nodes
+
+    @property
+    def pods(self) -> list[Pod]:
+        """The pods, in the order of the input."""
+        return self.of(POD)
+
+    @pods.setter
+    def pods(self, pods: list[Pod]) -> None:
+        self.lists[POD.name] = pods
+
+    @overload
+    def of(self, kind: Kind[T]) -> list[T]: ...
+    @overload
+    def of(self, kind: str) -> list[Any]: ...
+    def of(self, kind: Kind[Any] | str) -> list[Any]:
+        """The objects of one kind."""
+        return self.lists.setdefault(_name(kind), [])
+
+    def add(self, kind: Kind[Any] | str, item: Object, where: str = "") -> None:
         """Append *item*, read from the file *where*."""
-        items = self.of(kind)
-        runs = self.files.setdefault(kind, [])
+        items = self.of(_name(kind))
+        runs = self.files.setdefault(_name(kind), [])
         if not runs or runs[-1][1] != where:
             runs.append((len(items), where))
         items.append(item)
 
     def copied(self) -> Objects:
         """A collection of the same objects that can be added to on its own."""
-        parts = {each.name: copy(getattr(self, each.name)) for each in fields(self)}
-        parts["files"] = {kind: list(runs) for kind, runs in self.files.items()}
-        return Objects(**parts)
+        return dataclasses.replace(
+            self,
+            lists={kind: list(items) for kind, items in self.lists.items()},
+            unknown_kinds=self.unknown_kinds.copy(),
+            empty_files=list(self.empty_files),
+            sources=dict(self.sources),
+            files={kind: list(runs) for kind, runs in self.files.items()},
+        )
 
-    def where(self, kind: str, index: int) -> str:
+    def where(self, kind: Kind[Any] | str, index: int) -> str:
         """The file from which the object at *index* of its list was read; empty if none."""
-        runs = self.files.get(kind, [])
+        runs = self.files.get(_name(kind), [])
         place = bisect(runs, index, key=lambda run: run[0]) - 1
         return runs[place][1] if place >= 0 else ""
 
@@ -180,6 +139,10 @@ def _instance(template: JsonObject, spec: JsonObject) -> JsonObject:
             for each in spec["volumes"]
         ]
     return template | added
+
+
+def _name(kind: Kind[Any] | str) -> str:
+    return kind if isinstance(kind, str) else kind.name
 
 
 def label(kind: str, namespace: str | None, name: str) -> str:

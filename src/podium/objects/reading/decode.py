@@ -19,20 +19,14 @@ from msgspec.structs import replace
 from podium.errors import InputError
 from podium.objects.kinds.meta import JsonObject, Object, Plain, Value
 from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.registry import KINDS, api_groups
 from podium.objects.reading import json_text, yaml_text
-from podium.objects.reading.collection import KINDS, Objects
+from podium.objects.reading.collection import Objects
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
 from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.null_values import without_nulls
 from podium.objects.reading.type_errors import explain, name_of
 
-#: API groups of our kinds; a Service of any other group is something else.
-_GROUPS = frozenset(
-    {"", "apps", "extensions", "batch", "policy", "scheduling.k8s.io", "storage.k8s.io"}
-)
-_EXPANDABLE = frozenset(
-    {"ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "DaemonSet"}
-)
 #: How a snapshot begins: with what it says of itself.
 SNAPSHOT = ("podium/v1", "Snapshot")
 #: Above this size, text that begins like JSON is not tried as YAML: that would take minutes.
@@ -52,7 +46,6 @@ class _Head(Value, frozen=True):
 
 _HEAD = msgspec.json.Decoder(_Head)
 _ANY = msgspec.json.Decoder()
-_TYPED = {kind: msgspec.json.Decoder(known.type) for kind, known in KINDS.items()}
 
 
 def decode(data: bytes | str, where: str = "", into: Objects | None = None) -> Objects:
@@ -89,6 +82,7 @@ class _Reader:
         self.where = where
         self.objects = objects
         self.found = False
+        self.groups = api_groups()
 
     def read(self, data: bytes) -> None:
         if has_byte_order_mark(data):
@@ -123,8 +117,8 @@ class _Reader:
         """Read one JSON value; *outer* is the list that it is in."""
         try:
             head = _HEAD.decode(data)
-            kind = _known_kind(head, outer)
-            item = _TYPED[kind].decode(data) if kind and head.items is None else None
+            kind = self.known_kind(head, outer)
+            item = KINDS[kind].decoder.decode(data) if kind and head.items is None else None
         except (msgspec.ValidationError, UnicodeDecodeError):
             self.plain(_untyped(data), outer, depth)
             return
@@ -149,19 +143,30 @@ class _Reader:
         if head.kind.endswith("List") and (isinstance(items, list) or items is None):
             self.each(items or [], self.plain, _item_head(head), depth)
             return
-        kind = _known_kind(head, outer)
+        kind = self.known_kind(head, outer)
         if kind:
             self.add(kind, _converted(kind, value), value)
         else:
             self.skip(head, value)
 
+    def known_kind(self, head: _Head, outer: _Head) -> str:
+        """The kind, if scheduling reads it; items of a typed list need not repeat theirs.
+
+        A Service of an API group that has none of these kinds is something else.
+        """
+        kind = head.kind or outer.kind
+        group, _, _ = (head.api_version or outer.api_version).rpartition("/")
+        return kind if kind in KINDS and group in self.groups else ""
+
     def skip(self, head: _Head, value: _Json | JsonObject) -> None:
-        """Take note of what is no object: of other kinds their number, of a snapshot its head."""
+        """Count an object of another kind; keep the head of a snapshot, which describes it."""
         self.found = True
         if (head.api_version, head.kind) == SNAPSHOT:
             self.objects.snapshot = value if isinstance(value, dict) else _untyped(value)
         else:
-            self.objects.unknown_kinds[_full_kind(head)] += 1
+            group, _, _ = head.api_version.rpartition("/")
+            kind = head.kind if group in self.groups else f"{head.kind}.{group}"
+            self.objects.unknown_kinds[kind] += 1
 
     def each(
         self, items: list[_T], read: Callable[[_T, _Head, int], None], outer: _Head, depth: int
@@ -186,7 +191,7 @@ class _Reader:
         if isinstance(item, Pod):
             if not item.spec.node_name:
                 self.objects.sources[item.key] = _json(source)
-        elif kind in _EXPANDABLE and not item.metadata.uid:
+        elif KINDS[kind].template is not None and not item.metadata.uid:
             self.objects.sources[f"{kind} {item.key}"] = _json(source)
 
     def named(self, kind: str, item: Object) -> Object:
@@ -198,22 +203,10 @@ class _Reader:
         return replace(item, metadata=replace(item.metadata, name=name))
 
 
-def _known_kind(head: _Head, outer: _Head) -> str:
-    """The kind, if it is one of ours; items of a typed list need not repeat theirs."""
-    kind = head.kind or outer.kind
-    group, _, _ = (head.api_version or outer.api_version).rpartition("/")
-    return kind if kind in KINDS and group in _GROUPS else ""
-
-
 def _item_head(head: _Head) -> _Head:
     """What the items of a list are, unless they say it themselves."""
     kind = head.kind.removesuffix("List")
     return _Head(api_version=head.api_version if kind else "", kind=kind)
-
-
-def _full_kind(head: _Head) -> str:
-    group, _, _ = head.api_version.rpartition("/")
-    return head.kind if group in _GROUPS else f"{head.kind}.{group}"
 
 
 def _plain_head(value: JsonObject, outer: _Head) -> _Head:
@@ -233,7 +226,7 @@ def _plain_head(value: JsonObject, outer: _Head) -> _Head:
 
 
 def _converted(kind: str, value: JsonObject) -> Object:
-    expected = KINDS[kind].type
+    expected: type[Object] = KINDS[kind].type
     try:
         return msgspec.convert(value, expected)
     except msgspec.ValidationError:

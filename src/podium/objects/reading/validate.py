@@ -1,32 +1,21 @@
-"""What is wrong in objects that could be read.
+"""Checks of objects that could be decoded.
 
 `validate` refuses what no API server would have stored and what would make a decision
 meaningless; selectors are never refused, since an invalid one has a documented outcome in the
-scheduler. `notes` tells what was skipped or looks odd and does not matter enough to stop.
+scheduler. `notes` lists what was skipped or looks odd and is no reason to stop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from podium.errors import InputError
 from podium.objects.field_paths import joined
-from podium.objects.kinds.meta import Object, RawQuantity, ResourceList
-from podium.objects.kinds.node import Node
-from podium.objects.kinds.pod import Pod, PodSpec, ResourceRequirements
-from podium.objects.kinds.storage import (
-    CsiStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-)
-from podium.objects.kinds.workloads import (
-    DaemonSet,
-    Deployment,
-    Job,
-    ReplicaSet,
-    ReplicationController,
-    StatefulSet,
-)
+from podium.objects.kinds.kind import Kind
+from podium.objects.kinds.meta import Object, RawQuantity
+from podium.objects.kinds.quantities import of_pod_spec
+from podium.objects.kinds.registry import KINDS
 from podium.objects.names import (
     is_label_value,
     is_qualified_name,
@@ -35,44 +24,43 @@ from podium.objects.names import (
     label_value_reasons,
 )
 from podium.objects.quantity import QuantityError, nano
-from podium.objects.reading.collection import KINDS, Objects, label
+from podium.objects.reading.collection import Objects, label
 
 _NAME_HINT = (
     "use lower case letters, digits, '-' and '.', beginning and ending with a letter or digit, "
     "at most 253 characters"
 )
 _QUANTITY_HINT = "write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3"
-_TEMPLATED = (ReplicationController, ReplicaSet, StatefulSet, Deployment, Job, DaemonSet)
+#: How many pods a note names.
 _SHOWN = 3
-_Quantities = Iterator[tuple[str, RawQuantity]]
 
 
 def validate(objects: Objects) -> None:
     """Raise an `InputError` for the first object that cannot be used."""
-    for kind in KINDS:
+    for kind in KINDS.values():
         seen: dict[str, int] = {}
         for index, item in enumerate(objects.of(kind)):
             try:
                 _check(kind, item)
-                key = item.key if KINDS[kind].namespaced else item.name
+                key = item.key if kind.namespaced else item.name
                 _check_unique(kind, objects, seen.setdefault(key, index), index)
             except InputError as error:
-                name = label(kind, item.metadata.namespace, item.name)
+                name = label(kind.name, item.metadata.namespace, item.name)
                 raise error.located(where=objects.where(kind, index), object=name) from None
 
 
-def _check(kind: str, item: Object) -> None:
+def _check(kind: Kind[Any], item: Object) -> None:
     _check_name(item.name, "metadata.name")
-    if KINDS[kind].namespaced and item.metadata.namespace:
+    if kind.namespaced and item.metadata.namespace:
         _check_name(item.metadata.namespace, "metadata.namespace")
     if item.metadata.labels:
         _check_labels(item.metadata.labels, "metadata.labels")
-    for path, quantity in _quantities(item):
+    for path, quantity in kind.quantities(item) if kind.quantities else ():
         _check_quantity(path, quantity)
-    if isinstance(item, _TEMPLATED) and item.spec.template:
-        template = item.spec.template
+    template = kind.template(item) if kind.template else None
+    if template:
         _check_labels(template.metadata.labels or {}, "spec.template.metadata.labels")
-        for path, quantity in _of_pod(template.spec, "spec.template.spec"):
+        for path, quantity in of_pod_spec(template.spec, "spec.template.spec"):
             _check_quantity(path, quantity)
 
 
@@ -91,7 +79,7 @@ def _check_labels(labels: Mapping[str, str], path: str) -> None:
             raise InputError(what, path=joined(path, key))
 
 
-def _check_unique(kind: str, objects: Objects, first: int, index: int) -> None:
+def _check_unique(kind: Kind[Any], objects: Objects, first: int, index: int) -> None:
     if first == index:
         return
     where = objects.where(kind, first)
@@ -107,50 +95,6 @@ def _check_quantity(path: str, quantity: RawQuantity) -> None:
         raise InputError(str(error), path=path, hint=_QUANTITY_HINT) from None
     if amount < 0:
         raise InputError(f"{quantity} is negative", path=path, hint="use zero or more")
-
-
-def _quantities(item: Object) -> _Quantities:
-    """Every quantity of an object, with its path."""
-    match item:
-        case Pod():
-            yield from _of_pod(item.spec, "spec")
-        case Node():
-            yield from _of_list(item.status.capacity, "status.capacity")
-            yield from _of_list(item.status.allocatable, "status.allocatable")
-        case PersistentVolume():
-            yield from _of_list(item.spec.capacity, "spec.capacity")
-        case PersistentVolumeClaim():
-            yield from _of_resources(item.spec.resources, "spec.resources")
-        case CsiStorageCapacity():
-            yield "capacity", item.capacity or 0
-            yield "maximumVolumeSize", item.maximum_volume_size or 0
-        case StatefulSet():
-            for index, claim in enumerate(item.spec.volume_claim_templates or ()):
-                path = f"spec.volumeClaimTemplates[{index}].spec.resources"
-                yield from _of_resources(claim.spec.resources, path)
-
-
-def _of_pod(spec: PodSpec, path: str) -> _Quantities:
-    for index, container in enumerate(spec.containers or ()):
-        if container.resources:
-            yield from _of_resources(container.resources, f"{path}.containers[{index}].resources")
-    for index, container in enumerate(spec.init_containers or ()):
-        if container.resources:
-            where = f"{path}.initContainers[{index}].resources"
-            yield from _of_resources(container.resources, where)
-    yield from _of_resources(spec.resources, f"{path}.resources")
-    yield from _of_list(spec.overhead, f"{path}.overhead")
-
-
-def _of_resources(resources: ResourceRequirements | None, path: str) -> _Quantities:
-    if resources is not None:
-        yield from _of_list(resources.requests, f"{path}.requests")
-        yield from _of_list(resources.limits, f"{path}.limits")
-
-
-def _of_list(resources: ResourceList | None, path: str) -> _Quantities:
-    for name, quantity in (resources or {}).items():
-        yield joined(path, name), quantity
 
 
 def notes(objects: Objects) -> list[str]:

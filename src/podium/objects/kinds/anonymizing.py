@@ -1,0 +1,172 @@
+"""Which fields of a kind, besides its metadata, are renamed in an anonymized snapshot.
+
+All functions work in place on the JSON form of an object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from podium.objects.snapshots.pseudonyms import (
+    CLAIM,
+    CLASS,
+    NAMESPACE,
+    NODE,
+    OBJECT,
+    POD,
+    UID,
+    VALUE,
+    VOLUME,
+)
+
+if TYPE_CHECKING:
+    from podium.objects.kinds.meta import JsonObject
+    from podium.objects.snapshots.field_renaming import FieldRenaming
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+#: Volume sources and their fields that identify a disk.
+_DISKS: Final = (
+    ("gcePersistentDisk", ("pdName",)),
+    ("awsElasticBlockStore", ("volumeID",)),
+    ("azureDisk", ("diskName", "diskURI")),
+    ("cinder", ("volumeID",)),
+    ("portworxVolume", ("volumeID",)),
+    ("iscsi", ("iqn",)),
+    ("rbd", ("image", "pool")),
+)
+
+
+def anonymize_node(item: JsonObject, renaming: FieldRenaming) -> None:
+    """Taints and images."""
+    for taint in item.get("spec", {}).get("taints", ()):
+        renaming.taint(taint)
+    for image in item.get("status", {}).get("images", ()):
+        renaming.image_list(image, "names")
+
+
+def anonymize_pod(item: JsonObject, renaming: FieldRenaming) -> None:
+    """Everything in specification and status that names something."""
+    spec, status = item.get("spec", {}), item.get("status", {})
+    renaming.name(spec, "nodeName", NODE)
+    renaming.name(spec, "priorityClassName", OBJECT)
+    renaming.labels(spec, "nodeSelector")
+    _affinity(spec.get("affinity", {}), renaming)
+    for toleration in spec.get("tolerations", ()):
+        renaming.taint(toleration)
+    for constraint in spec.get("topologySpreadConstraints", ()):
+        renaming.key(constraint, "topologyKey")
+        renaming.label_selector(constraint, "labelSelector")
+        renaming.key_list(constraint, "matchLabelKeys")
+    for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+        renaming.name(container, "name", OBJECT)
+        renaming.image(container, "image")
+        for port in container.get("ports", ()):
+            renaming.address(port, "hostIP")
+    for volume in spec.get("volumes", ()):
+        _volume(item["metadata"].get("name", ""), volume, renaming)
+    for gate in spec.get("schedulingGates", ()):
+        renaming.key(gate, "name")
+    renaming.name(status, "nominatedNodeName", NODE)
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for container in status.get(field, ()):
+            renaming.name(container, "name", OBJECT)
+
+
+def _affinity(affinity: JsonObject, renaming: FieldRenaming) -> None:
+    by_node = affinity.get("nodeAffinity", {})
+    renaming.node_selector(by_node, _REQUIRED)
+    for each in by_node.get(_PREFERRED, ()):
+        renaming.node_selector_term(each.get("preference", {}))
+    for field in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(field, {})
+        for each in terms.get(_REQUIRED, ()):
+            _pod_affinity_term(each, renaming)
+        for each in terms.get(_PREFERRED, ()):
+            _pod_affinity_term(each.get("podAffinityTerm", {}), renaming)
+
+
+def _pod_affinity_term(term: JsonObject, renaming: FieldRenaming) -> None:
+    renaming.key(term, "topologyKey")
+    renaming.label_selector(term, "labelSelector")
+    renaming.label_selector(term, "namespaceSelector")
+    renaming.name_list(term, "namespaces", NAMESPACE)
+    renaming.key_list(term, "matchLabelKeys")
+    renaming.key_list(term, "mismatchLabelKeys")
+
+
+def _volume(pod: str, volume: JsonObject, renaming: FieldRenaming) -> None:
+    if "ephemeral" in volume:
+        renaming.names.ephemeral_claim(pod, volume.get("name", ""))
+    renaming.name(volume, "name", OBJECT)
+    renaming.name(volume.get("persistentVolumeClaim", {}), "claimName", CLAIM)
+    _disks(volume, renaming)
+    renaming.image(volume.get("image", {}), "reference")
+
+
+def _disks(holder: JsonObject, renaming: FieldRenaming) -> None:
+    for source, fields in _DISKS:
+        for field in fields:
+            renaming.name(holder.get(source, {}), field, VALUE)
+    renaming.name_list(holder.get("rbd", {}), "monitors", VALUE)
+
+
+def anonymize_map_selector(item: JsonObject, renaming: FieldRenaming) -> None:
+    """A selector that is a plain map, as services and replication controllers have it."""
+    renaming.labels(item.get("spec", {}), "selector")
+
+
+def anonymize_label_selector(item: JsonObject, renaming: FieldRenaming) -> None:
+    """A label selector, as replica sets and stateful sets have it."""
+    renaming.label_selector(item.get("spec", {}), "selector")
+
+
+def anonymize_pod_disruption_budget(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The selector, and the names of pods whose eviction is under way."""
+    anonymize_label_selector(item, renaming)
+    status = item.get("status", {})
+    if "disruptedPods" in status:
+        found = status["disruptedPods"].items()
+        status["disruptedPods"] = {renaming.names.name(POD, name): at for name, at in found}
+
+
+def anonymize_persistent_volume(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The class, the claim, the nodes that reach the volume, and its disk."""
+    spec = item.get("spec", {})
+    renaming.name(spec, "storageClassName", CLASS)
+    renaming.name(spec, "volumeAttributesClassName", OBJECT)
+    claim = spec.get("claimRef", {})
+    renaming.name(claim, "name", CLAIM)
+    renaming.name(claim, "namespace", NAMESPACE)
+    renaming.name(claim, "uid", UID)
+    renaming.node_selector(spec.get("nodeAffinity", {}), "required")
+    _disks(spec, renaming)
+    renaming.name(spec.get("csi", {}), "volumeHandle", VALUE)
+
+
+def anonymize_claim(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The selector, the volume and the classes."""
+    spec = item.get("spec", {})
+    renaming.label_selector(spec, "selector")
+    renaming.name(spec, "volumeName", VOLUME)
+    renaming.name(spec, "storageClassName", CLASS)
+    renaming.name(spec, "volumeAttributesClassName", OBJECT)
+
+
+def anonymize_storage_class(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The topologies in which volumes may be made."""
+    for term in item.get("allowedTopologies", ()):
+        renaming.requirements(term, "matchLabelExpressions")
+
+
+def anonymize_csi_storage_capacity(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The storage class and the nodes that reach the storage."""
+    renaming.name(item, "storageClassName", CLASS)
+    renaming.label_selector(item, "nodeTopology")
+
+
+def anonymize_volume_attachment(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The node and the volume."""
+    spec = item.get("spec", {})
+    renaming.name(spec, "nodeName", NODE)
+    renaming.name(spec.get("source", {}), "persistentVolumeName", VOLUME)

@@ -1,0 +1,80 @@
+"""What is declared once about a kind of object.
+
+Reading, checking, defaulting, discovery, watching, lookups by rules and snapshots go through the
+kinds of `registry.KINDS`; none of them has a list of kinds of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+
+from podium.objects.kinds.meta import Object
+from podium.objects.snapshots.pseudonyms import OBJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from podium.objects.kinds.defaults import Admission
+    from podium.objects.kinds.meta import JsonObject, RawQuantity
+    from podium.objects.kinds.workloads import PodTemplate
+    from podium.objects.selectors.selectors import Selector
+    from podium.objects.snapshots.field_renaming import FieldRenaming
+
+T = TypeVar("T", bound=Object)
+
+
+@dataclass(frozen=True, eq=False)
+class Kind(Generic[T]):
+    """A kind of object that scheduling reads."""
+
+    name: str
+    #: The value class; it has the fields that scheduling reads, and decoding skips all others.
+    type: type[T]
+    #: Versions that can be read from an API server (`apps/v1`), the preferred one first.
+    api_versions: tuple[str, ...] = ("v1",)
+    namespaced: bool = True
+    #: API groups in which the kind was served before; manifests may still name them.
+    former_groups: tuple[str, ...] = ()
+
+    # Reading -------------------------------------------------------------------------------
+
+    #: Path and value of every quantity; each must be legal and not negative.
+    quantities: Callable[[T], Iterable[tuple[str, RawQuantity]]] | None = None
+    #: The pod template of a workload, whose controller makes pods of it.
+    template: Callable[[T], PodTemplate | None] | None = None
+    #: What the API server fills in when the object is created.
+    apply_defaults: Callable[[T, Admission], T] | None = None
+
+    # Scheduling ----------------------------------------------------------------------------
+
+    #: Whether rules may look objects up in the catalogue. Nodes and pods are held in columns, and
+    #: other kinds matter to controllers and to the API server alone.
+    looked_up: bool = True
+    #: How the objects of a kind that selects pods do that; None for an object that selects none.
+    pod_selector: Callable[[T], Selector | None] | None = None
+
+    # Snapshots -----------------------------------------------------------------------------
+
+    in_snapshots: bool = True
+    #: Takes out what decisions do not depend on; annotations are trimmed for every kind.
+    trim: Callable[[T], T] | None = None
+    #: The category of new names in an anonymized snapshot; empty: the name is kept.
+    category: str = OBJECT
+    #: Gives new names to everything in the object, besides its metadata, that tells whose it is.
+    anonymize: Callable[[JsonObject, FieldRenaming], None] | None = None
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The API groups of the kind, `""` for the core group."""
+        return frozenset(
+            {version.rpartition("/")[0] for version in self.api_versions} | {*self.former_groups}
+        )
+
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[T]:
+        """Decodes one object from JSON."""
+        return msgspec.json.Decoder(self.type)

@@ -1,0 +1,249 @@
+"""Every kind of object that scheduling reads, declared once.
+
+A new kind is a value class with the fields that scheduling reads, a declaration here and an entry
+in `KINDS`. From then on it is decoded, checked, completed, discovered, watched, kept in the
+catalogue and written to snapshots.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from podium.objects.kinds import anonymizing, defaults, quantities
+from podium.objects.kinds.kind import Kind
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.storage import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from podium.objects.kinds.workloads import (
+    DaemonSet,
+    Deployment,
+    Job,
+    Namespace,
+    PodDisruptionBudget,
+    PodTemplate,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+from podium.objects.selectors.selectors import Selector, from_label_selector, from_map_literal
+from podium.objects.snapshots import pseudonyms
+
+_Controller = TypeVar("_Controller", ReplicationController, ReplicaSet)
+_Workload = ReplicationController | ReplicaSet | StatefulSet | Deployment | DaemonSet | Job
+_STORAGE: Final = ("storage.k8s.io/v1", "storage.k8s.io/v1beta1")
+
+
+def _template(workload: _Workload) -> PodTemplate | None:
+    return workload.spec.template
+
+
+def _map_selector(item: Service | ReplicationController) -> Selector | None:
+    return None if item.spec.selector is None else from_map_literal(item.spec.selector)
+
+
+def _label_selector(item: ReplicaSet | StatefulSet) -> Selector:
+    return from_label_selector(item.spec.selector)
+
+
+def _without_template(controller: _Controller) -> _Controller:
+    """Its pods exist, so that the template does not matter."""
+    return replace(controller, spec=replace(controller.spec, template=None))
+
+
+def _without_templates(workload: StatefulSet) -> StatefulSet:
+    spec = replace(workload.spec, template=None, volume_claim_templates=None)
+    return replace(workload, spec=spec)
+
+
+NODE: Final = Kind(
+    "Node",
+    Node,
+    namespaced=False,
+    looked_up=False,
+    quantities=quantities.of_node,
+    apply_defaults=defaults.default_node,
+    category=pseudonyms.NODE,
+    anonymize=anonymizing.anonymize_node,
+)
+POD: Final = Kind(
+    "Pod",
+    Pod,
+    looked_up=False,
+    quantities=quantities.of_pod,
+    apply_defaults=defaults.default_pod,
+    category=pseudonyms.POD,
+    anonymize=anonymizing.anonymize_pod,
+)
+NAMESPACE: Final = Kind("Namespace", Namespace, namespaced=False, category=pseudonyms.NAMESPACE)
+SERVICE: Final = Kind(
+    "Service",
+    Service,
+    pod_selector=_map_selector,
+    anonymize=anonymizing.anonymize_map_selector,
+)
+REPLICATION_CONTROLLER: Final = Kind(
+    "ReplicationController",
+    ReplicationController,
+    template=_template,
+    apply_defaults=defaults.default_replication_controller,
+    pod_selector=_map_selector,
+    trim=_without_template,
+    category=pseudonyms.OWNER,
+    anonymize=anonymizing.anonymize_map_selector,
+)
+REPLICA_SET: Final = Kind(
+    "ReplicaSet",
+    ReplicaSet,
+    ("apps/v1",),
+    former_groups=("extensions",),
+    template=_template,
+    apply_defaults=defaults.default_workload,
+    pod_selector=_label_selector,
+    trim=_without_template,
+    category=pseudonyms.OWNER,
+    anonymize=anonymizing.anonymize_label_selector,
+)
+STATEFUL_SET: Final = Kind(
+    "StatefulSet",
+    StatefulSet,
+    ("apps/v1",),
+    quantities=quantities.of_stateful_set,
+    template=_template,
+    apply_defaults=defaults.default_workload,
+    pod_selector=_label_selector,
+    trim=_without_templates,
+    category=pseudonyms.OWNER,
+    anonymize=anonymizing.anonymize_label_selector,
+)
+# The pods of these three exist in a cluster; rules look none of the workloads up.
+DEPLOYMENT: Final = Kind(
+    "Deployment",
+    Deployment,
+    ("apps/v1",),
+    former_groups=("extensions",),
+    template=_template,
+    apply_defaults=defaults.default_workload,
+    looked_up=False,
+    in_snapshots=False,
+)
+JOB: Final = Kind(
+    "Job", Job, ("batch/v1",), template=_template, looked_up=False, in_snapshots=False
+)
+DAEMON_SET: Final = Kind(
+    "DaemonSet",
+    DaemonSet,
+    ("apps/v1",),
+    former_groups=("extensions",),
+    template=_template,
+    apply_defaults=defaults.default_workload,
+    looked_up=False,
+    in_snapshots=False,
+)
+PERSISTENT_VOLUME: Final = Kind(
+    "PersistentVolume",
+    PersistentVolume,
+    namespaced=False,
+    quantities=quantities.of_persistent_volume,
+    apply_defaults=defaults.default_persistent_volume,
+    category=pseudonyms.VOLUME,
+    anonymize=anonymizing.anonymize_persistent_volume,
+)
+PERSISTENT_VOLUME_CLAIM: Final = Kind(
+    "PersistentVolumeClaim",
+    PersistentVolumeClaim,
+    quantities=quantities.of_claim,
+    apply_defaults=defaults.default_claim,
+    category=pseudonyms.CLAIM,
+    anonymize=anonymizing.anonymize_claim,
+)
+STORAGE_CLASS: Final = Kind(
+    "StorageClass",
+    StorageClass,
+    ("storage.k8s.io/v1",),
+    namespaced=False,
+    apply_defaults=defaults.default_storage_class,
+    category=pseudonyms.CLASS,
+    anonymize=anonymizing.anonymize_storage_class,
+)
+POD_DISRUPTION_BUDGET: Final = Kind(
+    "PodDisruptionBudget",
+    PodDisruptionBudget,
+    ("policy/v1", "policy/v1beta1"),
+    anonymize=anonymizing.anonymize_pod_disruption_budget,
+)
+# Only admission reads priority classes; a pod that exists has the number of its class.
+PRIORITY_CLASS: Final = Kind(
+    "PriorityClass",
+    PriorityClass,
+    ("scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1"),
+    namespaced=False,
+    looked_up=False,
+)
+CSI_NODE: Final = Kind("CSINode", CsiNode, _STORAGE, namespaced=False, category=pseudonyms.NODE)
+# Drivers are products, and resources are named after them: their names are kept.
+CSI_DRIVER: Final = Kind("CSIDriver", CsiDriver, _STORAGE, namespaced=False, category="")
+CSI_STORAGE_CAPACITY: Final = Kind(
+    "CSIStorageCapacity",
+    CsiStorageCapacity,
+    _STORAGE,
+    quantities=quantities.of_csi_storage_capacity,
+    anonymize=anonymizing.anonymize_csi_storage_capacity,
+)
+VOLUME_ATTACHMENT: Final = Kind(
+    "VolumeAttachment",
+    VolumeAttachment,
+    _STORAGE,
+    namespaced=False,
+    anonymize=anonymizing.anonymize_volume_attachment,
+)
+
+#: Name -> kind, in the order in which objects are checked and written.
+KINDS: Final[dict[str, Kind[Any]]] = {
+    kind.name: kind
+    for kind in (
+        NODE,
+        POD,
+        NAMESPACE,
+        SERVICE,
+        REPLICATION_CONTROLLER,
+        REPLICA_SET,
+        STATEFUL_SET,
+        DEPLOYMENT,
+        JOB,
+        DAEMON_SET,
+        PERSISTENT_VOLUME,
+        PERSISTENT_VOLUME_CLAIM,
+        STORAGE_CLASS,
+        POD_DISRUPTION_BUDGET,
+        PRIORITY_CLASS,
+        CSI_NODE,
+        CSI_DRIVER,
+        CSI_STORAGE_CAPACITY,
+        VOLUME_ATTACHMENT,
+    )
+}
+
+
+def api_groups() -> frozenset[str]:
+    """The API groups of all kinds."""
+    return frozenset().union(*(kind.groups for kind in KINDS.values()))
+
+
+@cache
+def kind_of(type_: type[Object]) -> Kind[Any]:
+    """The kind whose objects are values of this class."""
+    return next(kind for kind in KINDS.values() if kind.type is type_)
