@@ -9,7 +9,7 @@ import pytest
 from podium.errors import ConfigError
 from podium.profiles.config.build import EnabledPlugin, ProfileConfig
 from podium.profiles.config.loading import check_together
-from profiles.config_documents import (
+from profiles.config.documents import (
     BUILDING,
     Document,
     at,

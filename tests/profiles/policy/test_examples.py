@@ -9,7 +9,7 @@ import pytest
 from podium.engine.framework.profile import Profile
 from podium.profiles.policy.build import Options, from_policy, parse_policy
 
-POLICIES = Path(__file__).parents[2] / "examples" / "policies"
+POLICIES = Path(__file__).parents[3] / "examples" / "policies"
 
 
 def loaded(name: str) -> Profile:

@@ -21,7 +21,7 @@ from podium.profiles.config.args import (
     ShapePoint,
     VolumeBindingArgs,
 )
-from profiles.config_documents import (
+from profiles.config.documents import (
     BUILDING,
     Document,
     config,

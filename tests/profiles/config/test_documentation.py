@@ -15,7 +15,7 @@ from podium.profiles.config.gates import CONFIG_GATES, ConfigGates
 from podium.profiles.config.registry import PLUGINS
 from podium.profiles.config.schema import KINDS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "config.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "config.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 ROWS = re.findall(r"^\| `(\w+)`(?: ¹)? \| (\d*) ?\| ([\w, ]+) \| (.*) \|$", PAGE, re.MULTILINE)
 

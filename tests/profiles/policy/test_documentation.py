@@ -12,7 +12,7 @@ from podium.profiles.policy.gates import GATES
 from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
 from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "policy.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text("utf-8")
 BLOCKS = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 
 

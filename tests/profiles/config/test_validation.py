@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profiles.config_documents import Document, config, disabled, enabled, loaded, refused
+from profiles.config.documents import Document, config, disabled, enabled, loaded, refused
 
 REMOVED = (
     'was invalid in version "v1" (KubeSchedulerConfiguration is version '

@@ -16,7 +16,7 @@ from podium.profiles.config.describe import describe_config
 from podium.profiles.config.registry import PLUGINS
 from podium.profiles.config.schema import KINDS, MULTI_POINT, POINTS
 from podium.profiles.policy.build import Options
-from profiles.config_documents import HEAD, config
+from profiles.config.documents import HEAD, config
 
 SCALARS = (
     st.none()

@@ -12,7 +12,7 @@ from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
 from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
 from podium.engine.rules.service_affinity.v1_13 import ServiceAntiAffinity
 from podium.profiles.policy.build import Options, from_provider
-from profiles.policies import policy, priorities, profile
+from profiles.policy.policies import policy, priorities, profile
 
 DEFAULTS = {
     "BalancedResourceAllocation": 1,

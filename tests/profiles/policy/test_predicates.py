@@ -7,7 +7,7 @@ import pytest
 from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence, HostName
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.profiles.policy.build import Options, from_provider
-from profiles.policies import policy, predicates, profile, refusal, running
+from profiles.policy.policies import policy, predicates, profile, refusal, running
 
 PRESENCE = {"labelsPresence": {"labels": ["a"], "presence": True}}
 AFFINITY = {"serviceAffinity": {"labels": ["zone"]}}

@@ -8,7 +8,7 @@ import pytest
 
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_provider
-from profiles.policies import policy, predicates, priorities, profile, refusal
+from profiles.policy.policies import policy, predicates, priorities, profile, refusal
 
 MAX_WEIGHT = (2**63 - 1) // 10
 RE = '"^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])$".'

@@ -12,7 +12,7 @@ import pytest
 from podium.profiles.config.build import config_from, default_config, from_config
 from podium.profiles.policy.build import Options
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "v1.36"
+GOLDEN = Path(__file__).parents[2] / "golden" / "v1.36"
 FILES = sorted(GOLDEN.glob("*.jsonl"))
 
 assert FILES, "there are no recordings of v1.36"

@@ -8,7 +8,7 @@ from typing import Any
 from podium.profiles.policy.build import Options, from_provider
 from podium.profiles.policy.describe import catalogue, describe
 from podium.profiles.policy.predicate_registry import PREDICATES
-from profiles.policies import policy, predicates, priorities, profile
+from profiles.policy.policies import policy, predicates, priorities, profile
 
 
 def described(document: dict[str, Any], **options: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_policy, from_provider
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "v1.13"
+GOLDEN = Path(__file__).parents[2] / "golden" / "v1.13"
 FILES = sorted(GOLDEN.glob("*.jsonl"))
 
 

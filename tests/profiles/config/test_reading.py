@@ -8,7 +8,7 @@ import pytest
 
 from podium.errors import ConfigError
 from podium.profiles.config.build import SchedulerConfig, load_config
-from profiles.config_documents import HEAD, config, loaded, refused, with_args
+from profiles.config.documents import HEAD, config, loaded, refused, with_args
 
 SCHEME = 'in scheme "pkg/scheduler/apis/config/scheme/scheme.go:29"'
 STRUCT = (

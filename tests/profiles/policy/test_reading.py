@@ -15,7 +15,7 @@ from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
 from podium.profiles.policy import schema
 from podium.profiles.policy.build import Options, from_policy, parse_policy
-from profiles.policies import policy, predicates, profile, refusal
+from profiles.policy.policies import policy, predicates, profile, refusal
 
 YAML = """
 kind: Policy

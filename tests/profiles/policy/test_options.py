@@ -9,7 +9,7 @@ import pytest
 from podium.engine.rules.volumes.limits.v1_13 import MaxVolumeCount
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_provider
-from profiles.policies import policy, predicates, profile, refusal, running
+from profiles.policy.policies import policy, predicates, profile, refusal, running
 
 CONDITIONS = {"TaintNodesByCondition": False}
 

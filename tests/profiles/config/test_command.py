@@ -13,9 +13,9 @@ from podium.cli.composition import options_of
 from podium.cli.main import run
 from podium.cluster.queue.backoff import Backoff
 from podium.library.profile_source import ProfileSource
-from profiles.config_documents import HEAD
+from profiles.config.documents import HEAD
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "configs"
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options
-from profiles.config_documents import (
+from profiles.config.documents import (
     Document,
     built,
     config,
