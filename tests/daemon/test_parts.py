@@ -1,4 +1,4 @@
-"""The small parts of the scheduler: clock, crew, sinks' needs, what is written into pods."""
+"""The small parts of the scheduler: clock, crew, what is written into pods."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ from podium.daemon.clock import SteadyClock, written
 from podium.daemon.pod_status import Outcome, StatusWriter
 from podium.daemon.worker_pool import Crew
 from podium.objects.kinds.pod import PodCondition
-from podium.profiles import needs
-from podium.profiles.config.build import config_from, default_config, from_config
-from podium.profiles.config.registry import PLUGINS
-from podium.profiles.policy.build import Options, from_policy, from_provider
 
 
 def test_the_clock_does_not_jump_with_the_wall_clock() -> None:
@@ -187,62 +183,6 @@ def test_conditions_of_others_stay() -> None:
 
 
 # What is watched ------------------------------------------------------------------------------
-
-
-def test_only_what_the_rules_read_is_needed() -> None:
-    policy = {
-        "kind": "Policy",
-        "apiVersion": "v1",
-        "predicates": [{"name": "PodFitsResources"}],
-        "priorities": [{"name": "ServiceSpreadingPriority", "weight": 1}],
-    }
-    profile = from_policy(policy, Options(disable_preemption=True))
-
-    found = needs.needed_kinds([profile])
-
-    assert found == {"Node", "Pod", "Service", "PersistentVolumeClaim"}
-
-
-def test_the_defaults_need_nothing_that_only_controllers_read() -> None:
-    current = needs.needed_kinds(from_config(default_config(), Options()))
-    classic = needs.needed_kinds([from_provider("DefaultProvider", Options())])
-
-    assert {"Namespace", "CSINode", "PodDisruptionBudget", "StorageClass"} <= current
-    assert not {"Deployment", "Job", "DaemonSet", "PriorityClass"} & (current | classic)
-    assert "Namespace" not in classic
-
-
-def test_without_preemption_budgets_are_not_needed() -> None:
-    profile = from_provider("DefaultProvider", Options(disable_preemption=True))
-
-    assert "PodDisruptionBudget" not in needs.needed_kinds([profile])
-
-
-def test_every_rule_of_ours_is_known() -> None:
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ImageLocality"}]}}}],
-    }
-    profiles = [
-        *from_config(config_from(document), Options()),
-        from_provider("DefaultProvider", Options()),
-        from_provider("ClusterAutoscalerProvider", Options()),
-    ]
-    for profile in profiles:
-        rules = [*profile.predicates, *profile.post_filters]
-        rules += [each.priority for each in profile.priorities]
-        for rule in rules:
-            names = {each.__name__ for each in type(rule).__mro__}
-            assert names & needs._READS.keys(), rule
-    assert PLUGINS
-
-
-def test_a_rule_of_a_users_own_may_look_at_anything() -> None:
-    class Own:
-        name = "Own"
-
-    assert needs._read_by(Own()) == needs._ANYTHING
 
 
 def test_rests_are_those_of_the_configuration() -> None:

@@ -23,7 +23,7 @@ from podium.daemon.observers import Attempted, Observer
 from podium.daemon.shadow_binder import PATIENCE_SECONDS
 from podium.daemon.slow_trace import Steps
 from podium.daemon.worker_pool import Crew
-from podium.profiles.needs import needed_kinds
+from podium.profiles.watched_kinds import watched_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ class Scheduler:
 
     async def _see_everything(self) -> None:
         """Wait until the whole cluster was seen; it may never be, and then we can be stopped."""
-        kinds = needed_kinds(self.profiles.values())
+        kinds = watched_kinds(self.profiles.values())
         self._starting = asyncio.get_running_loop().create_task(self._watching.start(kinds))
         try:
             await self._starting
@@ -178,7 +178,7 @@ class Scheduler:
     ) -> None:
         """Go on with other profiles. Pods that wait are tried anew, pods on their way stay so."""
         if self.synced.is_set():
-            await self._watching.start(needed_kinds(profiles))
+            await self._watching.start(watched_kinds(profiles))
         self.beliefs.do(
             self._change, tuple(profiles), options or self.options, ask, bind_by_extender
         )

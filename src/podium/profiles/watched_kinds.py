@@ -1,7 +1,7 @@
-"""Which kinds of objects the rules of a profile look things up in, besides nodes and pods.
+"""Which kinds of objects are watched for the rules of a profile.
 
-Whoever watches a cluster watches these and no others. A rule that is not in the table, such as one
-of a user's own, may look at anything.
+Nodes and pods always, and the kinds that the rules look up. A rule that is not in the table, such
+as a user's own rule, may look up every kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STORAGE: Final = _CLAIMS | {"StorageClass"}
 _CSI: Final = frozenset({"CSINode", "CSIDriver", "CSIStorageCapacity"})
 _NOTHING: Final = frozenset[str]()
 
-#: The class of a rule -> what it reads.
+#: Class of a rule -> kinds that it looks up.
 _READS: Final = {
     # v1.13: predicates
     "CheckNodeCondition": _NOTHING,
@@ -87,16 +87,20 @@ _READS: Final = {
     "DefaultPreemption": frozenset({"PodDisruptionBudget"}),
     "ImageLocality": _NOTHING,
     "NodeDeclaredFeatures": _NOTHING,
-    # What stands in for a plugin that is not at all of its points
+    # Plugins that a profile enables without their preFilter or preScore point
     "UnpreparedFilter": _NOTHING,
     "UnpreparedRestrictions": _NOTHING,
     "UnpreparedScore": _NOTHING,
 }
-_ANYTHING: Final = frozenset(kind.name for kind in KINDS.values() if kind.looked_up)
 
 
-def needed_kinds(profiles: Iterable[Profile]) -> frozenset[str]:
-    """Every kind that some rule of these profiles reads; nodes and pods always."""
+def _all_kinds() -> frozenset[str]:
+    """Every kind that a rule may look up."""
+    return frozenset(kind.name for kind in KINDS.values() if kind.looked_up)
+
+
+def watched_kinds(profiles: Iterable[Profile]) -> frozenset[str]:
+    """Every kind that a rule of these profiles looks up, and nodes and pods."""
     found = set(_ALWAYS)
     for profile in profiles:
         rules: list[object] = [*profile.predicates, *profile.pre_filters, *profile.post_filters]
@@ -111,8 +115,8 @@ def needed_kinds(profiles: Iterable[Profile]) -> frozenset[str]:
 
 
 def _read_by(rule: object) -> frozenset[str]:
-    """What a rule reads; one that is derived from a known rule reads the same."""
+    """The kinds that a rule looks up; a class derived from a known one looks up the same."""
     wrapped = getattr(rule, "rule", None)
     classes = type(rule if wrapped is None else wrapped).__mro__
     known = (_READS[each.__name__] for each in classes if each.__name__ in _READS)
-    return next(known, _ANYTHING)
+    return next(known, _all_kinds())
