@@ -17,7 +17,7 @@ import pytest
 
 from control_plane.harness import ControlPlane
 from podium.lab.api.status import StatusError
-from podium.lab.patch.apply import applied, tracked
+from podium.lab.patch.server_side_apply import apply, track_update
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "x"}},
@@ -73,14 +73,14 @@ class Both:
 
     def create(self, made: dict[str, Any], manager: str = "me") -> None:
         self.live = self.server.post(f"{self.collection}?fieldManager={manager}", made)
-        ours = tracked(self.kind, None, unmanaged(self.live), manager=manager, now="")
+        ours = track_update(self.kind, None, unmanaged(self.live), manager=manager, now="")
         assert owners(ours) == owners(self.live)
 
     def patch(self, patch: dict[str, Any], manager: str) -> None:
         assert self.live is not None
         path = f"{self.path}?fieldManager={manager}"
         real = self.server.call("PATCH", path, patch, "strategic-merge-patch+json")
-        ours = tracked(self.kind, self.live, unmanaged(real), manager=manager, now="")
+        ours = track_update(self.kind, self.live, unmanaged(real), manager=manager, now="")
         assert owners(ours) == owners(real)
         self.live = real
 
@@ -88,7 +88,7 @@ class Both:
         path = f"{self.path}?fieldManager={manager}" + ("&force=true" if force else "")
         code, real = self._sent(path, config)
         try:
-            ours = applied(self.kind, self.live, config, manager=manager, force=force, now="")
+            ours = apply(self.kind, self.live, config, manager=manager, force=force, now="")
         except StatusError as error:
             refused = (error.code, error.message, causes(error.details))
             assert refused == (code, real["message"], causes(real.get("details", {})))

@@ -12,7 +12,7 @@ import pytest
 
 from control_plane.harness import ControlPlane
 from podium.lab.api.status import StatusError
-from podium.lab.patch.patching import patched
+from podium.lab.patch.patches import apply_patch
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 DEPLOYMENT: dict[str, Any] = {
@@ -183,12 +183,12 @@ def test_a_patch_gives_what_the_real_server_gives(
     code, real = sent(control_plane, path, patch, form)
     if code != 200:
         with pytest.raises(StatusError) as caught:
-            patched("Deployment", f"application/{form}", deployment, patch)
+            apply_patch("Deployment", f"application/{form}", deployment, patch)
         assert caught.value.message == real["message"]
         # Some refusals are mistakes of its own to the real server; here they are the client's.
         assert caught.value.code == (code if code != 500 else 400)
         return
-    made = patched("Deployment", f"application/{form}", deployment, patch)
+    made = apply_patch("Deployment", f"application/{form}", deployment, patch)
     made["metadata"]["resourceVersion"] = real["metadata"]["resourceVersion"]
     # What the patch left out is filled in by the real server's own defaults.
     filled = control_plane.call("PUT", f"{path}?dryRun=All", made)

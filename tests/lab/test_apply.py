@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.lab.api.status import StatusError
-from podium.lab.patch.apply import LAST_APPLIED, applied, tracked
+from podium.lab.patch.server_side_apply import LAST_APPLIED, track_update
+from podium.lab.patch.server_side_apply import apply as server_side_apply
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 
@@ -33,7 +34,7 @@ def apply(
     live: dict[str, Any] | None, wanted: dict[str, Any], manager: str = "me", **more: Any
 ) -> Any:
     options: dict[str, Any] = {"force": False, "now": NOW} | more
-    return applied(wanted["kind"], live, wanted, manager=manager, **options)
+    return server_side_apply(wanted["kind"], live, wanted, manager=manager, **options)
 
 
 def owners(made: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def test_applying_creates_the_object_and_owns_its_fields() -> None:
 
 
 def test_a_field_of_another_is_a_conflict_with_the_real_words() -> None:
-    live = tracked("ConfigMap", None, config({"a": "1"}), manager="kubectl-create", now=NOW)
+    live = track_update("ConfigMap", None, config({"a": "1"}), manager="kubectl-create", now=NOW)
     error = conflict(live, config({"a": "2"}), "me")
     assert error.code == 409
     text = 'Apply failed with 1 conflict: conflict with "kubectl-create" using v1: .data.a'
@@ -145,8 +146,8 @@ def test_what_cannot_be_told_apart_or_is_unknown_is_refused() -> None:
 
 
 def test_an_update_owns_what_it_changed() -> None:
-    live = tracked("ConfigMap", None, config({"a": "1", "b": "1"}), manager="one", now=NOW)
-    made = tracked("ConfigMap", live, config({"a": "2", "b": "1"}), manager="two", now=LATER)
+    live = track_update("ConfigMap", None, config({"a": "1", "b": "1"}), manager="one", now=NOW)
+    made = track_update("ConfigMap", live, config({"a": "2", "b": "1"}), manager="two", now=LATER)
     assert owners(made) == {
         "one/Update": {"f:data": {".": {}, "f:b": {}}},
         "two/Update": {"f:data": {"f:a": {}}},
@@ -154,28 +155,29 @@ def test_an_update_owns_what_it_changed() -> None:
 
 
 def test_an_update_that_changes_nothing_changes_no_owner() -> None:
-    live = tracked("ConfigMap", None, config({"a": "1"}), manager="one", now=NOW)
-    assert tracked("ConfigMap", live, config({"a": "1"}), manager="two", now=LATER) == live
+    live = track_update("ConfigMap", None, config({"a": "1"}), manager="one", now=NOW)
+    assert track_update("ConfigMap", live, config({"a": "1"}), manager="two", now=LATER) == live
 
 
 def test_the_status_belongs_to_who_writes_it_through_its_path() -> None:
-    live = tracked("Pod", None, pod({"name": "a"}), manager="one", now=NOW)
+    live = track_update("Pod", None, pod({"name": "a"}), manager="one", now=NOW)
     new = {**live, "status": {"phase": "Running"}}
-    made = tracked("Pod", live, new, manager="kubelet", now=LATER, subresource="status")
+    made = track_update("Pod", live, new, manager="kubelet", now=LATER, subresource="status")
     entry = next(each for each in made["metadata"]["managedFields"] if each["manager"] == "kubelet")
     assert (entry["fieldsV1"], entry["subresource"]) == ({"f:status": {"f:phase": {}}}, "status")
 
 
 def test_an_empty_list_stops_the_tracking() -> None:
-    live = tracked("ConfigMap", None, config({"a": "1"}), manager="one", now=NOW)
+    live = track_update("ConfigMap", None, config({"a": "1"}), manager="one", now=NOW)
     new = config({"a": "2"}, managedFields=[])
-    assert "managedFields" not in tracked("ConfigMap", live, new, manager="x", now=NOW)["metadata"]
+    made = track_update("ConfigMap", live, new, manager="x", now=NOW)
+    assert "managedFields" not in made["metadata"]
 
 
 def test_who_applied_on_the_client_side_moves_over_without_conflict() -> None:
     said = json.dumps(config({"a": "1"}))
     made = config({"a": "1"}, annotations={LAST_APPLIED: said})
-    live = tracked("ConfigMap", None, made, manager="kubectl-client-side-apply", now=NOW)
+    live = track_update("ConfigMap", None, made, manager="kubectl-client-side-apply", now=NOW)
     moved = apply(live, config({"a": "2"}), "kubectl")
     assert moved["data"] == {"a": "2"}
     assert json.loads(moved["metadata"]["annotations"][LAST_APPLIED]) == config({"a": "2"})
@@ -183,10 +185,10 @@ def test_who_applied_on_the_client_side_moves_over_without_conflict() -> None:
 
 
 def test_at_most_ten_updaters_are_remembered() -> None:
-    live = tracked("ConfigMap", None, config({"x": "0"}), manager="first", now=NOW)
+    live = track_update("ConfigMap", None, config({"x": "0"}), manager="first", now=NOW)
     for turn in range(15):
         new = {**live, "data": {**live["data"], f"k{turn}": "1"}}
-        live = tracked(
+        live = track_update(
             "ConfigMap", live, new, manager=f"m{turn}", now=f"2026-01-02T00:00:{turn:02}Z"
         )
     names = [each["manager"] for each in live["metadata"]["managedFields"]]
@@ -218,7 +220,7 @@ def test_a_single_manager_gets_just_what_it_applies(
 
 def test_items_that_are_there_twice_stay() -> None:
     twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
-    live = tracked("Pod", None, pod({"name": "c", "env": twice}), manager="one", now=NOW)
+    live = track_update("Pod", None, pod({"name": "c", "env": twice}), manager="one", now=NOW)
     wanted = [{"name": "B", "value": "3"}]
     made = apply(live, pod({"name": "c", "env": wanted}), "two")
     assert made["spec"]["containers"][0]["env"] == [*twice, *wanted]
@@ -248,7 +250,7 @@ def test_nothing_that_is_written_breaks_the_server(one: Any, other: Any, fields:
     live["metadata"]["managedFields"] = [entry, one]
     new = pod({"name": "c", "env": other, "ports": one}, volumes=other)
     for write in (
-        lambda: tracked("Pod", live, new, manager="x", now=NOW),
+        lambda: track_update("Pod", live, new, manager="x", now=NOW),
         lambda: apply(live, new, "x"),
         lambda: apply(live, new, "x", force=True),
     ):

@@ -13,21 +13,21 @@ import pytest
 
 from podium.lab.api.resources import TABLE as RESOURCES
 from podium.lab.api.status import StatusError
-from podium.lab.openapi import documents as openapi
-from podium.lab.schema import api_types as schema
+from podium.lab.openapi import documents
+from podium.lab.schema import api_types
 from podium.lab.schema.merge_keys import ATOMIC_TYPES, TABLE
 
 
 @pytest.fixture(scope="module")
 def document() -> Any:
-    return json.loads(openapi.v2_json())
+    return json.loads(documents.v2_json())
 
 
 def third(name: str) -> Any:
-    return json.loads(openapi.v3_document(name))
+    return json.loads(documents.v3_document(name))
 
 
-NAMES = sorted(json.loads(openapi.v3_index())["paths"])
+NAMES = sorted(json.loads(documents.v3_index())["paths"])
 
 
 def references(text: str) -> set[str]:
@@ -35,10 +35,10 @@ def references(text: str) -> set[str]:
 
 
 def test_every_reference_leads_somewhere(document: Any) -> None:
-    assert references(openapi.v2_json().decode()) <= set(document["definitions"])
+    assert references(documents.v2_json().decode()) <= set(document["definitions"])
     for name in NAMES:
         own = third(name)["components"]["schemas"]
-        assert references(openapi.v3_document(name).decode()) <= set(own)
+        assert references(documents.v3_document(name).decode()) <= set(own)
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,17 @@ def test_merge_keys_are_written_into_the_schemas(document: Any) -> None:
 
 
 def test_every_row_of_the_merge_keys_is_about_a_field_that_there_is() -> None:
-    roots = [schema.model_of_kind(each.kind, each.group_version) for each in RESOURCES]
+    roots = [api_types.model_of_kind(each.kind, each.group_version) for each in RESOURCES]
     known = {
-        f"{schema.short_name(model)}.{field}": found
-        for model in schema.reachable(*roots)
-        for field, found in schema.model(model).fields.items()
+        f"{api_types.short_name(model)}.{field}": found
+        for model in api_types.reachable(*roots)
+        for field, found in api_types.model(model).fields.items()
     }
     assert set(TABLE) <= set(known)
     for field, rules in TABLE.items():
         if rules.keys:
-            assert set(rules.keys) <= set(schema.model(known[field].of).fields)
-    types = {schema.short_name(model) for model in schema.reachable(*roots)}
+            assert set(rules.keys) <= set(api_types.model(known[field].of).fields)
+    types = {api_types.short_name(model) for model in api_types.reachable(*roots)}
     assert types >= ATOMIC_TYPES
 
 
@@ -104,15 +104,15 @@ def test_every_patch_says_that_fields_are_validated() -> None:
 
 def test_a_version_that_is_not_served_is_not_found() -> None:
     with pytest.raises(StatusError) as caught:
-        openapi.v3_document("apis/apps/v2")
+        documents.v3_document("apis/apps/v2")
     assert caught.value.code == 404
-    assert openapi.v3_document("apps/v1") == openapi.v3_document("apis/apps/v1")
+    assert documents.v3_document("apps/v1") == documents.v3_document("apis/apps/v1")
 
 
 def test_the_models_are_read_without_importing_the_library() -> None:
     code = (
         "import sys; from podium.lab.openapi import documents;"
-        "from podium.lab.patch import patching; documents.v2_json();"
+        "from podium.lab.patch import patches; documents.v2_json();"
         "assert not any(name.startswith('kubernetes_asyncio') for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
@@ -182,7 +182,7 @@ def read_schema(message: bytes) -> dict[str, Any]:
 
 
 def test_the_protocol_buffer_says_what_the_json_says(document: Any) -> None:
-    whole = dict(fields(openapi.v2_protobuf()))
+    whole = dict(fields(documents.v2_protobuf()))
     assert whole[1] == b"2.0"
     found = {name: read_schema(each) for name, each in named(whole[9], 1).items()}
     assert found == document["definitions"]

@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.lab.api.media_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from podium.lab.api.status import StatusError
-from podium.lab.patch.patching import (
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_MERGE_PATCH,
-    merged,
-    patched,
-)
+from podium.lab.patch.patches import apply_patch, merge_patch
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -34,12 +29,12 @@ POD: dict[str, Any] = {
 
 
 def strategic(patch: dict[str, Any], kind: str = "Pod", of: dict[str, Any] = POD) -> dict[str, Any]:
-    return patched(kind, STRATEGIC_MERGE_PATCH, of, patch)
+    return apply_patch(kind, STRATEGIC_MERGE_PATCH, of, patch)
 
 
 def refusal(form: str, patch: object) -> StatusError:
     with pytest.raises(StatusError) as caught:
-        patched("Pod", form, POD, patch)
+        apply_patch("Pod", form, POD, patch)
     return caught.value
 
 
@@ -123,7 +118,7 @@ def test_true_is_no_number() -> None:
     ],
 )
 def test_operations_of_a_json_patch(operations: list[Any], labels: dict[str, str]) -> None:
-    assert patched("Pod", JSON_PATCH, POD, operations)["metadata"]["labels"] == labels
+    assert apply_patch("Pod", JSON_PATCH, POD, operations)["metadata"]["labels"] == labels
 
 
 @pytest.mark.parametrize(
@@ -184,7 +179,7 @@ def difference(old: Any, new: Any) -> Any:
 def test_a_merge_patch_made_from_a_difference_gives_the_target(
     old: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    assert merged(copy.deepcopy(old), difference(old, new)) == new
+    assert merge_patch(copy.deepcopy(old), difference(old, new)) == new
 
 
 NAMES: dict[str, Any] = {"name": st.sampled_from("abcd")}
@@ -249,7 +244,7 @@ def test_a_strategic_patch_made_from_a_difference_gives_the_target(
 
 def answer(form: str, of: dict[str, Any], patch: dict[str, Any]) -> int:
     try:
-        patched("Pod", form, of, patch)
+        apply_patch("Pod", form, of, patch)
     except StatusError as error:
         return error.code
     return 200

@@ -10,7 +10,7 @@ import pytest
 from lab.serving import LabServer, node, pod
 from podium.lab.api.resources import stored
 from podium.lab.api.status import StatusError
-from podium.lab.http.listing import ListOptions, page
+from podium.lab.http.list_pages import ListOptions, list_page
 from podium.lab.registry.registry import Registry
 from podium.lab.store.selection import selection
 from podium.lab.store.store import Store
@@ -101,29 +101,30 @@ def test_a_list_at_any_remembered_version_is_what_it_was() -> None:
                     "metadata": found["metadata"] | {"labels": label}
                 },
             )  # fmt: skip
-        found = page(registry.store, row, "", EVERYTHING, ListOptions())
+        found = list_page(registry.store, row, "", EVERYTHING, ListOptions())
         then[found.version] = [each.data for each in found.records]
 
     for version, expected in then.items():
-        ask = ListOptions(version=str(version), match="Exact")
-        found = page(registry.store, row, "default", EVERYTHING, ask)
+        ask = ListOptions(version=str(version), version_match="Exact")
+        found = list_page(registry.store, row, "default", EVERYTHING, ask)
         assert [each.data for each in found.records] == expected
 
 
 def test_a_list_that_was_left_too_long_is_told_to_begin_again() -> None:
     registry = filled(30, Store(history=64))
     row = stored("pods")
-    first = page(registry.store, row, "", EVERYTHING, ListOptions(limit=10))
+    first = list_page(registry.store, row, "", EVERYTHING, ListOptions(limit=10))
     for number in range(100):
         registry.create("pods", pod(f"q{number}"))
 
+    second = ListOptions(limit=10, continue_token=first.continue_token)
     with pytest.raises(StatusError) as error:
-        page(registry.store, row, "", EVERYTHING, ListOptions(limit=10, again=first.again))
+        list_page(registry.store, row, "", EVERYTHING, second)
 
     assert (error.value.code, error.value.reason) == (410, "Expired")
     # The refusal brings a token with which the rest can be had all the same.
-    again = error.value.metadata["continue"]
-    rest = page(registry.store, row, "", EVERYTHING, ListOptions(limit=10, again=again))
+    options = ListOptions(limit=10, continue_token=error.value.metadata["continue"])
+    rest = list_page(registry.store, row, "", EVERYTHING, options)
     assert rest.records[0].key.name == "p010"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from lab.serving import LabServer, node, pod
 from podium.lab.api.resources import stored
-from podium.lab.http.watching import Bells, Watch, WatchOptions
+from podium.lab.http.watches import ChangeSignals, Watch, WatchOptions
 from podium.lab.registry.registry import Registry
 from podium.lab.store.selection import selection
 from podium.lab.store.store import Store
@@ -95,7 +95,7 @@ def test_a_watcher_that_falls_behind_is_cut() -> None:
     async def watched() -> list[bytes]:
         registry = Registry(Store(history=32))
         row = stored("nodes")
-        watch = Watch(registry.store, Bells(registry.store), row, "", selection(row))
+        watch = Watch(registry.store, ChangeSignals(registry.store), row, "", selection(row))
         stream = watch.stream(WatchOptions(since=1, seconds=5))
         registry.create("nodes", node("first"))
         heard = [await anext(stream)]
@@ -167,9 +167,9 @@ def test_many_watchers_hear_the_same_in_the_same_order(lab_server: LabServer) ->
 def test_watchers_in_step_share_the_same_bytes() -> None:
     async def watched() -> list[bytes]:
         registry = Registry()
-        bells = Bells(registry.store)
+        signals = ChangeSignals(registry.store)
         row = stored("nodes")
-        watches = [Watch(registry.store, bells, row, "", selection(row)) for _ in range(3)]
+        watches = [Watch(registry.store, signals, row, "", selection(row)) for _ in range(3)]
         streams = [each.stream(WatchOptions(since=1, seconds=5)) for each in watches]
         registry.create("nodes", node("a"))
         registry.create("nodes", node("b"))

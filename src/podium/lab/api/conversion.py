@@ -1,6 +1,7 @@
-"""The same objects in another version: events of events.k8s.io, budgets of policy/v1beta1.
+"""Conversion between versions: events of events.k8s.io/v1, budgets of policy/v1beta1.
 
-Objects are kept in one version; these functions show them in another and read them back.
+An object is stored in one version only. A resource that serves another version of it converts it
+on the way out with `to_served` and on the way in with `to_stored`.
 
 Upstream: pkg/apis/events/v1/conversion.go, pkg/apis/policy/v1beta1/conversion.go.
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import JsonDict
 
-#: Fields of an event in core/v1 and what events.k8s.io/v1 calls them.
-_EVENT = {
+#: Names of the fields of an event in core/v1 and in events.k8s.io/v1.
+_EVENT_FIELDS = {
     "involvedObject": "regarding",
     "message": "note",
     "source": "deprecatedSource",
@@ -20,24 +21,24 @@ _EVENT = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
-_BACK = {new: old for old, new in _EVENT.items()}
+_STORED_EVENT_FIELDS = {new: old for old, new in _EVENT_FIELDS.items()}
 
 
-def shown(row: Resource, item: JsonDict) -> JsonDict:
-    """A kept object as *row* shows it."""
-    if not row.view_of:
+def to_served(resource: Resource, item: JsonDict) -> JsonDict:
+    """A stored object in the version of *resource*."""
+    if not resource.view_of:
         return item
-    names = _EVENT if row.kind == "Event" else {}
+    names = _EVENT_FIELDS if resource.kind == "Event" else {}
     made = {names.get(field, field): value for field, value in item.items()}
-    return made | {"apiVersion": row.group_version}
+    return made | {"apiVersion": resource.group_version}
 
 
-def kept(row: Resource, item: JsonDict) -> JsonDict:
-    """What was sent to *row*, as it is kept."""
-    if not row.view_of:
+def to_stored(resource: Resource, item: JsonDict) -> JsonDict:
+    """An object in the version of *resource*, in the version in which it is stored."""
+    if not resource.view_of:
         return item
-    names = _BACK if row.kind == "Event" else {}
+    names = _STORED_EVENT_FIELDS if resource.kind == "Event" else {}
     made = {names.get(field, field): value for field, value in item.items()}
-    if row.kind == "Event":
+    if resource.kind == "Event":
         made.setdefault("involvedObject", {})
-    return made | {"apiVersion": stored(row.view_of).group_version}
+    return made | {"apiVersion": stored(resource.view_of).group_version}

@@ -1,4 +1,4 @@
-"""What is wrong with one field of an object, in Kubernetes' words.
+"""Errors of single fields of an object, with the messages of Kubernetes.
 
     spec.containers[0].image: Required value
     metadata.name: Invalid value: "X": a lowercase RFC 1123 subdomain must consist of …
@@ -32,7 +32,7 @@ _VALUELESS = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValue
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """A field's path, what kind of mistake it is, the value found there and why that is wrong."""
+    """One invalid field: the reason, the path of the field, its value and a sentence."""
 
     reason: str
     field: str
@@ -40,23 +40,23 @@ class FieldError:
     detail: str = ""
 
     def __str__(self) -> str:
-        """The path and the sentence."""
-        return f"{self.field}: {self.words()}"
+        """The path and the message."""
+        return f"{self.field}: {self.message()}"
 
-    def words(self) -> str:
-        """The sentence without the path."""
+    def message(self) -> str:
+        """The message without the path."""
         text = _WORDS[self.reason]
         if self.reason not in _VALUELESS:
             text = f"{text}: {_shown(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def cause(self) -> dict[str, str]:
-        """As a cause among the details of a `Status`."""
-        return {"reason": self.reason, "message": self.words(), "field": self.field}
+        """The error as one of the causes in the details of a `Status`."""
+        return {"reason": self.reason, "message": self.message(), "field": self.field}
 
 
 def _shown(value: Any) -> str:
-    """A value as Go prints it in such a sentence."""
+    """A value as Go prints it in a field error."""
     if isinstance(value, str):
         return quoted(value)
     if value is None:
@@ -70,36 +70,36 @@ def _shown(value: Any) -> str:
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """Something must be there."""
+    """The field is missing and must be set."""
     return FieldError("FieldValueRequired", field, "", detail)
 
 
 def invalid_value(field: str, value: Any, detail: str = "") -> FieldError:
-    """The value cannot be used."""
+    """The value is not allowed."""
     return FieldError("FieldValueInvalid", field, value, detail)
 
 
 def duplicate(field: str, value: Any) -> FieldError:
-    """The value is there twice."""
+    """The value occurs more than once."""
     return FieldError("FieldValueDuplicate", field, value)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is none of those that exist."""
+    """The value is not one of the *supported* ones."""
     listed = ", ".join(quoted(each) for each in supported)
     return FieldError("FieldValueNotSupported", field, value, f"supported values: {listed}")
 
 
 def forbidden_field(field: str, detail: str = "") -> FieldError:
-    """The field may not be set, or not in this way."""
+    """The field may not be set."""
     return FieldError("FieldValueForbidden", field, "", detail)
 
 
 def missing_target(field: str, value: Any) -> FieldError:
-    """The value names something that does not exist."""
+    """The value names an object that does not exist."""
     return FieldError("FieldValueNotFound", field, value)
 
 
 def too_long(field: str, value: Any, most: int) -> FieldError:
-    """More bytes than allowed."""
+    """The value has more bytes than *most*."""
     return FieldError("FieldValueTooLong", field, value, f"must have at most {most} bytes")

@@ -1,4 +1,4 @@
-"""What a client may ask beside the object itself, for writes and for deletions.
+"""Options of requests that write or delete.
 
 Upstream: apimachinery/pkg/apis/meta/v1, CreateOptions to DeleteOptions.
 """
@@ -16,22 +16,23 @@ _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to write: really or not, and in whose name."""
+    """Options of creating, updating and patching an object."""
 
+    #: Check and complete the object without storing it.
     dry_run: bool = False
-    #: Who owns the fields that this write sets, by the name it gives itself.
+    #: `fieldManager`, the owner of the fields that this write sets.
     manager: str = ""
-    #: The program that writes, for those who give no name.
+    #: The name of the client program, the manager where `fieldManager` is not given.
     program: str = ""
-    #: Server-side apply takes fields from others.
+    #: Server-side apply takes over fields that other managers own.
     force: bool = False
-    #: Fields that the API does not have are refused.
+    #: Reject fields that the API does not have.
     strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete: how gently, on which conditions, and what becomes of those it owned."""
+    """Options of deleting: grace period, preconditions and propagation to dependents."""
 
     grace: int | None = None
     uid: str = ""
@@ -41,9 +42,9 @@ class DeleteOptions:
 
     @staticmethod
     def read(body: JsonDict, parameters: dict[str, str]) -> DeleteOptions:
-        """The options in a body, or in the address when there is no body."""
-        said: dict[str, Any] = body or dict(parameters)
-        grace = said.get("gracePeriodSeconds")
+        """The options in the body, or in the query *parameters* if there is no body."""
+        given: dict[str, Any] = body or dict(parameters)
+        grace = given.get("gracePeriodSeconds")
         try:
             seconds = None if grace in {None, ""} else int(grace)
         except (TypeError, ValueError):
@@ -53,14 +54,14 @@ class DeleteOptions:
             grace=seconds,
             uid=str(conditions.get("uid") or ""),
             version=str(conditions.get("resourceVersion") or ""),
-            propagation=str(said.get("propagationPolicy") or _legacy(said)),
-            dry_run=asks_dry_run(said.get("dryRun"), "DeleteOptions"),
+            propagation=str(given.get("propagationPolicy") or _legacy(given)),
+            dry_run=asks_dry_run(given.get("dryRun"), "DeleteOptions"),
         )
         made.check()
         return made
 
     def check(self) -> None:
-        """Refuse what means nothing."""
+        """Reject values that the API does not allow."""
         problems = []
         if self.propagation and self.propagation not in _PROPAGATION:
             problems.append(
@@ -72,17 +73,17 @@ class DeleteOptions:
             raise invalid("DeleteOptions", "meta.k8s.io", "", problems)
 
 
-def _legacy(said: dict[str, Any]) -> str:
-    """The word for the older `orphanDependents`."""
-    orphan = said.get("orphanDependents")
+def _legacy(given: dict[str, Any]) -> str:
+    """The propagation policy that the deprecated `orphanDependents` stands for."""
+    orphan = given.get("orphanDependents")
     if orphan in {None, ""}:
         return ""
     return "Orphan" if orphan in {True, "true"} else "Background"
 
 
-def asks_dry_run(said: Any, kind: str = "CreateOptions") -> bool:
-    """Whether `dryRun` is set, given as text or as a list; the only legal word is `All`."""
-    words = [said] if isinstance(said, str) else said or []
+def asks_dry_run(given: Any, kind: str = "CreateOptions") -> bool:
+    """Whether `dryRun`, a string or a list, is set; its only legal value is `All`."""
+    words = [given] if isinstance(given, str) else given or []
     if not isinstance(words, list) or any(word != "All" for word in words if word):
         problem = not_supported("dryRun", words, ["All"])
         raise invalid(kind, "meta.k8s.io", "", [problem])

@@ -1,7 +1,8 @@
-"""Which resources the lab serves: one table, read by discovery, paths, storage and kubectl's names.
+"""The resources that the lab serves, one row each in `TABLE`.
 
-A row is written as kubectl would print it. Two rows may show the same stored objects: events in
-core/v1 and events.k8s.io/v1, disruption budgets in policy/v1 and policy/v1beta1.
+Discovery, the paths of requests, OpenAPI and the store follow this table. Two rows may serve the
+same stored objects: events in core/v1 and events.k8s.io/v1, disruption budgets in policy/v1 and
+policy/v1beta1.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from dataclasses import dataclass, field
 READ = ("get", "list", "watch")
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS = ("get", "patch", "update")
-ASK = ("create",)
+CREATE_ONLY = ("create",)
 
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """What lies below an object, and the kind of object that it reads and writes."""
+    """A subresource of an object, and the kind of object that it reads and writes."""
 
     kind: str
     verbs: tuple[str, ...] = STATUS
-    group: str | None = None  # that of the resource unless it is said
+    group: str | None = None  # that of the resource if not given
     version: str | None = None
 
 
@@ -38,37 +39,37 @@ class Resource:
     categories: tuple[str, ...] = ()
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     verbs: tuple[str, ...] = ALL
-    #: The qualified name of the resource whose objects these are, if they are another's.
+    #: The qualified name of the resource whose stored objects this one serves in another version.
     view_of: str = ""
 
     @property
     def singular(self) -> str:
-        """What one of them is called: `pod`."""
+        """The singular name: `pod`."""
         return self.kind.lower()
 
     @property
     def qualified(self) -> str:
-        """The name in messages: `pods`, `deployments.apps`."""
+        """The name with its group: `pods`, `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def storage(self) -> str:
-        """The qualified name under which objects are kept."""
+        """The qualified name under which the objects are stored."""
         return self.view_of or self.qualified
 
     @property
     def group_version(self) -> str:
-        """As in `apiVersion`: `v1`, `apps/v1`."""
+        """The `apiVersion` of its objects: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def list_kind(self) -> str:
-        """The kind of a list of them."""
+        """The kind of its lists: `PodList`."""
         return f"{self.kind}List"
 
     @property
     def prefix(self) -> str:
-        """The path of its version: `/api/v1`, `/apis/apps/v1`."""
+        """The path of its group and version: `/api/v1`, `/apis/apps/v1`."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str = "", name: str = "") -> str:
@@ -101,7 +102,7 @@ _NO_COLLECTION = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 TABLE: tuple[Resource, ...] = (
     # core
-    Resource("", "v1", "bindings", "Binding", verbs=ASK),
+    Resource("", "v1", "bindings", "Binding", verbs=CREATE_ONLY),
     Resource("", "v1", "configmaps", "ConfigMap", short=("cm",)),
     Resource("", "v1", "endpoints", "Endpoints", short=("ep",)),
     Resource("", "v1", "events", "Event", short=("ev",)),
@@ -134,18 +135,18 @@ TABLE: tuple[Resource, ...] = (
              subresources=_scaled("ReplicaSet")),
     Resource("apps", "v1", "statefulsets", "StatefulSet", short=("sts",), categories=("all",),
              subresources=_scaled("StatefulSet")),
-    # questions that are answered and not kept
+    # reviews, which are answered and not stored
     Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview",
-             namespaced=False, verbs=ASK),
+             namespaced=False, verbs=CREATE_ONLY),
     Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview",
-             namespaced=False, verbs=ASK),
+             namespaced=False, verbs=CREATE_ONLY),
     Resource("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview",
-             namespaced=False, verbs=ASK),
+             namespaced=False, verbs=CREATE_ONLY),
     # batch
     Resource("batch", "v1", "cronjobs", "CronJob", short=("cj",), categories=("all",),
              subresources=_own_status("CronJob")),
     Resource("batch", "v1", "jobs", "Job", categories=("all",), subresources=_own_status("Job")),
-    # Kept so that the manifests of whole applications can be applied; nothing acts on these.
+    # Stored so that the manifests of whole applications can be applied; no controller acts on them.
     Resource("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False),
     Resource("networking.k8s.io", "v1", "ingresses", "Ingress", short=("ing",),
              subresources=_own_status("Ingress")),
@@ -174,25 +175,25 @@ TABLE: tuple[Resource, ...] = (
              subresources=_own_status("VolumeAttachment")),
 )  # fmt: skip
 
-#: By group, version and plural, as paths name them.
+#: Resources by group, version and plural, as in a path.
 BY_PATH = {(each.group, each.version, each.plural): each for each in TABLE}
-#: By `apiVersion` and `kind`, as objects name themselves.
+#: Resources by `apiVersion` and `kind`, as in an object.
 BY_KIND = {(each.group_version, each.kind): each for each in TABLE}
-#: The rows whose objects are kept, by the names under which they are kept.
+#: The resources whose objects are stored, by qualified name.
 STORED = {each.qualified: each for each in TABLE if not each.view_of and "list" in each.verbs}
-#: The same by kind and by plural: no two of them share either.
+#: Stored resources by qualified name, plural and kind, which are all unique.
 BY_NAME = {
     name: each for each in STORED.values() for name in (each.qualified, each.plural, each.kind)
 }
 
 
 def stored(name: str) -> Resource:
-    """The kept resource of this kind, plural or qualified name: `Pod`, `pods`, `jobs.batch`."""
+    """The stored resource of this kind, plural or qualified name: `Pod`, `pods`, `jobs.batch`."""
     return BY_NAME[name]
 
 
 def groups() -> dict[str, list[str]]:
-    """The versions of each group, the preferred first; the core group is the empty name."""
+    """The versions of each group, the preferred one first; the core group is `""`."""
     found: dict[str, list[str]] = {}
     for each in TABLE:
         versions = found.setdefault(each.group, [])

@@ -18,7 +18,7 @@ from podium.lab.contents.restoring import Restorer
 from podium.lab.controllers.garbage_collector import WORLD
 from podium.lab.controllers.nodes import node_registration
 from podium.lab.controllers.storage.volume_binding import PROVISIONER
-from podium.lab.schema import typed_bodies as shapes
+from podium.lab.schema.typed_bodies import check_types
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading.collection import label
 
@@ -210,7 +210,7 @@ def _check_shape(row: Resource, document: Document) -> None:
     if not document.where:
         return
     try:
-        shapes.checked(row, document.item)
+        check_types(row, document.item)
     except StatusError as error:
         raise _refused(document, row, error) from None
 

@@ -1,1 +1,1 @@
-"""Kubernetes' REST API over HTTP: requests, verbs, lists, watches, answers, security."""
+"""The REST API over HTTP: requests, verbs, lists, watches, responses, discovery, security."""

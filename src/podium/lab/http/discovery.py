@@ -1,6 +1,6 @@
-"""What clients ask first: which groups, versions and resources there are.
+"""Discovery: which groups, versions and resources there are.
 
-Upstream: apiserver/pkg/endpoints/discovery, and apidiscovery.k8s.io/v2 for all in one document.
+Upstream: apiserver/pkg/endpoints/discovery; apidiscovery.k8s.io/v2 is the aggregated form.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cache
 from podium.lab.api.resources import TABLE, Resource, groups
 from podium.lab.api.status import JsonDict
 
-#: The release whose API this is; newer clients and older ones find what they look for.
+#: The release of Kubernetes whose API is served.
 VERSION: JsonDict = {
     "major": "1",
     "minor": "32",
@@ -25,9 +25,9 @@ VERSION: JsonDict = {
 
 
 def core_versions(address: str) -> JsonDict:
-    """The answer to `/api`."""
-    where = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": where}
+    """The document at `/api`."""
+    addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
 
 def _group(name: str, versions: list[str]) -> JsonDict:
@@ -37,14 +37,14 @@ def _group(name: str, versions: list[str]) -> JsonDict:
 
 @cache
 def group_list() -> JsonDict:
-    """The answer to `/apis`."""
+    """The document at `/apis`."""
     found = [_group(name, versions) for name, versions in groups().items() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
 
 
 @cache
 def group(name: str) -> JsonDict | None:
-    """The answer to `/apis/GROUP`."""
+    """The document at `/apis/GROUP`, `None` if there is no such group."""
     versions = groups().get(name)
     if not name or versions is None:
         return None
@@ -53,14 +53,14 @@ def group(name: str) -> JsonDict | None:
 
 @cache
 def resource_list(group_version: str) -> JsonDict | None:
-    """The answer to `/api/v1` or `/apis/GROUP/VERSION`."""
-    rows = [each for each in TABLE if each.group_version == group_version]
-    if not rows:
+    """The document at `/api/v1` or `/apis/GROUP/VERSION`, `None` if there is none."""
+    resources = [each for each in TABLE if each.group_version == group_version]
+    if not resources:
         return None
     found: list[JsonDict] = []
-    for row in rows:
-        found.append(_resource(row))
-        found += [_subresource(row, name) for name in sorted(row.subresources)]
+    for resource in resources:
+        found.append(_resource(resource))
+        found += [_subresource(resource, name) for name in sorted(resource.subresources)]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -69,43 +69,43 @@ def resource_list(group_version: str) -> JsonDict | None:
     }
 
 
-def _resource(row: Resource) -> JsonDict:
+def _resource(resource: Resource) -> JsonDict:
     made: JsonDict = {
-        "name": row.plural,
-        "singularName": row.singular,
-        "namespaced": row.namespaced,
-        "kind": row.kind,
-        "verbs": list(row.verbs),
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
     }
-    if row.short:
-        made["shortNames"] = list(row.short)
-    if row.categories:
-        made["categories"] = list(row.categories)
-    if "list" in row.verbs:
-        made["storageVersionHash"] = _hash(row)
+    if resource.short:
+        made["shortNames"] = list(resource.short)
+    if resource.categories:
+        made["categories"] = list(resource.categories)
+    if "list" in resource.verbs:
+        made["storageVersionHash"] = _hash(resource)
     return made
 
 
-def _subresource(row: Resource, name: str) -> JsonDict:
-    below = row.subresources[name]
+def _subresource(resource: Resource, name: str) -> JsonDict:
+    subresource = resource.subresources[name]
     made: JsonDict = {
-        "name": f"{row.plural}/{name}",
+        "name": f"{resource.plural}/{name}",
         "singularName": "",
-        "namespaced": row.namespaced,
-        "kind": below.kind,
-        "verbs": list(below.verbs),
+        "namespaced": resource.namespaced,
+        "kind": subresource.kind,
+        "verbs": list(subresource.verbs),
     }
-    if below.group is not None:
-        made |= {"group": below.group, "version": below.version}
+    if subresource.group is not None:
+        made |= {"group": subresource.group, "version": subresource.version}
     return made
 
 
-def _hash(row: Resource) -> str:
-    return f"{abs(hash_of(row.storage)):011d}"[:11] + "="
+def _hash(resource: Resource) -> str:
+    return f"{abs(_stable_hash(resource.storage)):011d}"[:11] + "="
 
 
-def hash_of(text: str) -> int:
-    """A number that is the same in every process."""
+def _stable_hash(text: str) -> int:
+    """A hash that is the same in every process."""
     found = 0
     for byte in text.encode():
         found = (found * 131 + byte) % 10**11
@@ -113,8 +113,8 @@ def hash_of(text: str) -> int:
 
 
 @cache
-def aggregated(version: str, *, core: bool) -> JsonDict:
-    """Everything about `/api` or `/apis` in one document."""
+def aggregated_list(version: str, *, core: bool) -> JsonDict:
+    """All groups, or the core group alone, with their resources in one document."""
     found = [
         {
             "metadata": {"name": name, "creationTimestamp": None}
@@ -134,57 +134,60 @@ def aggregated(version: str, *, core: bool) -> JsonDict:
 
 
 def _aggregated_version(name: str, version: str) -> JsonDict:
-    rows = [each for each in TABLE if (each.group, each.version) == (name, version)]
+    resources = [each for each in TABLE if (each.group, each.version) == (name, version)]
     return {
         "version": version,
-        "resources": [_aggregated_resource(each) for each in rows],
+        "resources": [_aggregated_resource(each) for each in resources],
         "freshness": "Current",
     }
 
 
-def _kind(row: Resource, kind: str, group: str | None, version: str | None) -> JsonDict:
+def _kind(resource: Resource, kind: str, group: str | None, version: str | None) -> JsonDict:
     return {
-        "group": row.group if group is None else group,
-        "version": row.version if version is None else version,
+        "group": resource.group if group is None else group,
+        "version": resource.version if version is None else version,
         "kind": kind,
     }
 
 
-def _aggregated_resource(row: Resource) -> JsonDict:
+def _aggregated_resource(resource: Resource) -> JsonDict:
     made: JsonDict = {
-        "resource": row.plural,
-        "responseKind": _kind(row, row.kind, None, None),
-        "scope": "Namespaced" if row.namespaced else "Cluster",
-        "singularResource": row.singular,
-        "verbs": list(row.verbs),
+        "resource": resource.plural,
+        "responseKind": _kind(resource, resource.kind, None, None),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
     }
-    if row.short:
-        made["shortNames"] = list(row.short)
-    if row.categories:
-        made["categories"] = list(row.categories)
-    if row.subresources:
+    if resource.short:
+        made["shortNames"] = list(resource.short)
+    if resource.categories:
+        made["categories"] = list(resource.categories)
+    if resource.subresources:
         made["subresources"] = [
             {
                 "subresource": name,
-                "responseKind": _kind(row, below.kind, below.group, below.version),
-                "verbs": list(below.verbs),
+                "responseKind": _kind(resource, each.kind, each.group, each.version),
+                "verbs": list(each.verbs),
             }
-            for name, below in sorted(row.subresources.items())
+            for name, each in sorted(resource.subresources.items())
         ]
     return made
 
 
-def answer(path: str, form: str, address: str) -> JsonDict | None:
-    """The document for a path of discovery, or nothing; *form* is the aggregated version."""
+def document(path: str, address: str, *, aggregated: str = "") -> JsonDict | None:
+    """The document at a path of discovery, `None` if the path is not one.
+
+    *aggregated* is the version of aggregated discovery that the client accepts, if any.
+    """
     parts = path.strip("/").split("/")
     found: JsonDict | None = None
     match parts:
         case ["version"]:
             found = VERSION
         case ["api"]:
-            found = aggregated(form, core=True) if form else core_versions(address)
+            found = aggregated_list(aggregated, core=True) if aggregated else core_versions(address)
         case ["apis"]:
-            found = aggregated(form, core=False) if form else group_list()
+            found = aggregated_list(aggregated, core=False) if aggregated else group_list()
         case ["api", version]:
             found = resource_list(version)
         case ["apis", name]:

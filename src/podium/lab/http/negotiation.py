@@ -1,4 +1,4 @@
-"""In which form a client wants its answer, and in which form it sent its body.
+"""Content negotiation: the representation of a response, and the media type of a body.
 
 Upstream: apiserver/pkg/endpoints/handlers/negotiation.
 """
@@ -8,62 +8,60 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from podium.lab.api.status import StatusError, unsupported_media_type
-from podium.lab.http.protobuf import MEDIA_TYPE
+from podium.lab.api.media_types import JSON, OBJECT_TYPES
+from podium.lab.api.status import not_acceptable, unsupported_media_type
 
-JSON = "application/json"
-READABLE = (JSON, "application/yaml", MEDIA_TYPE)
-OBJECT, TABLE, PARTIAL = "", "Table", "PartialObjectMetadata"
+WHOLE, TABLE, PARTIAL_METADATA = "", "Table", "PartialObjectMetadata"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How to show objects: whole, as rows of a table, or their metadata only."""
+class Representation:
+    """How objects are sent: whole, as rows of a `Table`, or only their metadata."""
 
-    what: str = OBJECT
+    kind: str = WHOLE
+    #: The version of meta.k8s.io for tables and metadata.
     version: str = "v1"
-    #: For discovery in one document.
-    aggregated: str = ""
+    #: The version of apidiscovery.k8s.io if the client accepts aggregated discovery.
+    discovery: str = ""
+    #: What each row of a table holds of its object: `Metadata`, `Object` or `None`.
+    include_object: str = "Metadata"
 
 
 @lru_cache(maxsize=512)
-def accepted(accept: str) -> Form:
-    """The first form in an `Accept` header that is served; 406 if none is."""
+def negotiate(accept: str, include_object: str = "") -> Representation:
+    """The first representation in an `Accept` header that is served; 406 if none is."""
+    include_object = include_object or "Metadata"
     if not accept:
-        return Form()
+        return Representation(include_object=include_object)
     for clause in accept.split(","):
-        media, *parts = (part.strip() for part in clause.split(";"))
-        if media not in {JSON, "*/*", "application/*"}:
+        media_type, *parts = (part.strip() for part in clause.split(";"))
+        if media_type not in {JSON, "*/*", "application/*"}:
             continue
-        said = dict(part.partition("=")[::2] for part in parts)
-        what = said.get("as", "").removesuffix("List")
-        if said.get("g") == "apidiscovery.k8s.io":
-            if said.get("v") in {"v2", "v2beta1"}:
-                return Form(aggregated=said["v"])
+        parameters = dict(part.partition("=")[::2] for part in parts)
+        kind = parameters.get("as", "").removesuffix("List")
+        version = parameters.get("v", "v1")
+        if parameters.get("g") == "apidiscovery.k8s.io":
+            if parameters.get("v") in {"v2", "v2beta1"}:
+                return Representation(discovery=version, include_object=include_object)
             continue
-        if what in {TABLE, PARTIAL} and said.get("v", "v1") in {"v1", "v1beta1"}:
-            return Form(what, said.get("v", "v1"))
-        if not what:
-            return Form()
-    raise StatusError(
-        406,
-        "NotAcceptable",
-        "only the following media types are accepted: application/json, "
-        "application/json;as=Table;v=v1;g=meta.k8s.io",
-    )
+        if kind in {TABLE, PARTIAL_METADATA} and version in {"v1", "v1beta1"}:
+            return Representation(kind, version, include_object=include_object)
+        if not kind:
+            return Representation(include_object=include_object)
+    raise not_acceptable([JSON, f"{JSON};as=Table;v=v1;g=meta.k8s.io"])
 
 
 @lru_cache(maxsize=128)
-def media_type(header: str) -> str:
+def media_type_of(header: str) -> str:
     """A `Content-Type` without its parameters, in lower case."""
     return header.partition(";")[0].strip().lower()
 
 
-def readable(header: str) -> str:
-    """The form of a body that is read as an object; 415 for others."""
-    media = media_type(header)
-    if media in {"", "*/*"}:
+def object_media_type(header: str) -> str:
+    """The media type of a body that holds an object; 415 if that is not read."""
+    media_type = media_type_of(header)
+    if media_type in {"", "*/*"}:
         return JSON
-    if media not in READABLE:
-        raise unsupported_media_type(READABLE)
-    return media
+    if media_type not in OBJECT_TYPES:
+        raise unsupported_media_type(OBJECT_TYPES)
+    return media_type

@@ -1,8 +1,9 @@
-"""Bodies in Kubernetes' binary form, as newer kubectl and client-go send them, read as objects.
+"""Bodies of `application/vnd.kubernetes.protobuf`, as newer kubectl and client-go send them.
 
-The types of the fields are those of `schema`; their numbers are in a table beside this module. A
-zero is left out where the API cannot tell it from nothing, so that defaults apply as they do to
-JSON. Answers are always JSON: every client that sends this form reads that one as well.
+The types of the fields are those of `schema.api_types`; their numbers are in the table
+`protobuf_numbers.txt`. Zero values are left out of fields that are no pointers, as Go leaves them
+out of JSON, so that defaults apply in the same way. Responses are always JSON, which every client
+of this media type reads as well.
 
 Upstream: apimachinery/pkg/runtime/serializer/protobuf.
 """
@@ -19,23 +20,25 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.lab.api.status import JsonDict, StatusError, bad_request
-from podium.lab.schema import api_types as schema
+from podium.lab.schema import api_types
 
-MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
 _TEXT, _VARINT, _FIXED64, _FIXED32 = 2, 0, 1, 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DEEPEST = 60
-_NUMBERS = frozenset({schema.INTEGER, schema.LONG})
-_TIMES = frozenset({schema.TIME, schema.MICRO_TIME})
+_MOST_LEVELS = 60
+_NUMBERS = frozenset({api_types.INTEGER, api_types.LONG})
+_TIMES = frozenset({api_types.TIME, api_types.MICRO_TIME})
 
 
 class _Malformed(Exception):  # noqa: N818  caught here, never seen outside
-    """The bytes are no message."""
+    """The bytes are not a protobuf message of the expected field_type."""
 
 
 class _Field(NamedTuple):
-    """What a number stands for: a field, or a part whose fields lie among the others."""
+    """The field with a certain number.
+
+    A *part* is an embedded message whose fields are fields of the object itself in JSON.
+    """
 
     name: str
     pointer: bool
@@ -59,28 +62,28 @@ def _tables() -> dict[str, dict[int, _Field]]:
 
 
 def read(data: bytes) -> JsonDict:
-    """The object in a body; 400 if it is none."""
+    """The object in a body; 400 if the body is malformed."""
     if not data.startswith(_MAGIC):
-        raise _refused("provided data does not appear to be a protobuf message")
+        raise _unrecognized("provided data does not appear to be a protobuf message")
     try:
         kind = version = ""
         raw = b""
         for number, value in _fields(data[len(_MAGIC) :]):
             if number == 1:
-                said = {key: _text(part) for key, part in _fields(_bytes(value))}
-                version, kind = said.get(1, ""), said.get(2, "")
+                type_meta = {key: _text(part) for key, part in _fields(_bytes(value))}
+                version, kind = type_meta.get(1, ""), type_meta.get(2, "")
             elif number == 2:
                 raw = _bytes(value)
-        model = schema.model_of_kind(kind, version)
+        model = api_types.model_of_kind(kind, version)
         if model not in _tables():
-            raise _refused(f'no kind "{kind}" is registered for version "{version}"')
+            raise _unrecognized(f'no kind "{kind}" is registered for version "{version}"')
         item = _message(model, raw, 0)
     except (_Malformed, UnicodeDecodeError, OverflowError, ValueError) as error:
-        raise _refused(str(error) or "the message is damaged") from None
+        raise _unrecognized(str(error) or "the message is damaged") from None
     return {"apiVersion": version, "kind": kind} | item
 
 
-def _refused(why: str) -> StatusError:
+def _unrecognized(why: str) -> StatusError:
     return bad_request(f"the object provided is unrecognized: {why}")
 
 
@@ -98,7 +101,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message, by their numbers."""
+    """The numbers and values of the fields of a message."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -130,11 +133,11 @@ def _text(value: int | bytes) -> str:
 
 
 def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonDict:
-    """A message as an object; *table* has the numbers if they are those of a part."""
-    if depth > _DEEPEST:
+    """A message of a model as an object; *table* has the numbers of a part of it."""
+    if depth > _MOST_LEVELS:
         raise _Malformed("messages are nested too deeply")
     numbers = _tables()[table or model]
-    types = schema.model(model).fields
+    types = api_types.model(model).fields
     made: JsonDict = {}
     for number, value in _fields(data):
         field = numbers.get(number)
@@ -143,38 +146,38 @@ def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonDict:
         if field.part:
             made |= _message(model, _bytes(value), depth + 1, field.part)
             continue
-        type = types.get(field.name)  # noqa: A001
-        if type is None:
+        field_type = types.get(field.name)
+        if field_type is None:
             continue
-        if type.container == schema.LIST:
-            made.setdefault(field.name, []).extend(_items(type, value, depth))
-        elif type.container == schema.MAP:
-            key, entry = _entry(type, _bytes(value), depth)
+        if field_type.container == api_types.LIST:
+            made.setdefault(field.name, []).extend(_items(field_type, value, depth))
+        elif field_type.container == api_types.MAP:
+            key, entry = _entry(field_type, _bytes(value), depth)
             made.setdefault(field.name, {})[key] = entry
         else:
-            found = _value(type, value, depth)
+            found = _value(field_type, value, depth)
             if field.pointer or found not in ("", 0, False, None, {}):
                 made[field.name] = found
     return made
 
 
-def _items(type: schema.FieldType, value: int | bytes, depth: int) -> list[Any]:  # noqa: A002
-    if type.of in _NUMBERS and isinstance(value, bytes):
+def _items(field_type: api_types.FieldType, value: int | bytes, depth: int) -> list[Any]:
+    if field_type.of in _NUMBERS and isinstance(value, bytes):
         found, at = [], 0
         while at < len(value):
             number, at = _varint(value, at)
             found.append(_signed(number))
         return found
-    return [_value(type, value, depth)]
+    return [_value(field_type, value, depth)]
 
 
-def _entry(type: schema.FieldType, data: bytes, depth: int) -> tuple[str, Any]:  # noqa: A002
-    key, value = "", _value(type, b"" if type.of not in _NUMBERS else 0, depth)
+def _entry(field_type: api_types.FieldType, data: bytes, depth: int) -> tuple[str, Any]:
+    key, value = "", _value(field_type, b"" if field_type.of not in _NUMBERS else 0, depth)
     for number, part in _fields(data):
         if number == 1:
             key = _text(part)
         elif number == 2:
-            value = _value(type, part, depth)
+            value = _value(field_type, part, depth)
     return key, value
 
 
@@ -182,31 +185,31 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def _value(type: schema.FieldType, value: int | bytes, depth: int) -> Any:  # noqa: A002
-    """One value of a field, whatever holds it."""
-    if type.is_model:
-        return _message(type.of, _bytes(value), depth + 1)
-    if type.of in _NUMBERS or type.of == schema.BOOLEAN:
+def _value(field_type: api_types.FieldType, value: int | bytes, depth: int) -> Any:
+    """One value of a field, of its list or of its map."""
+    if field_type.is_model:
+        return _message(field_type.of, _bytes(value), depth + 1)
+    if field_type.of in _NUMBERS or field_type.of == api_types.BOOLEAN:
         if not isinstance(value, int):
             raise _Malformed("bytes where a number belongs")
-        return bool(value) if type.of == schema.BOOLEAN else _signed(value)
-    return _special(type.of, _bytes(value))
+        return bool(value) if field_type.of == api_types.BOOLEAN else _signed(value)
+    return _special(field_type.of, _bytes(value))
 
 
 def _special(kind: str, data: bytes) -> Any:
-    """A value that is a message or bytes of its own."""
+    """A value of a scalar type that is encoded as bytes or as a message."""
     found: Any
-    if kind == schema.BYTES:
+    if kind == api_types.BYTES:
         found = b64encode(data).decode()
     elif kind in _TIMES:
-        found = _time(data, micro=kind == schema.MICRO_TIME)
-    elif kind == schema.QUANTITY:
+        found = _time(data, micro=kind == api_types.MICRO_TIME)
+    elif kind == api_types.QUANTITY:
         found = next((_text(part) for number, part in _fields(data) if number == 1), "") or "0"
-    elif kind == schema.INT_OR_STRING:
+    elif kind == api_types.INT_OR_STRING:
         parts = dict(_fields(data))
         is_text = parts.get(1) == 1
         found = _text(parts.get(3, b"")) if is_text else _signed(int(parts.get(2, 0)))
-    elif kind in {schema.ANY, schema.FIELDS}:
+    elif kind in {api_types.ANY, api_types.FIELDS}:
         raw = next((_bytes(part) for number, part in _fields(data) if number == 1), b"")
         try:
             found = msgspec.json.decode(raw) if raw else None
@@ -218,7 +221,7 @@ def _special(kind: str, data: bytes) -> Any:
 
 
 def _time(data: bytes, *, micro: bool) -> str | None:
-    """Seconds and billionths since 1970; nothing at all is no time."""
+    """A time from seconds and nanoseconds since 1970; `None` for Go's zero time."""
     if not data:
         return None
     parts = dict(_fields(data))

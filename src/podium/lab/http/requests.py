@@ -1,12 +1,14 @@
-"""One HTTP request as the API server sees it: where it goes, what it asks, what it brings."""
+"""One HTTP request: its method, path, parameters and body, and the resource that the path names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from podium.lab.api.field_errors import invalid_value
 from podium.lab.api.resources import BY_PATH, Resource
 from podium.lab.api.status import bad_request, too_large, unknown_path
 from podium.lab.http.unserved import unserved
@@ -17,23 +19,23 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_NUMBER = re.compile("[+-]?[0-9]{1,64}")
-_LARGEST = 2**63
-#: What a body may weigh, as in kube-apiserver.
+_INTEGER = re.compile("[+-]?[0-9]{1,64}")
+_INT64_END = 2**63
+#: The most bytes of a body, as in kube-apiserver.
 LARGEST_BODY = 3 * 1024 * 1024
 
 
-class Disconnected(Exception):  # noqa: N818  it happens, and is nobody's error
-    """The client is gone; there is nobody to answer."""
+class ClientDisconnected(Exception):  # noqa: N818  ends a request, and is no failure
+    """The client closed the connection before its request was answered."""
 
 
 class Request:
-    """A request, its body still to be read."""
+    """A request whose body is still to be read."""
 
     __slots__ = ("_receive", "headers", "method", "parameters", "path")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
-        """Read what is known before the body."""
+        """Read everything but the body; 400 if the query is malformed."""
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -42,34 +44,43 @@ class Request:
         self._receive = receive
 
     def header(self, name: bytes) -> str:
-        """A header in lower case, or nothing."""
+        """The value of a header by its name in lower case, empty if it is absent."""
         return self.headers.get(name, b"").decode("latin-1")
 
+    @property
+    def content_type(self) -> str:
+        """The `Content-Type` header."""
+        return self.header(b"content-type")
+
+    def parameter(self, name: str) -> str:
+        """The first value of a query parameter, empty if it is absent."""
+        return self.parameters.get(name, "")
+
     def flag(self, name: str) -> bool:
-        """A parameter that is true or false, as Go reads them."""
-        return self.parameters.get(name, "").lower() in {"1", "t", "true"}
+        """A query parameter that is true or false, as Go reads it."""
+        return self.parameter(name).lower() in {"1", "t", "true"}
 
     def number(self, name: str) -> int | None:
-        """A parameter that is a whole number, if it is there."""
-        text = self.parameters.get(name, "")
+        """A query parameter that is an integer, `None` if it is absent."""
+        text = self.parameter(name)
         if not text:
             return None
-        if not _NUMBER.fullmatch(text):
+        if not _INTEGER.fullmatch(text):
             raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
         number = int(text)
-        if abs(number) >= _LARGEST:
+        if abs(number) >= _INT64_END:
             raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
         return number
 
     async def body(self) -> bytes:
-        """All of the body, within bounds."""
+        """The whole body; 413 if it is too large."""
         parts: list[bytes] = []
         size = 0
         more = True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Disconnected
+                raise ClientDisconnected
             part: bytes = message.get("body", b"")
             size += len(part)
             if size > LARGEST_BODY:
@@ -90,24 +101,32 @@ def _parameters(query: bytes) -> dict[str, str]:
     return found
 
 
+def parse_resource_version(text: str) -> int:
+    """A `resourceVersion` as a number, 0 if it is absent."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        problem = invalid_value(
+            "resourceVersion", text, f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+        raise bad_request(str(problem))
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
-    """What a path names: a resource, and perhaps a namespace, an object, something below it."""
+    """What a path names: a resource, and perhaps a namespace, an object and its subresource."""
 
-    __slots__ = ("name", "namespace", "row", "subresource", "watch")
-
-    def __init__(
-        self, row: Resource, namespace: str, name: str, subresource: str, *, watch: bool
-    ) -> None:
-        """*watch* is the older way to ask for a watch, by the path."""
-        self.row = row
-        self.namespace = namespace
-        self.name = name
-        self.subresource = subresource
-        self.watch = watch
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str
+    #: Whether the path asks for a watch, as it does in `/api/v1/watch/pods`.
+    watch: bool
 
 
 def route(path: str) -> Route:
-    """Where a path leads; 404 if nowhere."""
+    """What *path* names; 404 if nothing is served there."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -118,23 +137,28 @@ def route(path: str) -> Route:
     watch = rest[0] == "watch"
     if watch:
         rest = rest[1:]
-    return _within(group, version, rest, watch=watch)
+    return _route_in_version(group, version, rest, watch=watch)
 
 
-def _within(group: str, version: str, rest: list[str], *, watch: bool) -> Route:
+def _route_in_version(group: str, version: str, rest: list[str], *, watch: bool) -> Route:
     namespace = ""
-    # `namespaces/x/pods` is in a namespace; `namespaces/x/status` is about one.
-    if len(rest) >= 3 and rest[0] == "namespaces" and not _about_namespace(group, rest):
+    # `namespaces/x/pods` is in a namespace; `namespaces/x/status` is a subresource of one.
+    if len(rest) >= 3 and rest[0] == "namespaces" and not _names_namespace(group, rest):
         namespace, rest = rest[1], rest[2:]
-    row = BY_PATH.get((group, version, rest[0])) if rest else None
-    if row is None or len(rest) > 3 or not all(rest) or (namespace and not row.namespaced):
+    resource = BY_PATH.get((group, version, rest[0])) if rest else None
+    if (
+        resource is None
+        or len(rest) > 3
+        or not all(rest)
+        or (namespace and not resource.namespaced)
+    ):
         raise unserved(group, namespace, rest)
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
-    if subresource and subresource not in row.subresources:
+    if subresource and subresource not in resource.subresources:
         raise unserved(group, namespace, rest)
-    return Route(row, namespace, name, subresource, watch=watch)
+    return Route(resource, namespace, name, subresource, watch=watch)
 
 
-def _about_namespace(group: str, rest: list[str]) -> bool:
+def _names_namespace(group: str, rest: list[str]) -> bool:
     return not group and len(rest) == 3 and rest[2] in {"status", "finalize"}

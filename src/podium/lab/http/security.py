@@ -1,11 +1,11 @@
-"""Who may talk to the lab: this machine, with the token, and no page of another site.
+"""Access to the lab: only from this machine, with the token, and from no page of another site.
 
-The server listens on loopback, but so do browsers: a page from anywhere can make one send requests
-to a port here, or rebind its own name to 127.0.0.1. So every request must name a loopback address
-as its `Host`, a write from a browser must come from our own pages, and whoever asks for anything
-but health must know the token: as a bearer, as a cookie that pages are given once, or as the start
-of the path. The last is for kubectl, which sends no bearer over plain HTTP: the server in its
-kubeconfig is `http://127.0.0.1:PORT/token/TOKEN`.
+The server listens on loopback, but so do browsers: a page of any site can make a browser send
+requests to a local port, or rebind its own host name to 127.0.0.1. Therefore every request must
+have a loopback address in its `Host` header, a write from a browser must come from the lab's own
+pages, and everything but health and version needs the token: as a bearer token, as a cookie that
+the pages set once, or as the beginning of the path. The last is for kubectl, which sends no bearer
+token over plain HTTP: the server in its kubeconfig is `http://127.0.0.1:PORT/token/TOKEN`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from podium.kube.address import TOKEN_PATH
 from podium.lab.api.status import StatusError, too_large, too_many_requests, unauthorized
-from podium.lab.http.answers import Answer, refusal
 from podium.lab.http.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
+from podium.lab.http.responses import Response, error_response, send_response
 
 COOKIE = "podium-token"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPEN = frozenset({"/healthz", "/livez", "/readyz", "/version"})
-_MOST_HEADERS, _HEADER_BYTES, _LONGEST_PATH = 100, 32 * 1024, 8 * 1024
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
+_MOST_HEADERS, _MOST_HEADER_BYTES, _LONGEST_PATH = 100, 32 * 1024, 8 * 1024
 
 
 class Guard:
-    """An ASGI application in front of another, which it lets only the right requests reach."""
+    """An ASGI application in front of another one, which rejects requests without access."""
 
     def __init__(
         self,
@@ -37,7 +37,11 @@ class Guard:
         hosts: frozenset[str] = frozenset(),
         connections: int = 2000,
     ) -> None:
-        """Guard *app*; *hosts* are names besides those of loopback; an empty *token* asks none."""
+        """Guard *app*.
+
+        No token is needed if *token* is empty. *hosts* are allowed besides those of loopback, and
+        at most *connections* requests are served at once.
+        """
         self._app = app
         self._token = token
         self._hosts = _LOOPBACK | hosts
@@ -45,7 +49,7 @@ class Guard:
         self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on to the guarded application, or reject it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -55,17 +59,17 @@ class Guard:
         try:
             self._check_size(scope)
             headers = dict(scope["headers"])
-            self._check_place(scope, headers)
-            entered = self._entered(scope)
-            moved = None if entered else self._admit(scope, headers)
-            scope = entered or scope
+            self._check_host_and_origin(scope, headers)
+            without_token = self._without_token_path(scope)
+            redirect = None if without_token else self._authenticate(scope, headers)
+            scope = without_token or scope
             if self._open >= self._connections:
                 raise too_many_requests("too many requests at once, please try again", seconds=1)
         except StatusError as error:
-            await _send(send, refusal(error))
+            await send_response(send, error_response(error))
             return
-        if moved is not None:
-            await _send(send, moved)
+        if redirect is not None:
+            await send_response(send, redirect)
             return
         self._open += 1
         if b"transfer-encoding" in headers:
@@ -77,7 +81,8 @@ class Guard:
 
     def _check_size(self, scope: Scope) -> None:
         headers = scope["headers"]
-        if len(headers) > _MOST_HEADERS or sum(map(_weight, headers)) > _HEADER_BYTES:
+        size = sum(len(name) + len(value) for name, value in headers)
+        if len(headers) > _MOST_HEADERS or size > _MOST_HEADER_BYTES:
             raise StatusError(431, "RequestHeaderFieldsTooLarge", "the headers are too large")
         if len(scope["path"]) + len(scope["query_string"]) > _LONGEST_PATH:
             raise StatusError(414, "RequestURITooLong", "the address is too long")
@@ -85,68 +90,67 @@ class Guard:
             if name == b"content-length" and (not value.isdigit() or int(value) > LARGEST_BODY):
                 raise too_large(LARGEST_BODY)
 
-    def _check_place(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Whom the request means, and from which page it comes."""
+    def _check_host_and_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Reject requests to other hosts, and writes from pages of other sites."""
         host = headers.get(b"host", b"").decode("latin-1")
-        if not self._is_ours(f"//{host}"):
+        if not self._is_allowed_host(host):
             raise StatusError(
                 421,
                 "MisdirectedRequest",
                 f"this is not {host or 'a host without a name'}; use a loopback address",
             )
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        site = headers.get(b"sec-fetch-site", b"")
-        if scope["method"] in _SAFE:
+        if scope["method"] in _READING_METHODS:
             return
-        foreign = origin and urlsplit(origin).netloc != host
-        if foreign or site in {b"cross-site", b"same-site"}:
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        other_origin = origin and urlsplit(origin).netloc != host
+        if other_origin or headers.get(b"sec-fetch-site", b"") in {b"cross-site", b"same-site"}:
             raise StatusError(403, "Forbidden", "requests from pages of other sites are refused")
 
-    def _is_ours(self, address: str) -> bool:
+    def _is_allowed_host(self, host: str) -> bool:
         try:
-            return urlsplit(address).hostname in self._hosts
+            return urlsplit(f"//{host}").hostname in self._hosts
         except ValueError:
             return False
 
-    def _entered(self, scope: Scope) -> Scope | None:
-        """The request without the token that its path starts with; none if it has no such start."""
+    def _without_token_path(self, scope: Scope) -> Scope | None:
+        """The request without the token at the beginning of its path, `None` if it has none."""
         path: str = scope["path"]
         if not path.startswith(TOKEN_PATH):
             return None
-        given, _, rest = path.removeprefix(TOKEN_PATH).partition("/")
-        if not self._knows(given.encode()):
+        token, _, rest = path.removeprefix(TOKEN_PATH).partition("/")
+        if not self._is_token(token.encode()):
             raise unauthorized()
         raw: bytes = scope.get("raw_path") or path.encode()
-        left = raw.split(b"/", 3)[3] if raw.count(b"/") > 2 else b""
-        return {**scope, "path": f"/{rest}", "raw_path": b"/" + left}
+        raw_rest = raw.split(b"/", 3)[3] if raw.count(b"/") > 2 else b""
+        return {**scope, "path": f"/{rest}", "raw_path": b"/" + raw_rest}
 
-    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> Answer | None:
-        """Ask for the token; an address that carries it is answered with a cookie instead."""
-        if not self._token or scope["path"] in _OPEN:
+    def _authenticate(self, scope: Scope, headers: dict[bytes, bytes]) -> Response | None:
+        """Demand the token; a token in the query is answered with a redirect that sets a cookie."""
+        if not self._token or scope["path"] in _PUBLIC_PATHS:
             return None
         bearer = headers.get(b"authorization", b"")
-        if bearer[:7].lower() == b"bearer " and self._knows(bearer[7:].strip()):
+        if bearer[:7].lower() == b"bearer " and self._is_token(bearer[7:].strip()):
             return None
-        if self._knows(_cookie(headers)):
+        if self._is_token(_cookie(headers)):
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        if scope["method"] == "GET" and self._knows(query.pop("token", "").encode()):
-            return self._welcome(scope["path"], query)
+        if scope["method"] == "GET" and self._is_token(query.pop("token", "").encode()):
+            return self._redirect_with_cookie(scope["path"], query)
         raise unauthorized()
 
-    def _knows(self, given: bytes) -> bool:
+    def _is_token(self, given: bytes) -> bool:
         return hmac.compare_digest(given, self._token.encode())
 
-    def _welcome(self, path: str, query: dict[str, str]) -> Answer:
+    def _redirect_with_cookie(self, path: str, query: dict[str, str]) -> Response:
         rest = f"?{urlencode(query)}" if query else ""
-        where = f"/{path.lstrip('/')}{rest}".encode("ascii", "ignore")
+        location = f"/{path.lstrip('/')}{rest}".encode("ascii", "ignore")
         cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict".encode()
-        headers = ((b"location", where), (b"set-cookie", cookie))
-        return Answer(303, b"", b"text/plain", headers)
+        headers = ((b"location", location), (b"set-cookie", cookie))
+        return Response(303, b"", b"text/plain", headers)
 
 
 def _limited(receive: Receive) -> Receive:
-    """A body that does not say how long it is, cut off where it becomes too long."""
+    """*receive* for a body without `Content-Length`, which ends where it becomes too large."""
     size = 0
 
     async def received() -> Message:
@@ -158,10 +162,6 @@ def _limited(receive: Receive) -> Receive:
     return received
 
 
-def _weight(header: tuple[bytes, bytes]) -> int:
-    return len(header[0]) + len(header[1])
-
-
 def _cookie(headers: dict[bytes, bytes]) -> bytes:
     text = headers.get(b"cookie", b"").decode("latin-1")
     if COOKIE not in text:
@@ -171,13 +171,3 @@ def _cookie(headers: dict[bytes, bytes]) -> bytes:
     except CookieError:
         return b""
     return b"" if found is None else found.value.encode()
-
-
-async def _send(send: Send, answer: Answer) -> None:
-    headers = [
-        (b"content-type", answer.type),
-        (b"content-length", str(len(answer.body)).encode()),
-        *answer.headers,
-    ]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})

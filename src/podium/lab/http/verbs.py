@@ -1,237 +1,198 @@
-"""Verbs on resources: what each method on each kind of path does with the registry."""
+"""The verbs of the API: what each method on each kind of path does with the registry."""
 
 from __future__ import annotations
 
-from podium.lab.api.conversion import shown
-from podium.lab.api.field_errors import too_long
-from podium.lab.api.options import DeleteOptions, WriteOptions, asks_dry_run
+from podium.lab.api.conversion import to_served
+from podium.lab.api.media_types import APPLY_PATCH, PATCH_TYPES
+from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, StatusError, invalid, success, unsupported_media_type
-from podium.lab.http import bodies, listing
-from podium.lab.http import subresources as below
-from podium.lab.http.answers import Answer, document, kept, many, one
-from podium.lab.http.negotiation import Form, accepted, media_type
+from podium.lab.api.status import JsonDict, method_not_allowed, success, unsupported_media_type
+from podium.lab.http import bodies
+from podium.lab.http.list_pages import list_page
+from podium.lab.http.negotiation import media_type_of
+from podium.lab.http.request_options import (
+    delete_options,
+    list_options,
+    representation,
+    write_options,
+)
 from podium.lab.http.requests import Request, Route
-from podium.lab.registry import patches
+from podium.lab.http.responses import (
+    Headers,
+    Response,
+    json_response,
+    list_response,
+    object_response,
+    record_response,
+)
+from podium.lab.http.reviews import review
+from podium.lab.http.subresources import Subresources
 from podium.lab.registry.binding import bind
-from podium.lab.registry.eviction import evict
 from podium.lab.registry.registry import Registry
-from podium.lab.schema import typed_bodies as shapes
+from podium.lab.schema.typed_bodies import unknown_fields
 from podium.lab.store.selection import selection
 from podium.objects.names import quoted
 
-_METHODS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-#: What the methods mean without the name of an object.
-_COLLECTION = {"get": "list", "create": "create", "delete": "deletecollection"}
-_LONGEST_MANAGER = 128
+_OBJECT_VERBS = {
+    "GET": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _MOST_WARNINGS = 20
-#: Kinds that answer a deletion with the object instead of a `Status`.
-_SHOWN_AT_LAST = frozenset(
+#: Kinds whose deletion is answered with the object instead of a `Status`.
+_RETURNED_ON_DELETION = frozenset(
     {"Pod", "PersistentVolume", "PersistentVolumeClaim", "PodTemplate", "ResourceQuota",
      "ServiceAccount", "Service"}
 )  # fmt: skip
 
 
 class Verbs:
-    """Answers requests about resources."""
+    """Responds to requests about resources, watches excepted."""
 
     def __init__(self, registry: Registry) -> None:
-        """Ask *registry*."""
+        """Read and write the objects of *registry*."""
         self.registry = registry
+        self._subresources = Subresources(registry)
 
-    async def answer(self, request: Request, where: Route) -> Answer:
-        """Do what the request says; 405 if that cannot be done."""
+    async def respond(self, request: Request, where: Route) -> Response:
+        """Do what the method says with what the path names; 405 if it has no such verb."""
         verb = _verb(request, where)
         if verb == "list":
             return self._list(request, where)
         if where.subresource and where.subresource != "status":
-            return await self._below(request, where, verb)
+            return await self._subresources.respond(request, where, verb)
         if verb == "get":
-            record = self.registry.record(where.row.storage, where.name, where.namespace)
-            return kept(where.row, record, *_form(request))
-        body = await request.body()
-        act = {"create": self._create, "update": self._update, "patch": self._patch}
-        return act.get(verb, self._delete)(request, where, body)
+            record = self.registry.record(where.resource.storage, where.name, where.namespace)
+            return record_response(where.resource, record, representation(request))
+        writes = {
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+        return writes[verb](request, where, await request.body())
 
-    # Reading
-    def _list(self, request: Request, where: Route) -> Answer:
-        row, ask = where.row, request.parameters
-        wanted = selection(row, ask.get("labelSelector", ""), ask.get("fieldSelector", ""))
-        options = listing.ListOptions(
-            limit=request.number("limit") or 0,
-            again=ask.get("continue", ""),
-            version=ask.get("resourceVersion", ""),
-            match=ask.get("resourceVersionMatch", ""),
+    def _list(self, request: Request, where: Route) -> Response:
+        resource = where.resource
+        labels, fields = request.parameter("labelSelector"), request.parameter("fieldSelector")
+        selected = selection(resource, labels, fields)
+        options = list_options(request)
+        page = list_page(self.registry.store, resource, where.namespace, selected, options)
+        return list_response(resource, page, representation(request))
+
+    def _create(self, request: Request, where: Route, body: bytes) -> Response:
+        resource = where.resource
+        options = write_options(request, "CreateOptions")
+        if "list" not in resource.verbs:
+            return self._create_unstored(request, where, body, options)
+        item = bodies.read_object(resource, body, request.content_type, strict=options.strict)
+        warnings = _warnings(request, resource, item)
+        made = self.registry.create(
+            resource.storage, item, namespace=where.namespace, options=options
         )
-        page = listing.page(self.registry.store, row, where.namespace, wanted, options)
-        return many(row, page, *_form(request))
+        response = object_response(resource, made, representation(request), status=201)
+        return response._replace(headers=warnings)
 
-    # Writing
-    def _create(self, request: Request, where: Route, body: bytes) -> Answer:
-        row = where.row
-        options = _options(request, "CreateOptions")
-        if "list" not in row.verbs:
-            return self._ask(request, where, body, options)
-        content_type = request.header(b"content-type")
-        item = bodies.object_of(row, body, content_type, strict=options.strict)
-        warnings = _warnings(request, row, item)
-        made = self.registry.create(row.storage, item, namespace=where.namespace, options=options)
-        return one(row, made, *_form(request), status=201)._replace(headers=warnings)
+    def _create_unstored(
+        self, request: Request, where: Route, body: bytes, options: WriteOptions
+    ) -> Response:
+        """Act on an object of a kind that is not stored: a binding or a review."""
+        resource = where.resource
+        content_type = request.content_type
+        item = bodies.read_kind(resource.kind, resource.group_version, body, content_type)
+        if resource.kind == "Binding":
+            name = (item.get("metadata") or {}).get("name") or ""
+            return json_response(bind(self.registry, where.namespace, name, item, options), 201)
+        return json_response(review(resource, item), 201)
 
-    def _ask(self, request: Request, where: Route, body: bytes, options: WriteOptions) -> Answer:
-        """A request about something that is not kept."""
-        row = where.row
-        asked = bodies.of_kind(row.kind, row.group_version, body, request.header(b"content-type"))
-        if row.kind == "Binding":
-            name = (asked.get("metadata") or {}).get("name") or ""
-            return document(bind(self.registry, where.namespace, name, asked, options), 201)
-        return document(below.review(row, asked), 201)
-
-    def _update(self, request: Request, where: Route, body: bytes) -> Answer:
-        row = where.row
-        options = _options(request, "UpdateOptions")
-        content_type = request.header(b"content-type")
-        item = bodies.object_of(row, body, content_type, strict=options.strict)
-        warnings = _warnings(request, row, item)
+    def _update(self, request: Request, where: Route, body: bytes) -> Response:
+        resource = where.resource
+        options = write_options(request, "UpdateOptions")
+        item = bodies.read_object(resource, body, request.content_type, strict=options.strict)
+        warnings = _warnings(request, resource, item)
         made = self.registry.update(
-            row.storage,
+            resource.storage,
             item,
             name=where.name,
             namespace=where.namespace,
             subresource=where.subresource,
             options=options,
         )
-        return one(row, made, *_form(request))._replace(headers=warnings)
+        response = object_response(resource, made, representation(request))
+        return response._replace(headers=warnings)
 
-    def _patch(self, request: Request, where: Route, body: bytes) -> Answer:
-        row = where.row
-        media = media_type(request.header(b"content-type"))
-        if media not in patches.FORMS:
-            raise unsupported_media_type(patches.FORMS)
-        patch = bodies.parsed_yaml(body) if media == patches.APPLY else bodies.plain(body)
+    def _patch(self, request: Request, where: Route, body: bytes) -> Response:
+        media_type = media_type_of(request.content_type)
+        if media_type not in PATCH_TYPES:
+            raise unsupported_media_type(PATCH_TYPES)
+        is_apply = media_type == APPLY_PATCH
+        patch = bodies.parse_yaml(body) if is_apply else bodies.parse_json(body)
         made, created = self.registry.patched(
-            row,
+            where.resource,
             where.name,
             patch,
-            content_type=media,
+            content_type=media_type,
             namespace=where.namespace,
             subresource=where.subresource,
-            options=_options(request, "PatchOptions"),
+            options=write_options(request, "PatchOptions"),
         )
-        return one(row, made, *_form(request), status=201 if created else 200)
+        status = 201 if created else 200
+        return object_response(where.resource, made, representation(request), status)
 
-    # Deleting
-    def _delete(self, request: Request, where: Route, body: bytes) -> Answer:
-        row, ask = where.row, request.parameters
-        content_type = request.header(b"content-type") if body else ""
-        options = DeleteOptions.read(bodies.delete_options(body, content_type), ask)
-        if not where.name:
-            selectors = {
-                "labels": ask.get("labelSelector", ""),
-                "fields": ask.get("fieldSelector", ""),
-            }
-            gone = self.registry.delete_collection(
-                row.storage, where.namespace, **selectors, options=options
-            )
-            about = {"resourceVersion": str(self.registry.store.version)}
-            items = [shown(row, each) for each in gone]
-            listed = {"kind": row.list_kind, "apiVersion": row.group_version, "metadata": about}
-            return document(listed | {"items": items})
-        made, over = self.registry.remove(row.storage, where.name, where.namespace, options)
-        if over and row.kind not in _SHOWN_AT_LAST:
-            about = {"name": where.name, "group": row.group, "kind": row.plural}
-            about["uid"] = made["metadata"]["uid"]
-            return document(success({key: value for key, value in about.items() if value}))
-        return one(row, made, *_form(request))
+    def _delete_collection(self, request: Request, where: Route, body: bytes) -> Response:
+        resource = where.resource
+        deleted = self.registry.delete_collection(
+            resource.storage,
+            where.namespace,
+            labels=request.parameter("labelSelector"),
+            fields=request.parameter("fieldSelector"),
+            options=delete_options(request, body),
+        )
+        found: JsonDict = {
+            "kind": resource.list_kind,
+            "apiVersion": resource.group_version,
+            "metadata": {"resourceVersion": str(self.registry.store.version)},
+            "items": [to_served(resource, each) for each in deleted],
+        }
+        return json_response(found)
 
-    # Below objects
-    async def _below(self, request: Request, where: Route, verb: str) -> Answer:
-        row, name, namespace = where.row, where.name, where.namespace
-        if where.subresource == "log":
-            self.registry.record(row.storage, name, namespace)
-            text = below.log_sentence(namespace, name).encode()
-            return Answer(200, text, b"text/plain; charset=utf-8")
-        body = b"" if verb == "get" else await request.body()
-        content_type = request.header(b"content-type")
-        options = _options(request, "CreateOptions")
-        if where.subresource == "binding":
-            binding = bodies.of_kind("Binding", "v1", body, content_type)
-            return document(bind(self.registry, namespace, name, binding, options), 201)
-        if where.subresource == "eviction":
-            eviction = bodies.eviction(body, content_type)
-            return document(evict(self.registry, namespace, name, eviction, options), 201)
-        if where.subresource == "finalize":
-            item = bodies.object_of(row, body, content_type)
-            return one(row, below.finalize(self.registry, name, item), *_form(request))
-        return document(self._scale(where, verb, body, content_type, options))
-
-    def _scale(
-        self, where: Route, verb: str, body: bytes, content_type: str, options: WriteOptions
-    ) -> object:
-        row, name, namespace = where.row, where.name, where.namespace
-        current = below.scale(self.registry.get(row.storage, name, namespace))
-        if verb == "get":
-            return current
-        if verb == "patch":
-            wanted = patches.patched_scale(media_type(content_type), current, bodies.plain(body))
-        else:
-            wanted = bodies.of_kind("Scale", "autoscaling/v1", body, content_type)
-        return below.rescale(self.registry, row, (namespace, name), wanted, options)
+    def _delete(self, request: Request, where: Route, body: bytes) -> Response:
+        resource, name = where.resource, where.name
+        options = delete_options(request, body)
+        made, is_gone = self.registry.remove(resource.storage, name, where.namespace, options)
+        if is_gone and resource.kind not in _RETURNED_ON_DELETION:
+            details = {"name": name, "group": resource.group, "kind": resource.plural}
+            details["uid"] = made["metadata"]["uid"]
+            return json_response(success({key: each for key, each in details.items() if each}))
+        return object_response(resource, made, representation(request))
 
 
 def _verb(request: Request, where: Route) -> str:
-    """What is asked for; 405 if that cannot be done with what the path names."""
-    row = where.row
-    verb = _METHODS.get(request.method, "")
+    """The verb of the request; 405 if what the path names does not have it."""
+    resource = where.resource
     if where.subresource:
-        allowed = verb in row.subresources[where.subresource].verbs
+        verb = _OBJECT_VERBS.get(request.method, "")
+        allowed = verb in resource.subresources[where.subresource].verbs
     elif where.name:
-        allowed = verb in row.verbs and verb != "create"
+        verb = _OBJECT_VERBS.get(request.method, "")
+        allowed = verb in resource.verbs and verb != "create"
     else:
-        verb = _COLLECTION.get(verb, "")
-        allowed = verb in row.verbs
-        if verb == "create" and row.namespaced and not where.namespace:
-            allowed = False
+        verb = _COLLECTION_VERBS.get(request.method, "")
+        everywhere = resource.namespaced and not where.namespace
+        allowed = verb in resource.verbs and not (verb == "create" and everywhere)
     if not allowed:
-        raise StatusError(
-            405,
-            "MethodNotAllowed",
-            "the server does not allow this method on the requested resource",
-        )
+        raise method_not_allowed()
     return verb
 
 
-def _form(request: Request) -> tuple[Form, str]:
-    return accepted(request.header(b"accept")), request.parameters.get("includeObject", "")
-
-
-def _options(request: Request, kind: str) -> WriteOptions:
-    ask = request.parameters
-    if not ask:
-        return WriteOptions(program=_agent(request))
-    manager = ask.get("fieldManager", "")
-    if len(manager) > _LONGEST_MANAGER:
-        raise invalid(
-            kind, "meta.k8s.io", "", [too_long("fieldManager", manager, _LONGEST_MANAGER)]
-        )
-    return WriteOptions(
-        dry_run=asks_dry_run(ask.get("dryRun"), kind),
-        manager=manager,
-        program=_agent(request),
-        force=request.flag("force"),
-        strict=ask.get("fieldValidation") == "Strict",
-    )
-
-
-def _warnings(request: Request, row: Resource, item: JsonDict) -> tuple[tuple[bytes, bytes], ...]:
-    """A header for each unknown field, for clients that want to be told and not refused."""
-    if request.parameters.get("fieldValidation") != "Warn" or row.view_of:
+def _warnings(request: Request, resource: Resource, item: JsonDict) -> Headers:
+    """A `Warning` header for each unknown field if the client asks for warnings."""
+    if request.parameter("fieldValidation") != "Warn" or resource.view_of:
         return ()
-    unknown = shapes.unknown_fields(row.kind, row.group_version, item)
+    unknown = unknown_fields(resource.kind, resource.group_version, item)
     texts = [quoted(f"unknown field {quoted(each)}") for each in unknown[:_MOST_WARNINGS]]
     return tuple((b"warning", f"299 - {text}".encode("ascii", "replace")) for text in texts)
-
-
-def _agent(request: Request) -> str:
-    """Without a name of its own, a writer is called as its program."""
-    return request.header(b"user-agent").partition("/")[0][:_LONGEST_MANAGER] or "unknown"

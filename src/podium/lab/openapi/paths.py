@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from podium.lab.api.media_types import PATCH_TYPES
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import JsonDict
 from podium.lab.openapi.definitions import PATCH, V2, definition_name
-from podium.lab.patch.patching import ACCEPTED
 from podium.lab.schema import api_types as schema
 
 _QUERY = {
@@ -124,7 +124,7 @@ def _operation(path: str, kind: tuple[str, str, str], verb: _Verb, style: str) -
         "x-kubernetes-action": action,
         "x-kubernetes-group-version-kind": {"group": group, "kind": name, "version": version},
     }
-    types: tuple[str, ...] = ACCEPTED if action == "patch" else ("application/json",)
+    types: tuple[str, ...] = PATCH_TYPES if action == "patch" else ("application/json",)
     if style == V2:
         operation |= {"consumes": list(types), "produces": ["application/json"]}
         if verb.has_body:

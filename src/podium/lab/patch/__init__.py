@@ -1,1 +1,1 @@
-"""The four kinds of patches, server-side apply among them."""
+"""The four types of patches: JSON, merge, strategic merge and server-side apply."""

@@ -1,6 +1,6 @@
-"""JSON patches: a list of operations on paths (RFC 6902), refused in Kubernetes' words.
+"""JSON patches: lists of operations on paths (RFC 6902), with the errors of kube-apiserver.
 
-Numbers below zero count from the end of a list, as they do in the library that kube-apiserver uses.
+A negative index counts from the end of a list, as it does in the library that kube-apiserver uses.
 """
 
 from __future__ import annotations
@@ -10,43 +10,46 @@ from typing import Any
 
 from podium.lab.api.status import JsonDict, StatusError, bad_request
 
-#: More operations than these are refused.
-LIMIT = 10_000
+#: The most operations of a patch.
+_MOST_OPERATIONS = 10_000
 JSON_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
-REJECTED = "the server rejected our request due to an error in our request"
+_REJECTED = "the server rejected our request due to an error in our request"
 
 
 class _DoesNotApplyError(Exception):
-    """An operation whose path or test does not fit the object."""
+    """The path of an operation does not exist, or its test fails."""
 
 
-def json_patched(current: JsonDict, patch: object) -> JsonDict:
-    """The object after all operations."""
-    operations = _checked(patch)
+def apply_json_patch(current: JsonDict, patch: object) -> JsonDict:
+    """The object after all operations of the patch; *current* is not changed."""
+    operations = _operations(patch)
     document: Any = copy.deepcopy(current)
     try:
         for operation in operations:
             document = _apply(document, operation)
     except _DoesNotApplyError:
-        raise StatusError(422, "Invalid", REJECTED) from None
+        raise StatusError(422, "Invalid", _REJECTED) from None
     if not isinstance(document, dict):
-        raise StatusError(422, "Invalid", REJECTED)
+        raise StatusError(422, "Invalid", _REJECTED)
     return document
 
 
-def _checked(patch: object) -> list[JsonDict]:
+def _operations(patch: object) -> list[JsonDict]:
     if not isinstance(patch, list):
-        raise _cannot_read(patch, "Patch")
-    if len(patch) > LIMIT:
-        message = f"The allowed maximum operations in a JSON patch is {LIMIT}, got {len(patch)}"
-        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+        raise _cannot_unmarshal(patch, "Patch")
+    if len(patch) > _MOST_OPERATIONS:
+        message = (
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{_MOST_OPERATIONS}, got {len(patch)}"
+        )
+        raise StatusError(413, "RequestEntityTooLarge", message)
     for operation in patch:
         if not isinstance(operation, dict):
-            raise _cannot_read(operation, "Operation")
+            raise _cannot_unmarshal(operation, "Operation")
     return patch
 
 
-def _cannot_read(value: object, wanted: str) -> StatusError:
+def _cannot_unmarshal(value: object, wanted: str) -> StatusError:
     kind = JSON_NAMES.get(type(value), "number")
     return bad_request(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.{wanted}")
 
@@ -106,7 +109,7 @@ def _added(document: Any, path: list[str], value: Any) -> Any:
     if isinstance(parent, dict):
         parent[last] = value
     elif isinstance(parent, list):
-        # One more place than there are items; from the end, -1 is after the last.
+        # An item may be added after the last one; from the end, that place is -1.
         at = len(parent) if last == "-" else _index(last, len(parent) + 1)
         parent.insert(at if at >= 0 else at + len(parent) + 1, value)
     else:
@@ -151,7 +154,7 @@ def _test(document: Any, path: list[str], value: Any) -> None:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Equal as JSON, where 1 is not true."""
+    """Whether two JSON values are equal; 1 is not true."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -1,49 +1,39 @@
-"""Where patches meet the registry: the four forms, and who owns which field.
+"""Patches of stored objects, and the ownership of the fields that a write sets.
 
-The forms themselves are pure functions in `patching` and `apply`; here they are given the stored
-object, and what they make of it is checked like a body that came in.
+The functions of the package `patch` are pure; here they are given the stored object, and their
+result is checked as the body of a request is.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from podium.lab.api.conversion import kept, shown
+from podium.lab.api.conversion import to_served, to_stored
 from podium.lab.api.field_errors import required
+from podium.lab.api.media_types import APPLY_PATCH
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, bad_request, invalid, unsupported_media_type
-from podium.lab.patch.apply import applied as _applied
-from podium.lab.patch.apply import tracked
-from podium.lab.patch.patching import ACCEPTED, APPLY_PATCH
-from podium.lab.patch.patching import patched as _patched
+from podium.lab.api.status import JsonDict, bad_request, invalid
+from podium.lab.patch.patches import apply_patch
+from podium.lab.patch.server_side_apply import apply, track_update
 from podium.lab.registry import metadata
-from podium.lab.schema.typed_bodies import checked, json_of, read, refuse_unknown
+from podium.lab.schema.typed_bodies import check_types, reject_unknown_fields
 
 APPLY = APPLY_PATCH
-FORMS = ACCEPTED
 
 
 def patched(
     row: Resource, content_type: str, current: JsonDict, patch: Any, options: WriteOptions
 ) -> JsonDict:
-    """The object after a patch, with fields of the right types; in the version of *row*."""
-    before = shown(row, current)
-    new = _patched(row.kind, content_type, before, patch)
+    """The object after a patch of the version of *row*; 400 if a field gets the wrong type."""
+    before = to_served(row, current)
+    new = apply_patch(row.kind, content_type, before, patch)
     if not isinstance(new.get("metadata"), dict):
         raise bad_request("metadata: expected a mapping")
-    new = checked(row, new)
+    new = check_types(row, new)
     if options.strict:
-        refuse_unknown(row, new, before)
-    return kept(row, new)
-
-
-def patched_scale(content_type: str, current: JsonDict, patch: Any) -> JsonDict:
-    """A `Scale` after a patch."""
-    if content_type == APPLY:
-        raise unsupported_media_type(FORMS[:3])
-    new = _patched("Scale", content_type, current, patch)
-    return read("Scale", "autoscaling/v1", json_of(new))
+        reject_unknown_fields(row, new, before)
+    return to_stored(row, new)
 
 
 def applied(
@@ -62,25 +52,25 @@ def applied(
         raise invalid("PatchOptions", "meta.k8s.io", "", [problem])
     if not isinstance(patch, dict):
         raise bad_request("error decoding YAML: the body must be a mapping")
-    config = checked(row, patch)
+    config = check_types(row, patch)
     if options.strict:
-        refuse_unknown(row, config)
+        reject_unknown_fields(row, config)
     about = metadata.of(config, row, place[0])
     if about.setdefault("name", place[1]) != place[1]:
         raise bad_request(
             f"the name of the object ({about['name']}) does not match the name on the URL "
             f"({place[1]})"
         )
-    made = _applied(
+    made = apply(
         row.kind,
-        None if live is None else shown(row, live),
+        None if live is None else to_served(row, live),
         config,
         manager=options.manager,
         force=options.force,
         now=now,
         subresource=subresource,
     )
-    return kept(row, made)
+    return to_stored(row, made)
 
 
 def owned(
@@ -92,7 +82,8 @@ def owned(
     now: str,
     subresource: str = "",
 ) -> JsonDict:
-    """The object with the fields noted that this write sets, if it is in somebody's name."""
+    """The object with the field manager of *options*, if any, as owner of what it changed."""
     if not options.manager:
         return new
-    return tracked(row.kind, old, new, manager=options.manager, now=now, subresource=subresource)
+    manager = options.manager
+    return track_update(row.kind, old, new, manager=manager, now=now, subresource=subresource)

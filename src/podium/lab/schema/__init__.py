@@ -1,1 +1,1 @@
-"""The types of the API: field types, typed bodies, canonical quantities."""
+"""The types of the API: fields and their types, merge keys, typed bodies, canonical quantities."""

@@ -1,10 +1,10 @@
 """The types of the API, read from the models of the installed `kubernetes_asyncio`.
 
-A model is read when it is first asked for, from the text of its module: importing the library
-imports every model there is and takes a second, reading the three hundred that the lab can ever
-need takes a tenth of that. Names of types are the library's without version (`PodSpec`); what the
-models do not tell (quantities, numbers of 64 bits, which object is "an integer or a string") is in
-the small tables below.
+A model is read from the text of its module when it is first used: importing the library imports
+every model and takes a second; reading the three hundred models that the lab can ever need takes a
+tenth of that. The short name of a type is the library's without version (`PodSpec`). The tables
+below hold what the models do not say: which fields are quantities, 64-bit integers, or "an integer
+or a string".
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 
 from podium.errors import PodiumError
 
-LIST, MAP, ONE = "list", "map", ""
+LIST, MAP, SINGLE = "list", "map", ""
 
-#: Types that are no models.
+#: Scalar types.
 STRING, INTEGER, BOOLEAN, ANY = "string", "integer", "boolean", "any"
 TIME, MICRO_TIME = "Time", "MicroTime"
 INT_OR_STRING, QUANTITY, FIELDS, BYTES = "IntOrString", "Quantity", "FieldsV1", "bytes"
@@ -76,14 +76,12 @@ _SPECIAL = {
 }
 _SPECIAL_TYPES = {field: kind for kind, text in _SPECIAL.items() for field in text.split()}
 
-#: Kinds whose model is not `V1` and the kind.
+#: Kinds whose model is not named `V1` and the kind.
 _MODELS = {"Event": "CoreV1Event"}
 _PREFIX = re.compile(
     r"^(Core|Events|Discovery|Storage|Authentication|Rbac|Flowcontrol)?V\d[a-z\d]*?(?=[A-Z])"
 )
-
-
-_DOCUMENTED = re.compile(
+_DESCRIPTION = re.compile(
     r'"""Gets the (\w+) of this \w+\.  # noqa: E501\n\n(?!\s*:return:)(.*?)\n\n +:return:',
     re.DOTALL,
 )
@@ -91,21 +89,22 @@ _DOCUMENTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """The type of a field: of itself, or of the items of its list or map."""
+    """The type of a field's value, or of the items if the field is a list or a map."""
 
-    #: The library's model (`V1Container`), or one of the scalar types above.
+    #: A model of the library (`V1Container`) or one of the scalar types above.
     of: str
-    container: str = ONE
+    #: `LIST`, `MAP` or `SINGLE`.
+    container: str = SINGLE
 
     @property
     def is_model(self) -> bool:
-        """Whether it has fields of its own."""
+        """Whether the value, or each item, is an object with declared fields."""
         return self.of not in SCALARS
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A type with fields, by the names they have in JSON."""
+    """A type with declared fields, by their names in JSON."""
 
     name: str
     fields: Mapping[str, FieldType]
@@ -113,21 +112,22 @@ class Model:
 
     @property
     def short(self) -> str:
-        """Its name without version: `PodSpec`."""
+        """The name without group and version: `PodSpec`."""
         return short_name(self.name)
 
 
 class UnknownModelError(PodiumError):
-    """The installed library has no such type."""
+    """The installed `kubernetes_asyncio` does not have a model."""
 
 
 def short_name(model: str) -> str:
-    """The name of a model without group and version."""
+    """The name of a model without group and version: `PodSpec` for `V1PodSpec`."""
     return _PREFIX.sub("", model)
 
 
 def model_of_kind(kind: str, api_version: str = "") -> str:
-    """The model of a kind: `V1Pod`; events exist in two groups."""
+    """The name of the model of a kind: `V1Pod` for `Pod`."""
+    # The kind Event exists in two groups.
     if kind == "Event" and api_version.startswith("events.k8s.io/"):
         return "EventsV1Event"
     return _MODELS.get(kind, f"V1{kind}")
@@ -135,7 +135,7 @@ def model_of_kind(kind: str, api_version: str = "") -> str:
 
 @lru_cache(maxsize=1)
 def _sources() -> Mapping[str, Path]:
-    """The modules of the library by model, in lower case and without underscores."""
+    """The modules of the library by the name of their model in lower case."""
     found = importlib.util.find_spec("kubernetes_asyncio")
     folders = found.submodule_search_locations if found else None
     if not folders:
@@ -145,7 +145,7 @@ def _sources() -> Mapping[str, Path]:
 
 
 def has_model(name: str) -> bool:
-    """Whether the library knows the model."""
+    """Whether the library has a model of this name."""
     return name.lower() in _sources()
 
 
@@ -164,8 +164,8 @@ def _table(text: str, variable: str) -> dict[str, str]:
 
 
 def _field_type(type_name: str, field: str, written: str) -> FieldType:
-    """`list[V1Container]`, `dict(str, str)` and the like."""
-    container, inner = ONE, written
+    """The type that a model writes as `list[V1Container]` or `dict(str, str)`."""
+    container, inner = SINGLE, written
     if written.startswith("list["):
         container, inner = LIST, written[5:-1]
     elif written.startswith("dict("):
@@ -178,30 +178,30 @@ def _field_type(type_name: str, field: str, written: str) -> FieldType:
 
 @cache
 def model(name: str) -> Model:
-    """A model by the library's name."""
+    """The model of this name: `V1Pod`."""
     text = _text(name)
     types, names = _table(text, "openapi_types"), _table(text, "attribute_map")
     short = short_name(name)
     fields = {names[own]: _field_type(short, names[own], kind) for own, kind in types.items()}
-    # Only a required field is set without asking first whether there is a value.
+    # The constructor of a model assigns a required field without a check for `None`.
     required = re.findall(r"^ {8}self\.(\w+) = \1$", text, re.MULTILINE)
     required = [own for own in required if own in names]
     return Model(name, fields, tuple(names[own] for own in required))
 
 
 def descriptions(name: str) -> dict[str, str]:
-    """What each field of a model is for, by its name in JSON."""
+    """The description of each field of a model, by its name in JSON."""
     text = _text(name)
     names = _table(text, "attribute_map")
     found = {}
-    for own, said in _DOCUMENTED.findall(text):
-        plain = said.replace("  # noqa: E501", "").replace('\\"', '"').strip()
+    for own, text_lines in _DESCRIPTION.findall(text):
+        plain = text_lines.replace("  # noqa: E501", "").replace('\\"', '"').strip()
         found[names[own]] = plain
     return found
 
 
 def reachable(*roots: str) -> list[str]:
-    """The models that these refer to, themselves included, each once."""
+    """The names of the models that *roots* refer to, directly or not, *roots* included."""
     found: dict[str, None] = {}
     waiting = list(reversed(roots))
     while waiting:

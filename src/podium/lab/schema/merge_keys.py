@@ -1,12 +1,12 @@
-"""How lists and maps of the API merge: one table for every kind of patch.
+"""How lists and maps of the API merge: one table for every type of patch.
 
-Strategic merge patches ask for `strategy` and `key`, server-side apply for `list_type` and `keys`,
-and the OpenAPI documents carry all four, so that clients reckon as the server does. A list that is
-not in the table is replaced as a whole, and belongs to one manager as a whole.
+Strategic merge patches read `strategy` and `key`, server-side apply `list_type` and `keys`, and the
+OpenAPI documents contain all four, so that clients merge as the server does. A list that is not in
+the table is replaced as a whole, and has one owner as a whole.
 
-The two ways differ in places (a port is known by its number in the one, by number and protocol in
-the other; conditions of jobs merge in the one and are a whole in the other). The table says what
-Kubernetes 1.36 says.
+The two types of patches differ in places: strategic merge identifies a port by its number,
+server-side apply by number and protocol; conditions of jobs merge in the first and are atomic in
+the second. The table is that of Kubernetes 1.36.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ MAP, SET, ATOMIC, GRANULAR = "map", "set", "atomic", "granular"
 
 @dataclass(frozen=True, slots=True)
 class MergeKeys:
-    """How one field merges; what is empty is left to the rules for its type."""
+    """How one field merges; where an attribute is empty, the type of the field decides."""
 
-    #: Of strategic merge patches: `merge`, `replace`, `retainKeys`, or two with a comma.
+    #: The strategy of strategic merge patches: `merge`, `replace`, `retainKeys`, or two of them.
     strategy: str = ""
-    #: What tells the items of a merged list apart in strategic merge patches.
+    #: The field that identifies an item of a list in strategic merge patches.
     key: str = ""
-    #: Of server-side apply: `map`, `set` or `atomic`.
+    #: The type of a list in server-side apply: `map`, `set` or `atomic`.
     list_type: str = ""
-    #: What tells the items of a `map` apart in server-side apply.
+    #: The fields that identify an item of a `map` in server-side apply.
     keys: tuple[str, ...] = ()
     #: Whether an object is owned field by field (`granular`) or as a whole (`atomic`).
     map_type: str = ""
@@ -39,7 +39,7 @@ class MergeKeys:
         return MERGE in self.strategy.split(",")
 
     def extensions(self) -> dict[str, str | list[str]]:
-        """As `x-kubernetes-…` of an OpenAPI document."""
+        """The `x-kubernetes-…` extensions of an OpenAPI document."""
         found: dict[str, str | list[str]] = {
             "x-kubernetes-list-map-keys": list(self.keys),
             "x-kubernetes-list-type": self.list_type,
@@ -106,7 +106,7 @@ _LISTS = """
     UncountedTerminatedPods.succeeded           -                -              set    -
 """  # noqa: E501  one row, one line
 
-#: Fields that are no lists.
+#: Fields that are not lists.
 _OTHERS = {
     "DeploymentSpec.strategy": MergeKeys(strategy=RETAIN_KEYS),
     "PersistentVolumeClaimStatus.allocatedResourceStatuses": MergeKeys(map_type=GRANULAR),
@@ -117,20 +117,19 @@ _OTHERS = {
     "ServiceSpec.selector": MergeKeys(map_type=ATOMIC),
 }
 
-#: Types that are owned as a whole wherever they occur.
-_WHOLE = """
+#: Types that have one owner as a whole wherever they occur.
+_ATOMIC_TYPES = """
     ConfigMapKeySelector EndpointAddress EndpointPort FileKeySelector LabelSelector
     LocalObjectReference NodeSelector NodeSelectorTerm ObjectFieldSelector ObjectReference
     OwnerReference ResourceFieldSelector ScopeSelector SecretKeySelector SecretReference
     TopologySelectorTerm TypedLocalObjectReference
 """
-ATOMIC_TYPES = frozenset(_WHOLE.split())
+ATOMIC_TYPES = frozenset(_ATOMIC_TYPES.split())
 
-#: What a key of server-side apply is when an item does not say: the schema's default.
+#: Defaults of keys that an item of a list does not have.
 KEY_DEFAULTS: Mapping[str, str] = {"protocol": "TCP"}
 
-NOTHING = MergeKeys()
-WHOLE_LIST = MergeKeys(list_type=ATOMIC)
+DEFAULT = MergeKeys()
 
 
 def _read(rows: str) -> dict[str, MergeKeys]:
@@ -148,4 +147,4 @@ TABLE: Mapping[str, MergeKeys] = {**_read(_LISTS), **_OTHERS}
 
 def merge_keys(type_name: str, field: str) -> MergeKeys:
     """How a field of a type (`PodSpec`, `containers`) merges."""
-    return TABLE.get(f"{type_name}.{field}", NOTHING)
+    return TABLE.get(f"{type_name}.{field}", DEFAULT)

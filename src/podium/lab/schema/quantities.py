@@ -1,8 +1,7 @@
-"""Quantities as the API server writes them: `1000m` is `1`, `1024Mi` is `1Gi`, `0.5` is `500m`.
+"""Canonical quantities, as the API server stores them: `1000m` is `1`, `1024Mi` is `1Gi`.
 
-Whoever reads an object back sees them so, which is why two ways to write the same amount are no
-change. The kind of suffix stays: binary stays binary. Amounts of resources have thousandths at the
-finest.
+Two ways to write the same amount are therefore no change of an object. A binary suffix stays
+binary and an exponent stays an exponent. Amounts of resources are rounded up to thousandths.
 
 Upstream: apimachinery/pkg/api/resource, CanonicalizeBytes.
 """
@@ -14,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from podium.lab.api.status import JsonDict
-from podium.lab.schema import api_types as schema
+from podium.lab.schema import api_types
 from podium.objects.quantity import QuantityError, nano
 
 _DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
@@ -25,9 +24,9 @@ _MILLION, _BILLION = 10**6, 10**9
 
 @lru_cache(maxsize=1 << 14)
 def canonical(raw: str | float, *, milli: bool = False) -> str:
-    """A quantity in the one form of its kind, in thousandths at the finest if *milli*.
+    """The canonical form of a quantity, rounded up to thousandths if *milli*.
 
-    What is no quantity stays as it is.
+    Text that is not a quantity stays as it is.
     """
     text = str(raw).strip()
     try:
@@ -43,7 +42,7 @@ def canonical(raw: str | float, *, milli: bool = False) -> str:
 
 
 def _binary(whole: int) -> str:
-    """The largest suffix that leaves a whole number."""
+    """An amount with the largest binary suffix that leaves an integer."""
     power = 0
     while whole % 1024 == 0 and power < len(_BINARY) - 1:
         whole, power = whole // 1024, power + 1
@@ -51,7 +50,7 @@ def _binary(whole: int) -> str:
 
 
 def _decimal(amount: int, *, exponent: bool) -> str:
-    """The largest power of a thousand that leaves a whole number."""
+    """An amount with the largest power of a thousand that leaves an integer."""
     power = -9 if amount else 0
     while amount and amount % 1000 == 0 and (exponent or power < 18):
         amount, power = amount // 1000, power + 3
@@ -61,48 +60,48 @@ def _decimal(amount: int, *, exponent: bool) -> str:
 
 
 def with_canonical_quantities(kind: str, api_version: str, item: JsonDict) -> JsonDict:
-    """The object, changed in place, with every quantity in it in its one form."""
-    model = schema.model_of_kind(kind, api_version)
-    if schema.has_model(model):
-        _visit(model, item)
+    """The object, changed in place, with every quantity in canonical form."""
+    model = api_types.model_of_kind(kind, api_version)
+    if api_types.has_model(model):
+        _canonicalize(model, item)
     return item
 
 
 @cache
-def _ways(model: str) -> dict[str, schema.FieldType]:
-    """The fields that are quantities, or lead to some."""
+def _fields_to_visit(model: str) -> dict[str, api_types.FieldType]:
+    """The fields that are quantities or objects with quantities in them."""
     return {
         name: field
-        for name, field in schema.model(model).fields.items()
-        if field.of == schema.QUANTITY or (field.is_model and _leads(field.of))
+        for name, field in api_types.model(model).fields.items()
+        if field.of == api_types.QUANTITY or (field.is_model and _has_quantities(field.of))
     }
 
 
 @cache
-def _leads(model: str) -> bool:
+def _has_quantities(model: str) -> bool:
     return any(
-        field.of == schema.QUANTITY
-        for each in schema.reachable(model)
-        for field in schema.model(each).fields.values()
+        field.of == api_types.QUANTITY
+        for each in api_types.reachable(model)
+        for field in api_types.model(each).fields.values()
     )
 
 
-def _visit(model: str, item: Any) -> None:
+def _canonicalize(model: str, item: Any) -> None:
     if not isinstance(item, dict):
         return
-    for name, field in _ways(model).items():
+    for name, field in _fields_to_visit(model).items():
         value = item.get(name)
         if value is None:
             continue
-        if field.of != schema.QUANTITY:
+        if field.of != api_types.QUANTITY:
             for each in value if isinstance(value, list) else [value]:
-                _visit(field.of, each)
+                _canonicalize(field.of, each)
         elif not isinstance(value, dict):
-            item[name] = _written(value, milli=False)
+            item[name] = _canonical_value(value, milli=False)
         else:
-            item[name] = {key: _written(each, milli=True) for key, each in value.items()}
+            item[name] = {key: _canonical_value(each, milli=True) for key, each in value.items()}
 
 
-def _written(value: Any, *, milli: bool) -> Any:
+def _canonical_value(value: Any, *, milli: bool) -> Any:
     is_number = isinstance(value, str | int | float) and not isinstance(value, bool)
     return canonical(value, milli=milli) if is_number else value

@@ -1,9 +1,9 @@
-"""Strategic merge patches: patches that know which lists have keys.
+"""Strategic merge patches: merge patches that merge lists by a key of their items.
 
 Besides plain values, a patch may hold directives: `$patch: delete` and `$patch: replace` in an
 object or in an item of a list, `$retainKeys` with the only fields to keep, `$setElementOrder/LIST`
-with the order of items, `$deleteFromPrimitiveList/LIST` with values to take out. Fields that the
-schema does not know merge as maps and are replaced as lists.
+with the order of items, `$deleteFromPrimitiveList/LIST` with values to remove. Unknown fields are
+merged if they are objects, and replaced if they are lists.
 
 Upstream: apimachinery/pkg/util/strategicpatch.
 """
@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.lab.api.status import JsonDict, StatusError, bad_request
-from podium.lab.schema import api_types as schema
-from podium.lab.schema.merge_keys import NOTHING, REPLACE, MergeKeys, merge_keys
+from podium.lab.schema import api_types
+from podium.lab.schema.merge_keys import DEFAULT, REPLACE, MergeKeys, merge_keys
 
 _DIRECTIVE, _RETAIN = "$patch", "$retainKeys"
 _ORDER, _DELETE = "$setElementOrder", "$deleteFromPrimitiveList"
 
 
 def strategic_merge(model: str, current: JsonDict, patch: JsonDict) -> JsonDict:
-    """The object of this model (`V1Pod`) with the patch in it; neither argument is changed."""
+    """The object of this model (`V1Pod`) after the patch; neither argument is changed."""
     return _merged_object(model, current, patch)
 
 
@@ -32,14 +32,14 @@ def _merged_object(model: str, current: JsonDict, patch: JsonDict) -> JsonDict:
     result = _retained(current, patch)
     rest = {key: value for key, value in patch.items() if key != _RETAIN}
     for key in [key for key in rest if key.startswith(_ORDER)]:
-        _put_ordered(model, result, rest, key)
+        _set_ordered_list(model, result, rest, key)
     for key, value in rest.items():
         if key.startswith(_DELETE):
-            _take_out(result, _named(key, _DELETE, "primitive list"), value)
+            _delete_values(result, _list_name(key, _DELETE, "primitive list"), value)
         elif value is None:
             result.pop(key, None)
         else:
-            _put(model, result, key, value)
+            _set_field(model, result, key, value)
     return result
 
 
@@ -53,7 +53,7 @@ def _directed(patch: JsonDict) -> JsonDict:
 
 
 def _retained(current: JsonDict, patch: JsonDict) -> JsonDict:
-    """The fields of the object that the patch allows to stay."""
+    """The fields of the object that `$retainKeys` keeps."""
     if _RETAIN not in patch:
         return dict(current)
     wanted = patch[_RETAIN]
@@ -67,8 +67,8 @@ def _retained(current: JsonDict, patch: JsonDict) -> JsonDict:
     return {key: value for key, value in current.items() if key in wanted}
 
 
-def _put(model: str, result: JsonDict, key: str, value: Any) -> None:
-    """One plain field of the patch."""
+def _set_field(model: str, result: JsonDict, key: str, value: Any) -> None:
+    """Set a field of the patch that is no directive."""
     held = result.get(key)
     inner, rules = _field(model, key)
     if isinstance(held, dict) and isinstance(value, dict):
@@ -78,22 +78,22 @@ def _put(model: str, result: JsonDict, key: str, value: Any) -> None:
         result[key] = _merged_list(inner, rules, held, value) if rules.merges else value
     else:
         found = _without_directives(value)
-        if found is _GONE:
+        if found is _DELETED:
             result.pop(key, None)
         else:
             result[key] = found
 
 
 def _field(model: str, key: str) -> tuple[str, MergeKeys]:
-    """The model of a field, or of its items, and how it merges; nothing for what is unknown."""
+    """The model of a field or of its items, and how the field merges; empty if it is unknown."""
     if not model:
-        return "", NOTHING
-    own = schema.model(model)
+        return "", DEFAULT
+    own = api_types.model(model)
     field = own.fields.get(key)
     if field is None:
-        return "", NOTHING
-    # The values of a map are no fields of its model.
-    inner = field.of if field.is_model and field.container != schema.MAP else ""
+        return "", DEFAULT
+    # The keys of a map are no fields of the model of its values.
+    inner = field.of if field.is_model and field.container != api_types.MAP else ""
     return inner, merge_keys(own.short, key)
 
 
@@ -105,7 +105,7 @@ def _merged_list(
     if not _are_objects(held, patch):
         return _in_order(_distinct([*held, *patch]), patch, held, "")
     if not rules.key:
-        raise bad_request(f"cannot merge lists without merge key for {schema.short_name(model)}")
+        raise bad_request(f"cannot merge lists without merge key for {api_types.short_name(model)}")
     kept, items, replaced = _without_special(held, patch, rules.key)
     if replaced:
         return items
@@ -122,7 +122,7 @@ def _merged_list(
 def _without_special(
     held: Sequence[Any], patch: Sequence[Any], key: str
 ) -> tuple[list[Any], list[Any], bool]:
-    """What is held without deleted items, the items to merge, and whether those replace all."""
+    """The held items that are not deleted, the items to merge, and whether these replace all."""
     kept, items, replaced = list(held), [], False
     for item in patch:
         directive = item.get(_DIRECTIVE)
@@ -140,16 +140,16 @@ def _without_special(
     return kept, items, replaced
 
 
-def _take_out(result: JsonDict, key: str, values: Any) -> None:
+def _delete_values(result: JsonDict, key: str, values: Any) -> None:
     held = result.get(key)
     if isinstance(held, list) and isinstance(values, list):
         result[key] = [item for item in held if not any(_same(item, each) for each in values)]
 
 
-def _put_ordered(model: str, result: JsonDict, rest: JsonDict, directive: str) -> None:
-    """A list whose order the patch states; its plain field is dealt with here as well."""
+def _set_ordered_list(model: str, result: JsonDict, rest: JsonDict, directive: str) -> None:
+    """Set a list in the order of a `$setElementOrder`, and remove the list from *rest*."""
     order = rest.pop(directive)
-    key = _named(directive, _ORDER, "setElementOrder list")
+    key = _list_name(directive, _ORDER, "setElementOrder list")
     if not isinstance(order, list):
         raise bad_request("invalid patch format of setElementOrder list")
     held, patch = result.get(key), rest.get(key)
@@ -175,7 +175,7 @@ def _put_ordered(model: str, result: JsonDict, rest: JsonDict, directive: str) -
 
 
 def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
-    """Refuse a patch whose items are not in the order that it states."""
+    """Raise 400 if the items of a patch are not in the order of its `$setElementOrder`."""
     if not patch or not order:
         return
     at = 0
@@ -190,7 +190,7 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
 
 
 def _in_order(items: list[Any], order: Sequence[Any], held: Sequence[Any], key: str) -> list[Any]:
-    """First as the patch has them; what only the server has stays before what followed it."""
+    """The items in the order of the patch; others stay before the item that they preceded."""
     named = [item for item in items if _find(order, _value(item, key), key) >= 0]
     own = [item for item in items if _find(order, _value(item, key), key) < 0]
     named.sort(key=lambda item: _find(order, _value(item, key), key))
@@ -204,7 +204,7 @@ def _in_order(items: list[Any], order: Sequence[Any], held: Sequence[Any], key: 
 
 
 def _are_objects(*lists: Sequence[Any]) -> bool:
-    """Whether the items are objects; refused unless all are alike, or if they are lists."""
+    """Whether the items are objects; an error if their types differ or if they are lists."""
     kinds = {type(item) for items in lists for item in items}
     if len(kinds) > 1:
         raise bad_request(f"list element types are not identical: {_go(list(lists))}")
@@ -214,28 +214,28 @@ def _are_objects(*lists: Sequence[Any]) -> bool:
     return dict in kinds
 
 
-def _named(directive: str, prefix: str, what: str) -> str:
+def _list_name(directive: str, prefix: str, what: str) -> str:
     start, _, key = directive.partition("/")
     if start != prefix or not key:
         raise bad_request(f"invalid patch format of {what}")
     return key
 
 
-_GONE = object()
+_DELETED = object()
 
 
 def _without_directives(value: Any) -> Any:
-    """What a patch leaves where there was nothing before: no directives, no nulls."""
+    """The value of a patch where there was none before: without directives and nulls."""
     if isinstance(value, dict):
         if _DIRECTIVE in value:
-            return _GONE
+            return _DELETED
         inner = (
             (key, _without_directives(each)) for key, each in value.items() if each is not None
         )
-        return {key: each for key, each in inner if each is not _GONE}
+        return {key: each for key, each in inner if each is not _DELETED}
     if isinstance(value, list):
         items = (_without_directives(each) for each in value)
-        return [each for each in items if each is not _GONE]
+        return [each for each in items if each is not _DELETED]
     return value
 
 
@@ -261,7 +261,7 @@ def _find(items: Sequence[Any], wanted: Any, key: str) -> int:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equal, where a number is never a truth value."""
+    """Whether two JSON values are equal; 1 is not true."""
     return type(one) is type(other) and bool(one == other)
 
 
@@ -283,7 +283,7 @@ def _go_map(value: JsonDict) -> str:
 
 
 def _go(value: Any) -> str:
-    """A value as Go prints it."""
+    """A value as Go prints it with `%v`."""
     if isinstance(value, dict):
         return _go_map(value)
     if isinstance(value, list):

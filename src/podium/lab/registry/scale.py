@@ -1,0 +1,108 @@
+"""The `Scale` of a workload: its number of replicas, read and written alone.
+
+Upstream: pkg/registry/apps/*/storage (ScaleREST).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from podium.lab.api.field_errors import invalid_value
+from podium.lab.api.media_types import APPLY_PATCH, PATCH_TYPES
+from podium.lab.api.options import WriteOptions
+from podium.lab.api.resources import Resource
+from podium.lab.api.status import (
+    JsonDict,
+    bad_request,
+    conflict,
+    invalid,
+    unsupported_media_type,
+)
+from podium.lab.patch.patches import apply_patch
+from podium.lab.schema.typed_bodies import read_object, to_json
+from podium.objects.kinds.meta import LabelSelector
+
+if TYPE_CHECKING:
+    from podium.lab.registry.registry import Registry
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(item: JsonDict) -> JsonDict:
+    """The `Scale` of a workload."""
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in _METADATA if name in metadata},
+        "spec": {"replicas": spec.get("replicas", 0)},
+        "status": {
+            "replicas": status.get("replicas", 0),
+            "selector": _selector_text(spec.get("selector")),
+        },
+    }
+
+
+def _selector_text(selector: JsonDict | None) -> str:
+    """A selector in the syntax of `kubectl get --selector`."""
+    if not selector:
+        return ""
+    if not {"matchLabels", "matchExpressions"} & selector.keys():
+        selector = {"matchLabels": selector}
+    read = msgspec.convert(selector, LabelSelector)
+    terms = [f"{key}={value}" for key, value in sorted((read.match_labels or {}).items())]
+    for each in read.match_expressions or ():
+        values = ",".join(sorted(each.values or ()))
+        terms.append(
+            {
+                "In": f"{each.key} in ({values})",
+                "NotIn": f"{each.key} notin ({values})",
+                "Exists": each.key,
+                "DoesNotExist": f"!{each.key}",
+            }.get(each.operator, each.key)
+        )
+    return ",".join(terms)
+
+
+def patch_scale(content_type: str, current: JsonDict, patch: Any) -> JsonDict:
+    """A `Scale` after a patch of any type but server-side apply."""
+    if content_type == APPLY_PATCH:
+        raise unsupported_media_type([each for each in PATCH_TYPES if each != APPLY_PATCH])
+    new = apply_patch("Scale", content_type, current, patch)
+    return read_object("Scale", "autoscaling/v1", to_json(new))
+
+
+def update_scale(
+    registry: Registry,
+    resource: Resource,
+    place: tuple[str, str],
+    scale: JsonDict,
+    options: WriteOptions,
+) -> JsonDict:
+    """Set the replicas of a workload to those of *scale*; *place* is its namespace and name."""
+    namespace, name = place
+    metadata = scale.get("metadata") or {}
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise bad_request("spec.replicas: expected a whole number")
+    if replicas < 0:
+        problem = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise invalid("Scale", "autoscaling", name, [problem])
+    if metadata.get("name") and metadata["name"] != name:
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL "
+            f"({name})"
+        )
+    old = registry.get(resource.storage, name, namespace)
+    version = metadata.get("resourceVersion")
+    if version and version != old["metadata"]["resourceVersion"]:
+        raise conflict(resource.qualified, name)
+
+    def change(item: JsonDict) -> JsonDict:
+        item["spec"]["replicas"] = replicas
+        return item
+
+    made = registry.modify(resource.storage, name, namespace, change=change, options=options)
+    return scale_of(made)
