@@ -54,7 +54,7 @@ from podium.engine.user_rules.nodes import (
 from podium.errors import ConfigError
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
-from podium.profiles.naming import check_name
+from podium.profiles.policy.rule_names import check_name
 from podium.profiles.user_rules.loading import MARK, bound, rules_in
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.objects.kinds.registry import KINDS
 from podium.profiles import watched_kinds as module
 from podium.profiles.config.build import config_from, default_config, from_config
-from podium.profiles.config.registry import PLUGINS
+from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.policy.build import Options, from_policy, from_provider
 from podium.profiles.watched_kinds import watched_kinds
 

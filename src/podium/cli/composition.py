@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
-    from podium.profiles.config.model import SchedulerConfig
+    from podium.profiles.config.scheduler_config import SchedulerConfig
 
 
 def manners_of(chosen: ChosenProfiles) -> Manners:

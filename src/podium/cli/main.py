@@ -62,9 +62,9 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest the command that may have been meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from podium.profiles.suggestions import meant  # noqa: PLC0415  rarely needed
+            from podium.profiles.similar_names import did_you_mean  # noqa: PLC0415  rarely needed
 
-            hint = meant(args[0], COMMANDS) or f"known: {', '.join(COMMANDS)}"
+            hint = did_you_mean(args[0], COMMANDS) or f"known: {', '.join(COMMANDS)}"
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 

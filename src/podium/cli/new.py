@@ -100,7 +100,7 @@ def new(*, kind: str, name: str, folder: str) -> int:
     NAME is what Policy files call it, such as TeamNodes; the files are team_nodes.py and
     test_team_nodes.py. Nothing is overwritten.
     """
-    from podium.profiles.naming import check_name  # noqa: PLC0415  brings the profiles
+    from podium.profiles.policy.rule_names import check_name  # noqa: PLC0415  brings the profiles
     from podium.profiles.user_rules.loading import is_built_in  # noqa: PLC0415
 
     check_name(name)

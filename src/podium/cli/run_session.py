@@ -32,7 +32,7 @@ from podium.kube.discovery import Served, discover
 from podium.kube.events import CORE, EVENTS
 from podium.kube.lease import LeaderElector, LeaseTimes
 from podium.kube.recorder import EventRecorder
-from podium.profiles.config.durations import SECOND, parse
+from podium.objects.durations import SECOND, parse
 
 if TYPE_CHECKING:
     from podium.cli.run import RunFlags

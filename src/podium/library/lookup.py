@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
 from podium.objects.kinds.registry import REPLICA_SET
-from podium.profiles.suggestions import closest
+from podium.profiles.similar_names import most_similar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,7 +86,7 @@ def check_node(objects: Objects, name: str) -> None:
 
 def _meant(name: str, known: Iterable[str], otherwise: str) -> str:
     known = list(known)
-    near = closest(name, known)
+    near = most_similar(name, known)
     if near:
         return f"did you mean {near}?"
     some = sorted(known)[:3]

@@ -13,7 +13,7 @@ from podium.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from podium.profiles.policy.schema import ExtenderConfig, TlsConfig
+    from podium.profiles.policy.document import ExtenderConfig, TlsConfig
 
 _NANOSECONDS = 1_000_000_000
 _DEFAULT_SECONDS = 5.0

@@ -11,9 +11,9 @@ from podium.profiles.config.args import ARGUMENTS
 from podium.profiles.config.build import default_config, load_config
 from podium.profiles.config.decode import Slice, Struct
 from podium.profiles.config.defaults import default_plugins
-from podium.profiles.config.gates import CONFIG_GATES, ConfigGates
-from podium.profiles.config.registry import PLUGINS
-from podium.profiles.config.schema import KINDS
+from podium.profiles.config.document import KINDS
+from podium.profiles.config.feature_gates import GATES, FeatureGates
+from podium.profiles.config.plugins import PLUGINS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "config.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -34,7 +34,7 @@ def test_it_lists_every_plugin_with_its_points() -> None:
 
 
 def test_it_lists_the_defaults_in_order() -> None:
-    defaults = [entry.name for entry in default_plugins(ConfigGates()).enabled]
+    defaults = [entry.name for entry in default_plugins(FeatureGates()).enabled]
 
     assert [name for name, *_ in ROWS][: len(defaults)] == defaults
 
@@ -89,4 +89,4 @@ def test_it_knows_which_gates_have_one_value() -> None:
         name: value == "true" for names, value in rows for name in re.findall(r"`(\w+)`", names)
     }
 
-    assert shown == {gate.name: gate.default for gate in CONFIG_GATES if gate.fixed}
+    assert shown == {gate.name: gate.default for gate in GATES if gate.fixed}

@@ -13,8 +13,8 @@ from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
 from podium.profiles.config.build import SchedulerConfig, config_from, from_config, load_config
 from podium.profiles.config.describe import describe_config
-from podium.profiles.config.registry import PLUGINS
-from podium.profiles.config.schema import KINDS, MULTI_POINT, POINTS
+from podium.profiles.config.document import KINDS, MULTI_POINT, POINTS
+from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.policy.build import Options
 from profiles.config.documents import HEAD, config
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.profiles.policy.build import Options, from_policy, parse_policy
-from podium.profiles.policy.gates import GATES
+from podium.profiles.policy.feature_gates import GATES
 from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
 from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
 

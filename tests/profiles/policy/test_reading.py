@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
-from podium.profiles.policy import schema
+from podium.profiles.policy import document as policy_document
 from podium.profiles.policy.build import Options, from_policy, parse_policy
 from profiles.policy.policies import policy, predicates, profile, refusal
 
@@ -207,7 +207,7 @@ SCALARS = st.one_of(
 KNOWN_KEYS = sorted(
     {
         field.encode_name
-        for part in vars(schema).values()
+        for part in vars(policy_document).values()
         if isinstance(part, type) and issubclass(part, msgspec.Struct)
         for field in msgspec.structs.fields(part)
     }

@@ -15,8 +15,8 @@ import yaml
 from podium.daemon.behaviour import CLASSIC, CURRENT, Manners
 from podium.errors import ConfigError
 from podium.profiles.config.build import from_config, load_config
-from podium.profiles.config.registry import PLUGINS
-from podium.profiles.config.schema import ALL, API_VERSION, KIND
+from podium.profiles.config.document import ALL, API_VERSION, KIND
+from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.policy.build import Options, from_policy, parse_policy
 from podium.profiles.policy.describe import describe
 from podium.profiles.user_rules.loading import with_rules

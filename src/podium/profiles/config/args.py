@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from podium.objects.durations import SECOND
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.pod import (
     NodeAffinity,
@@ -31,16 +32,15 @@ from podium.profiles.config.decode import (
     named,
     record,
 )
-from podium.profiles.config.durations import SECOND
 
 if TYPE_CHECKING:
-    from podium.profiles.config.gates import ConfigGates
+    from podium.profiles.config.feature_gates import FeatureGates
 
 
 class PluginArgs(Protocol):
     """The arguments of one plugin."""
 
-    def defaulted(self, gates: ConfigGates) -> PluginArgs:
+    def defaulted(self, gates: FeatureGates) -> PluginArgs:
         """With everything filled in that was left out."""
 
 
@@ -86,7 +86,7 @@ class DefaultPreemptionArgs:
     min_candidate_nodes_percentage: int = 10
     min_candidate_nodes_absolute: int = 100
 
-    def defaulted(self, gates: ConfigGates) -> DefaultPreemptionArgs:  # noqa: ARG002
+    def defaulted(self, gates: FeatureGates) -> DefaultPreemptionArgs:  # noqa: ARG002
         """Nothing to settle."""
         return self
 
@@ -98,7 +98,7 @@ class InterPodAffinityArgs:
     hard_pod_affinity_weight: int = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
-    def defaulted(self, gates: ConfigGates) -> InterPodAffinityArgs:  # noqa: ARG002
+    def defaulted(self, gates: FeatureGates) -> InterPodAffinityArgs:  # noqa: ARG002
         """Nothing to settle."""
         return self
 
@@ -109,7 +109,7 @@ class NodeAffinityArgs:
 
     added_affinity: NodeAffinity | None = None
 
-    def defaulted(self, gates: ConfigGates) -> NodeAffinityArgs:  # noqa: ARG002
+    def defaulted(self, gates: FeatureGates) -> NodeAffinityArgs:  # noqa: ARG002
         """Nothing to settle."""
         return self
 
@@ -122,7 +122,7 @@ class NodeResourcesFitArgs:
     ignored_resource_groups: tuple[str, ...] = ()
     scoring_strategy: ScoringStrategy | None = None
 
-    def defaulted(self, gates: ConfigGates) -> NodeResourcesFitArgs:  # noqa: ARG002
+    def defaulted(self, gates: FeatureGates) -> NodeResourcesFitArgs:  # noqa: ARG002
         """LeastAllocated if no strategy is given; one that is given must say its type."""
         given = self.scoring_strategy or ScoringStrategy("LeastAllocated")
         resources = weighted(given.resources or DEFAULT_RESOURCES)
@@ -135,7 +135,7 @@ class NodeResourcesBalancedAllocationArgs:
 
     resources: tuple[ResourceSpec, ...] = ()
 
-    def defaulted(self, gates: ConfigGates) -> NodeResourcesBalancedAllocationArgs:  # noqa: ARG002
+    def defaulted(self, gates: FeatureGates) -> NodeResourcesBalancedAllocationArgs:  # noqa: ARG002
         """cpu and memory."""
         return replace(self, resources=weighted(self.resources or DEFAULT_RESOURCES))
 
@@ -147,7 +147,7 @@ class PodTopologySpreadArgs:
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     defaulting_type: str = ""
 
-    def defaulted(self, gates: ConfigGates) -> PodTopologySpreadArgs:  # noqa: ARG002
+    def defaulted(self, gates: FeatureGates) -> PodTopologySpreadArgs:  # noqa: ARG002
         """The built-in constraints."""
         return replace(self, defaulting_type=self.defaulting_type or "System")
 
@@ -160,7 +160,7 @@ class VolumeBindingArgs:
     #: Not given is not the same as empty.
     shape: tuple[ShapePoint, ...] | None = None
 
-    def defaulted(self, gates: ConfigGates) -> VolumeBindingArgs:
+    def defaulted(self, gates: FeatureGates) -> VolumeBindingArgs:
         """A shape only where capacity is scored at all."""
         if self.shape or not gates["StorageCapacityScoring"]:
             return self
@@ -174,7 +174,7 @@ class DynamicResourcesArgs:
     filter_timeout: int | None = None
     binding_timeout: int | None = None
 
-    def defaulted(self, gates: ConfigGates) -> DynamicResourcesArgs:
+    def defaulted(self, gates: FeatureGates) -> DynamicResourcesArgs:
         """Ten seconds and ten minutes, where the gates know such times."""
         found = self
         if self.filter_timeout is None and gates["DRASchedulerFilterTimeout"]:
@@ -184,7 +184,7 @@ class DynamicResourcesArgs:
         return found
 
 
-def binding_conditions(gates: ConfigGates) -> bool:
+def binding_conditions(gates: FeatureGates) -> bool:
     """Whether a binding timeout means anything."""
     return gates["DRADeviceBindingConditions"] and gates["DRAResourceClaimDeviceStatus"]
 

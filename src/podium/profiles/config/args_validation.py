@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.objects.names import quoted
-from podium.profiles.config.args import binding_conditions
-from podium.profiles.config.durations import SECOND, text_of
-from podium.profiles.config.faults import (
+from podium.objects.durations import SECOND, text_of
+from podium.objects.field_errors import (
     child,
     duplicate,
     forbidden,
@@ -24,13 +22,15 @@ from podium.profiles.config.faults import (
     unsupported,
     value_faults,
 )
-from podium.profiles.config.tree import go_json
+from podium.objects.go_json import go_json
+from podium.objects.names import quoted
+from podium.profiles.config.args import binding_conditions
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import LabelSelectorRequirement
     from podium.objects.kinds.pod import NodeSelectorTerm, TopologySpreadConstraint
     from podium.profiles.config import args
-    from podium.profiles.config.gates import ConfigGates
+    from podium.profiles.config.feature_gates import FeatureGates
 
 Faults = Iterator[str]
 
@@ -43,7 +43,7 @@ _MOST_SCORE: Final = 10
 _INTEGER = re.compile(r"[+-]?0*([0-9]+)")
 
 
-def default_preemption(found: args.DefaultPreemptionArgs, path: str, _: ConfigGates) -> Faults:
+def default_preemption(found: args.DefaultPreemptionArgs, path: str, _: FeatureGates) -> Faults:
     """How many nodes to look at."""
     percentage, absolute = found.min_candidate_nodes_percentage, found.min_candidate_nodes_absolute
     of_percentage = child(path, "minCandidateNodesPercentage")
@@ -61,7 +61,7 @@ def default_preemption(found: args.DefaultPreemptionArgs, path: str, _: ConfigGa
         )
 
 
-def inter_pod_affinity(found: args.InterPodAffinityArgs, path: str, _: ConfigGates) -> Faults:
+def inter_pod_affinity(found: args.InterPodAffinityArgs, path: str, _: FeatureGates) -> Faults:
     """The weight."""
     weight = found.hard_pod_affinity_weight
     if not 0 <= weight <= _MOST:
@@ -69,7 +69,7 @@ def inter_pod_affinity(found: args.InterPodAffinityArgs, path: str, _: ConfigGat
         yield invalid(where, str(weight), "not in valid range [0, 100]")
 
 
-def pod_topology_spread(found: args.PodTopologySpreadArgs, path: str, _: ConfigGates) -> Faults:
+def pod_topology_spread(found: args.PodTopologySpreadArgs, path: str, _: FeatureGates) -> Faults:
     """The constraints, and whether they may be there at all."""
     kind, where = found.defaulting_type, child(path, "defaultingType")
     if kind not in ("System", "List"):
@@ -111,7 +111,7 @@ def _label_name(name: str, path: str) -> Faults:
 
 
 def balanced_allocation(
-    found: args.NodeResourcesBalancedAllocationArgs, path: str, _: ConfigGates
+    found: args.NodeResourcesBalancedAllocationArgs, path: str, _: FeatureGates
 ) -> Faults:
     """Each resource once, all alike."""
     seen = set()
@@ -124,7 +124,7 @@ def balanced_allocation(
             yield invalid(f"{here}.weight", str(resource.weight), "must be 1")
 
 
-def node_resources_fit(found: args.NodeResourcesFitArgs, path: str, _: ConfigGates) -> Faults:
+def node_resources_fit(found: args.NodeResourcesFitArgs, path: str, _: FeatureGates) -> Faults:
     """Names and the scoring strategy. Only the plugin itself asks for this."""
     for index, name in enumerate(found.ignored_resources):
         yield from _label_name(name, child(path, f"ignoredResources[{index}]"))
@@ -176,7 +176,7 @@ def _shape(points: tuple[args.ShapePoint, ...], path: str) -> Faults:
             yield invalid(where, shown, "not in valid range [0, 10]")
 
 
-def volume_binding(found: args.VolumeBindingArgs, path: str, gates: ConfigGates) -> Faults:
+def volume_binding(found: args.VolumeBindingArgs, path: str, gates: FeatureGates) -> Faults:
     """The timeout, and a shape only where it means something."""
     seconds, where = found.bind_timeout_seconds, child(path, "shape")
     if seconds < 0:
@@ -197,7 +197,7 @@ def volume_binding(found: args.VolumeBindingArgs, path: str, gates: ConfigGates)
         )
 
 
-def dynamic_resources(found: args.DynamicResourcesArgs, path: str, gates: ConfigGates) -> Faults:
+def dynamic_resources(found: args.DynamicResourcesArgs, path: str, gates: FeatureGates) -> Faults:
     """The timeouts, where the gates know them."""
     where, time = child(path, "filterTimeout"), found.filter_timeout
     if time is not None and not gates["DRASchedulerFilterTimeout"]:
@@ -214,7 +214,7 @@ def dynamic_resources(found: args.DynamicResourcesArgs, path: str, gates: Config
         yield invalid(where, go_json(text_of(time)), "must be at least 1 second")
 
 
-def node_affinity(found: args.NodeAffinityArgs, path: str, _: ConfigGates) -> Faults:
+def node_affinity(found: args.NodeAffinityArgs, path: str, _: FeatureGates) -> Faults:
     """The selectors."""
     affinity, where = found.added_affinity, child(path, "addedAffinity")
     if affinity is None:
@@ -280,7 +280,7 @@ def _is_int64(text: str) -> bool:
 
 #: Plugin -> the check of its arguments. The real program means NodeResourcesFit and looks for
 #: NodeResourcesFitArgs, so that the plugin is the first to notice what is wrong with those.
-CHECKS: Final[dict[str, Callable[[Any, str, ConfigGates], Faults]]] = {
+CHECKS: Final[dict[str, Callable[[Any, str, FeatureGates], Faults]]] = {
     "DefaultPreemption": default_preemption,
     "InterPodAffinity": inter_pod_affinity,
     "NodeAffinity": node_affinity,

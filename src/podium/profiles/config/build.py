@@ -10,25 +10,25 @@ from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.rules.plugins import ScorePlugin
 from podium.engine.state.accounting import WholePod
 from podium.errors import ConfigError
-from podium.profiles.config.gates import ConfigGates
+from podium.profiles.config.feature_gates import FeatureGates
 from podium.profiles.config.loading import (
     check_together,
     config_from,
     default_config,
     load_config,
 )
-from podium.profiles.config.model import (
-    EnabledPlugin,
-    ProfileConfig,
-    SchedulerConfig,
-)
-from podium.profiles.config.registry import PLUGINS, Plugin
-from podium.profiles.config.unprepared import (
+from podium.profiles.config.missing_points import (
     LatePreparation,
     UnpreparedFilter,
     UnpreparedRestrictions,
     UnpreparedScore,
     UnskippedScore,
+)
+from podium.profiles.config.plugins import PLUGINS, Plugin
+from podium.profiles.config.scheduler_config import (
+    EnabledPlugin,
+    ProfileConfig,
+    SchedulerConfig,
 )
 from podium.profiles.extenders import make_extenders
 
@@ -56,7 +56,7 @@ _FIRST = "first"
 def from_config(config: SchedulerConfig, options: Options) -> tuple[Profile, ...]:
     """The profiles, in the order of the configuration."""
     config.gates.check_supported()
-    ConfigGates(options.feature_gates).check_supported()
+    FeatureGates(options.feature_gates).check_supported()
     check_together(config.profiles)
     extenders = make_extenders(config.extenders, current=True)
     return tuple(

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from podium.objects.durations import parse as parse_duration
 from podium.objects.names import quoted
-from podium.profiles.config.durations import parse as parse_duration
-from podium.profiles.config.tree import Fields, Number, Tree, kind_of
-from podium.profiles.suggestions import meant
+from podium.profiles.config.json_values import Fields, JsonValue, Number, json_type
+from podium.profiles.similar_names import did_you_mean
 
 _ABSENT: Final = object()
 _MOST_STRICT: Final = 100
@@ -128,7 +128,7 @@ class Decoded:
     hint: str = ""
 
 
-def decode(tree: Tree, kind: Struct) -> Decoded:
+def decode(tree: JsonValue, kind: Struct) -> Decoded:
     """Read an object; null is an empty one."""
     reader = _Reader()
     value = reader.read(tree, kind)
@@ -148,7 +148,7 @@ class _Reader:
     strict: list[str] = field(default_factory=list)
     hint: str = ""
 
-    def read(self, tree: Tree, kind: GoType) -> Any:
+    def read(self, tree: JsonValue, kind: GoType) -> Any:
         """The value of this type, or `_ABSENT` where there is none."""
         if isinstance(kind, Special):
             return self.special(tree, kind)
@@ -177,9 +177,9 @@ class _Reader:
         if text not in self.strict and len(self.strict) < _MOST_STRICT:
             self.strict.append(text)
 
-    def members(self, tree: Tree, kind: Struct) -> Any:
+    def members(self, tree: JsonValue, kind: Struct) -> Any:
         if not isinstance(tree, Fields):
-            return self.misfit(kind_of(tree), kind.go)
+            return self.misfit(json_type(tree), kind.go)
         found: dict[str, Any] = {}
         seen = set()
         outside = self.struct, len(self.stack), self.path
@@ -187,7 +187,7 @@ class _Reader:
             member = kind.fields.get(key)
             if member is None:
                 self.complain("unknown field", key)
-                self.hint = self.hint or meant(key, kind.fields)
+                self.hint = self.hint or did_you_mean(key, kind.fields)
                 continue
             if key in seen:
                 self.complain("duplicate field", key)
@@ -201,9 +201,9 @@ class _Reader:
                 found[member.attribute] = value
         return kind.make(**found)
 
-    def items(self, tree: Tree, kind: Slice) -> Any:
+    def items(self, tree: JsonValue, kind: Slice) -> Any:
         if not isinstance(tree, list):
-            return self.misfit(kind_of(tree), kind.go)
+            return self.misfit(json_type(tree), kind.go)
         found, path = [], self.path
         for index, each in enumerate(tree):
             self.path = f"{path}[{index}]"
@@ -212,14 +212,14 @@ class _Reader:
         self.path = path
         return kind.make(found)
 
-    def scalar(self, tree: Tree, kind: Scalar) -> Any:
-        what = kind_of(tree)
+    def scalar(self, tree: JsonValue, kind: Scalar) -> Any:
+        what = json_type(tree)
         if what == "number" and kind.kind in ("int", "float"):
             number = _whole(tree, kind.bits) if kind.kind == "int" else _real(tree)
             return self.misfit(f"number {tree}", kind.go) if number is None else number
         return tree if what == kind.kind else self.misfit(what, kind.go)
 
-    def special(self, tree: Tree, kind: Special) -> Any:
+    def special(self, tree: JsonValue, kind: Special) -> Any:
         if kind.kind == "raw":
             return _ABSENT if tree is None else tree
         if kind.kind in ("duration", "pointer"):
@@ -230,19 +230,19 @@ class _Reader:
             return self.string_map(tree, kind)
         return self.bytes(tree, kind)
 
-    def duration(self, tree: Tree, kind: Special) -> Any:
+    def duration(self, tree: JsonValue, kind: Special) -> Any:
         if tree is None and kind.kind == "pointer":
             return _ABSENT
-        if tree is not None and kind_of(tree) != "string":
-            raise DecodingError(self.mismatch(kind_of(tree), "string"))
+        if tree is not None and json_type(tree) != "string":
+            raise DecodingError(self.mismatch(json_type(tree), "string"))
         try:
             return parse_duration(tree or "")
         except ValueError as error:
             raise DecodingError(str(error)) from None
 
-    def string_map(self, tree: Tree, kind: Special) -> Any:
+    def string_map(self, tree: JsonValue, kind: Special) -> Any:
         if not isinstance(tree, Fields):
-            return self.misfit(kind_of(tree), kind.go)
+            return self.misfit(json_type(tree), kind.go)
         found, path = {}, self.path
         for key, each in tree:
             if key in found:
@@ -253,9 +253,9 @@ class _Reader:
             found[key] = "" if value is _ABSENT else value
         return found
 
-    def bytes(self, tree: Tree, kind: Special) -> Any:
-        if kind_of(tree) != "string":
-            return self.misfit(kind_of(tree), kind.go)
+    def bytes(self, tree: JsonValue, kind: Special) -> Any:
+        if json_type(tree) != "string":
+            return self.misfit(json_type(tree), kind.go)
         text = tree.replace("\r", "").replace("\n", "")
         try:
             return base64.b64decode(text, validate=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from podium.objects.durations import SECOND
 from podium.profiles.config.args import ARGUMENTS
-from podium.profiles.config.durations import SECOND
-from podium.profiles.config.schema import (
+from podium.profiles.config.document import (
     ALL,
     MULTI_POINT,
     POINTS,
@@ -27,7 +27,7 @@ from podium.profiles.config.schema import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.profiles.config.gates import ConfigGates
+    from podium.profiles.config.feature_gates import FeatureGates
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
@@ -64,7 +64,7 @@ _GATED: Final = {
 }
 
 
-def default_plugins(gates: ConfigGates) -> PluginSet:
+def default_plugins(gates: FeatureGates) -> PluginSet:
     """The plugins of a profile that says nothing about plugins."""
     # Freeing an idle device is tried before pods are evicted.
     devices = (("DynamicResources", 2),) if gates["DynamicResourceAllocation"] else ()
@@ -90,7 +90,7 @@ def merged(defaults: PluginSet, custom: PluginSet) -> PluginSet:
     return PluginSet(tuple(found), disabled)
 
 
-def with_defaults(document: Document, gates: ConfigGates) -> Document:
+def with_defaults(document: Document, gates: FeatureGates) -> Document:
     """The document with everything filled in that was left out."""
     profiles = document.profiles or (ProfileDocument(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
@@ -128,7 +128,7 @@ def _client_connection(found: ClientConnection) -> ClientConnection:
     )
 
 
-def _profile(profile: ProfileDocument, gates: ConfigGates) -> ProfileDocument:
+def _profile(profile: ProfileDocument, gates: FeatureGates) -> ProfileDocument:
     plugins = {point: merged(PluginSet(), profile.plugin_set(point)) for point in POINTS}
     plugins[MULTI_POINT] = merged(default_plugins(gates), profile.plugin_set(MULTI_POINT))
     given = [
@@ -141,7 +141,7 @@ def _profile(profile: ProfileDocument, gates: ConfigGates) -> ProfileDocument:
     return replace(profile, plugins=plugins, plugin_config=(*given, *added))
 
 
-def _default_args(names: list[str], gates: ConfigGates) -> Iterator[PluginConfig]:
+def _default_args(names: list[str], gates: FeatureGates) -> Iterator[PluginConfig]:
     for name in names:
         kind = ARGUMENTS.get(f"{name}Args")
         if kind is not None:

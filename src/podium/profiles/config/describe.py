@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from podium.objects.durations import text_of
 from podium.profiles.config.args import DynamicResourcesArgs
 from podium.profiles.config.decode import camel
-from podium.profiles.config.durations import text_of
-from podium.profiles.config.registry import PLUGINS
-from podium.profiles.config.schema import POINTS
+from podium.profiles.config.document import POINTS
+from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.extenders import make_extenders
 
 if TYPE_CHECKING:
     from podium.engine.framework.profile import Extender
-    from podium.profiles.config.model import ProfileConfig, SchedulerConfig
+    from podium.profiles.config.scheduler_config import ProfileConfig, SchedulerConfig
 
 Data = dict[str, Any]
 

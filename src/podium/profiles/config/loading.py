@@ -14,38 +14,38 @@ from podium.errors import ConfigError
 from podium.objects.names import quoted
 from podium.profiles.config.args import NodeResourcesFitArgs
 from podium.profiles.config.defaults import with_defaults
-from podium.profiles.config.expand import expand
-from podium.profiles.config.gates import ConfigGates
-from podium.profiles.config.model import ProfileConfig, SchedulerConfig
-from podium.profiles.config.notes import profile_notes
+from podium.profiles.config.document import Document, PluginConfig, ProfileDocument
+from podium.profiles.config.extension_points import expand
+from podium.profiles.config.feature_gates import FeatureGates
+from podium.profiles.config.json_values import plain
+from podium.profiles.config.profile_notes import profile_notes
 from podium.profiles.config.reading import read_config, read_mapping
-from podium.profiles.config.schema import Document, PluginConfig, ProfileDocument
-from podium.profiles.config.tree import plain
+from podium.profiles.config.scheduler_config import ProfileConfig, SchedulerConfig
 from podium.profiles.config.validation import check_config
 from podium.profiles.extenders import ignored_resources, make_extenders
-from podium.profiles.policy.schema import ExtenderConfig
-
-Gates = Mapping[str, bool]
+from podium.profiles.policy.document import ExtenderConfig
 
 
-def load_config(text: str, feature_gates: Gates | None = None) -> SchedulerConfig:
+def load_config(text: str, feature_gates: Mapping[str, bool] | None = None) -> SchedulerConfig:
     """The configuration in YAML or JSON text."""
-    gates = ConfigGates(feature_gates)
+    gates = FeatureGates(feature_gates)
     return _settled(read_config(text), gates)
 
 
-def config_from(document: Mapping[str, Any], feature_gates: Gates | None = None) -> SchedulerConfig:
+def config_from(
+    document: Mapping[str, Any], feature_gates: Mapping[str, bool] | None = None
+) -> SchedulerConfig:
     """The configuration in a value that some reader of JSON or YAML gave."""
-    gates = ConfigGates(feature_gates)
+    gates = FeatureGates(feature_gates)
     return _settled(read_mapping(document), gates)
 
 
-def default_config(feature_gates: Gates | None = None) -> SchedulerConfig:
+def default_config(feature_gates: Mapping[str, bool] | None = None) -> SchedulerConfig:
     """What the real program does without a configuration."""
-    return _settled(Document(), ConfigGates(feature_gates))
+    return _settled(Document(), FeatureGates(feature_gates))
 
 
-def _settled(written: Document, gates: ConfigGates) -> SchedulerConfig:
+def _settled(written: Document, gates: FeatureGates) -> SchedulerConfig:
     document = with_defaults(written, gates)
     check_config(document, gates)
     extenders = _extenders(document.extenders)
@@ -108,7 +108,7 @@ def _ignoring(
 
 
 def _profile(
-    profile: ProfileDocument, written: ProfileDocument, document: Document, gates: ConfigGates
+    profile: ProfileDocument, written: ProfileDocument, document: Document, gates: FeatureGates
 ) -> ProfileConfig:
     points = expand(profile, gates)
     percentage = profile.percentage_of_nodes_to_score

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from podium.errors import ConfigError
 from podium.objects.names import quoted
-from podium.profiles.config import json_tree as config_json
-from podium.profiles.config import yaml_tree as config_yaml
+from podium.profiles.config import json_parser, yaml_parser
 from podium.profiles.config.args import ARGUMENTS
 from podium.profiles.config.decode import Decoded, DecodingError, decode
-from podium.profiles.config.schema import (
+from podium.profiles.config.document import (
     API_VERSION,
     GROUP,
     KIND,
@@ -25,7 +24,7 @@ from podium.profiles.config.schema import (
     PluginConfig,
     ProfileDocument,
 )
-from podium.profiles.config.tree import Fields, Tree, compact, kind_of, tree_of
+from podium.profiles.config.json_values import Fields, JsonValue, compact, from_python, json_type
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _HEAD: Final = (
@@ -66,13 +65,13 @@ def read_config(text: str) -> Document:
         return _document(tree, text, repeated)
     except _StrictError as error:
         raise ConfigError(str(error), hint=error.hint) from None
-    except (DecodingError, config_yaml.YamlError) as error:
+    except (DecodingError, yaml_parser.YamlError) as error:
         raise ConfigError(str(error)) from None
 
 
 def read_mapping(value: Mapping[str, Any]) -> Document:
     """The document in a value that some reader of JSON or YAML gave."""
-    tree = tree_of(dict(value))
+    tree = from_python(dict(value))
     try:
         return _document(tree, compact(tree), [])
     except _StrictError as error:
@@ -81,19 +80,19 @@ def read_mapping(value: Mapping[str, Any]) -> Document:
         raise ConfigError(str(error)) from None
 
 
-def _parsed(text: str) -> tuple[Tree, list[str]]:
+def _parsed(text: str) -> tuple[JsonValue, list[str]]:
     """The tree, and the complaint about keys that are set twice."""
-    if config_json.looks_like_json(text):
+    if json_parser.looks_like_json(text):
         try:
-            return config_json.parse(text), []
-        except config_json.JsonSyntaxError as error:
+            return json_parser.parse(text), []
+        except json_parser.JsonSyntaxError as error:
             raise DecodingError(f"couldn't get version/kind; json parse error: {error}") from None
-    tree, repeated = config_yaml.parse(text)
+    tree, repeated = yaml_parser.parse(text)
     lines = "\n  ".join(map(str, repeated))
     return tree, [f"yaml: unmarshal errors:\n  {lines}"] if repeated else []
 
 
-def _document(tree: Tree, text: str, complaints: list[str]) -> Document:
+def _document(tree: JsonValue, text: str, complaints: list[str]) -> Document:
     found = _kind(tree)
     if not found.kind:
         raise ConfigError(f"Object 'Kind' is missing in '{text}'", hint=_BEGINS)
@@ -116,10 +115,10 @@ def _document(tree: Tree, text: str, complaints: list[str]) -> Document:
     return replace(document, profiles=tuple(profiles))
 
 
-def _kind(tree: Tree, default: _Kind | None = None) -> _Kind:
+def _kind(tree: JsonValue, default: _Kind | None = None) -> _Kind:
     """What the object says it is, completed by what it should be."""
     if tree is not None and not isinstance(tree, Fields):
-        what = f"json: cannot unmarshal {kind_of(tree)} into Go value of type {_HEAD}"
+        what = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_HEAD}"
         raise DecodingError(f"couldn't get version/kind; json parse error: {what}")
     group, version = _group_version(_text(tree, "apiVersion"))
     kind = _text(tree, "kind")
@@ -134,8 +133,8 @@ def _text(tree: Fields | None, name: str) -> str:
     """A field that must be text, however its name is capitalised."""
     values = [value for key, value in tree or () if key.lower() == name.lower()]
     for value in values:
-        if value is not None and kind_of(value) != "string":
-            what = f"json: cannot unmarshal {kind_of(value)} into Go struct field .{name}"
+        if value is not None and json_type(value) != "string":
+            what = f"json: cannot unmarshal {json_type(value)} into Go struct field .{name}"
             raise DecodingError(
                 f"couldn't get version/kind; json parse error: {what} of type string"
             )
@@ -149,7 +148,7 @@ def _group_version(text: str) -> tuple[str, str]:
     return group, version
 
 
-def _decoded(tree: Tree, found: _Kind) -> Decoded:
+def _decoded(tree: JsonValue, found: _Kind) -> Decoded:
     if (found.group, found.version) != (GROUP, VERSION) or found.kind not in KINDS:
         raise ConfigError(
             f"no kind {quoted(found.kind)} is registered for version "

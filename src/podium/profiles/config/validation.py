@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.objects.names import quoted
-from podium.objects.resource_names import is_extended
-from podium.profiles.config.args_validation import CHECKS
-from podium.profiles.config.durations import text_of
-from podium.profiles.config.faults import (
+from podium.objects.durations import text_of
+from podium.objects.field_errors import (
     duplicate,
     invalid,
     key_faults,
     refuse,
     required,
 )
-from podium.profiles.config.schema import API_VERSION, PluginEntry, PluginSet
-from podium.profiles.config.tree import compact, go_json
+from podium.objects.go_json import go_json
+from podium.objects.names import quoted
+from podium.objects.resource_names import is_extended
+from podium.profiles.config.args_validation import CHECKS
+from podium.profiles.config.document import API_VERSION, PluginEntry, PluginSet
+from podium.profiles.config.json_values import compact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.profiles.config.gates import ConfigGates
-    from podium.profiles.config.schema import (
+    from podium.profiles.config.document import (
         Document,
         LeaderElection,
         PluginConfig,
         ProfileDocument,
     )
-    from podium.profiles.policy.schema import ExtenderConfig
+    from podium.profiles.config.feature_gates import FeatureGates
+    from podium.profiles.policy.document import ExtenderConfig
 
 _REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 _WAS_REMOVED: Final = (
@@ -51,12 +52,12 @@ _CHECKED: Final = (
 )
 
 
-def check_config(document: Document, gates: ConfigGates) -> None:
+def check_config(document: Document, gates: FeatureGates) -> None:
     """Refuse all that is wrong, in one sentence. Defaults must be filled in."""
     refuse(_faults(document, gates))
 
 
-def _faults(document: Document, gates: ConfigGates) -> Iterator[str]:
+def _faults(document: Document, gates: FeatureGates) -> Iterator[str]:
     burst = document.client_connection.burst
     if burst < 0:
         yield invalid("clientConnection.burst", str(burst), "must be non-negative")
@@ -119,7 +120,7 @@ def _backoff(first: int, most: int) -> Iterator[str]:
         yield invalid("podMaxBackoffSeconds", str(most), detail)
 
 
-def _profile(profile: ProfileDocument, path: str, gates: ConfigGates) -> Iterator[str]:
+def _profile(profile: ProfileDocument, path: str, gates: FeatureGates) -> Iterator[str]:
     if not profile.scheduler_name:
         yield required(f"{path}.schedulerName")
     yield from _percentage(path, profile.percentage_of_nodes_to_score)
@@ -137,7 +138,7 @@ def _profile(profile: ProfileDocument, path: str, gates: ConfigGates) -> Iterato
         yield from _plugin_config(config, where, gates)
 
 
-def _plugin_config(config: PluginConfig, path: str, gates: ConfigGates) -> Iterator[str]:
+def _plugin_config(config: PluginConfig, path: str, gates: FeatureGates) -> Iterator[str]:
     if config.name in _REMOVED:
         yield invalid(path, quoted(config.name), _WAS_REMOVED)
     elif config.name in CHECKS and config.args is None:

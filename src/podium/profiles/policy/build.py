@@ -16,24 +16,24 @@ from podium.engine.user_rules.adapter import PREDICATE, PRIORITY
 from podium.errors import ConfigError
 from podium.objects.names import quoted
 from podium.profiles.extenders import ignored_resources, make_extenders
-from podium.profiles.policy.checks import claims_exist
-from podium.profiles.policy.gates import Gates
-from podium.profiles.policy.predicate_choice import (
-    PredicateChoice,
+from podium.profiles.policy.basic_checks import claims_exist
+from podium.profiles.policy.configured_predicates import (
+    ConfiguredPredicates,
     policy_predicates,
     provider_predicates,
 )
-from podium.profiles.policy.priority_choice import (
-    PriorityChoice,
+from podium.profiles.policy.configured_priorities import (
+    ConfiguredPriorities,
     policy_priorities,
     provider_priorities,
 )
+from podium.profiles.policy.document import ExtenderConfig, Policy
+from podium.profiles.policy.factory_args import FactoryArgs, max_volumes
+from podium.profiles.policy.feature_gates import FeatureGates
 from podium.profiles.policy.priority_registry import DEFAULT, PROVIDERS
 from podium.profiles.policy.reading import parse_policy, read_policy
-from podium.profiles.policy.schema import ExtenderConfig, Policy
-from podium.profiles.policy.settings import Settings, volume_limit
 from podium.profiles.policy.validation import check_policy
-from podium.profiles.suggestions import meant
+from podium.profiles.similar_names import did_you_mean
 from podium.profiles.user_rules.loading import NO_RULES, Rules, take_arguments
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class _Plan:
     """All that is known before the rules are made."""
 
     name: str
-    gates: Gates
-    predicates: PredicateChoice
-    priorities: PriorityChoice
-    hard_weight: int
+    gates: FeatureGates
+    predicates: ConfiguredPredicates
+    priorities: ConfiguredPriorities
+    hard_pod_affinity_weight: int
     extenders: tuple[ExtenderConfig, ...] = ()
     always_check_all: bool = False
     notes: list[str] = field(default_factory=list)
@@ -82,9 +82,9 @@ class _Plan:
 
 def from_provider(name: str, options: Options) -> Profile:
     """The profile of an algorithm provider."""
-    gates = Gates(options.feature_gates)
+    gates = FeatureGates(options.feature_gates)
     if name not in PROVIDERS:
-        hint = meant(name, PROVIDERS) or f"known: {', '.join(PROVIDERS)}"
+        hint = did_you_mean(name, PROVIDERS) or f"known: {', '.join(PROVIDERS)}"
         raise ConfigError(f"plugin {quoted(name)} has not been registered", hint=hint)
     plan = _Plan(
         f"{GENERATION} {name}",
@@ -98,7 +98,7 @@ def from_provider(name: str, options: Options) -> Profile:
 
 def from_policy(policy: Mapping[str, Any], options: Options, where: str = "policy") -> Profile:
     """The profile of a Policy document; *where* is the file it came from."""
-    gates = Gates(options.feature_gates)
+    gates = FeatureGates(options.feature_gates)
     policy, arguments = take_arguments(policy, options.rules)
     document, notes = read_policy(policy, where)
     check_policy(document)
@@ -122,16 +122,16 @@ def from_policy(policy: Mapping[str, Any], options: Options, where: str = "polic
 
 
 def _predicates(
-    document: Policy, gates: Gates, own: Mapping[str, PredicateMaker]
-) -> PredicateChoice:
+    document: Policy, gates: FeatureGates, own: Mapping[str, PredicateMaker]
+) -> ConfiguredPredicates:
     if document.predicates is None:
         return provider_predicates(gates, own)
     return policy_predicates(document.predicates, gates, own)
 
 
 def _priorities(
-    document: Policy, gates: Gates, own: Mapping[str, tuple[PriorityMaker, int]]
-) -> PriorityChoice:
+    document: Policy, gates: FeatureGates, own: Mapping[str, tuple[PriorityMaker, int]]
+) -> ConfiguredPriorities:
     if document.priorities is None:
         return provider_priorities(DEFAULT, gates, own)
     return policy_priorities(document.priorities, gates, own)
@@ -167,17 +167,17 @@ def _int32(number: int) -> int:
 def _profile(plan: _Plan, options: Options) -> Profile:
     """Make the rules. Refusals come in the order in which kube-scheduler finds them."""
     extenders = make_extenders(plan.extenders)
-    _check_hard_weight(plan.hard_weight)
-    settings = Settings(
+    _check_hard_weight(plan.hard_pod_affinity_weight)
+    args = FactoryArgs(
         plan.gates,
-        plan.hard_weight,
-        volume_limit(options.max_pd_volumes),
+        plan.hard_pod_affinity_weight,
+        max_volumes(options.max_pd_volumes),
         ignored_resources(plan.extenders),
     )
     return Profile(
         name=plan.name,
-        predicates=plan.predicates.make(settings),
-        priorities=plan.priorities.make(settings),
+        predicates=plan.predicates.make(args),
+        priorities=plan.priorities.make(args),
         accounting=ContainerSums(),
         checks=(claims_exist,),
         configured_predicates=plan.predicates.configured(),
@@ -224,6 +224,6 @@ def _notes(plan: _Plan, options: Options) -> tuple[str, ...]:
     if plan.gates["EnableEquivalenceClassCache"]:
         notes.append("EnableEquivalenceClassCache has no effect, as in kube-scheduler")
     text = options.max_pd_volumes
-    if text and volume_limit(text) is None:
+    if text and max_volumes(text) is None:
         notes.append(f"KUBE_MAX_PD_VOLS={text} is not a positive number and is ignored")
     return tuple(notes)

@@ -14,12 +14,12 @@ from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity, ServiceAntiAffinity
 from podium.engine.user_rules.adapter import UserPriority
 from podium.profiles.policy import (
-    predicate_choice,
+    configured_predicates,
+    configured_priorities,
     predicate_registry,
-    priority_choice,
     priority_registry,
 )
-from podium.profiles.policy.gates import GATES, Gates
+from podium.profiles.policy.feature_gates import GATES, FeatureGates
 from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
 from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
 
@@ -35,7 +35,7 @@ _PRIORITIES = {entry.name: entry for entry in PRIORITIES}
 
 def describe(profile: Profile, options: Options) -> Data:
     """What runs, in order, and how; what is configured and does not run; what to know."""
-    gates = Gates(options.feature_gates)
+    gates = FeatureGates(options.feature_gates)
     return {
         "profile": profile.name,
         "predicates": [_predicate(rule, gates) for rule in profile.predicates],
@@ -49,19 +49,19 @@ def describe(profile: Profile, options: Options) -> Data:
 
 def catalogue(options: Options) -> Data:
     """Every name that a configuration can use under these options."""
-    gates = Gates(options.feature_gates)
+    gates = FeatureGates(options.feature_gates)
     return {
         "providers": [{"name": n, "description": text} for n, text in PROVIDERS.items()],
         "predicates": [
             {"name": name, "description": entry.description, "position": POSITIONS.get(name)}
             for name, entry in predicate_registry.registered(gates).items()
         ],
-        "predicateArguments": list(predicate_choice.ARGUMENTS),
+        "predicateArguments": list(configured_predicates.ARGUMENTS),
         "priorities": [
             {"name": name, "description": entry.description, "weight": entry.weight}
             for name, entry in priority_registry.registered(gates).items()
         ],
-        "priorityArguments": list(priority_choice.ARGUMENTS),
+        "priorityArguments": list(configured_priorities.ARGUMENTS),
         "featureGates": [
             {"name": gate.name, "description": gate.description, "on": gates[gate.name]}
             for gate in GATES
@@ -69,7 +69,7 @@ def catalogue(options: Options) -> Data:
     }
 
 
-def _predicate(rule: Predicate, gates: Gates) -> Data:
+def _predicate(rule: Predicate, gates: FeatureGates) -> Data:
     entry = BY_NAME.get(rule.name)
     found: Data = {
         "name": rule.name,
@@ -147,7 +147,7 @@ def _extender(extender: Extender) -> Data:
     }
 
 
-def _options(profile: Profile, gates: Gates) -> Data:
+def _options(profile: Profile, gates: FeatureGates) -> Data:
     rules = [weighted.priority for weighted in profile.priorities]
     weights = [rule.hard_weight for rule in rules if isinstance(rule, InterPodAffinityPriority)]
     return {

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.framework.rule import Predicate
-    from podium.profiles.policy.gates import Gates
-    from podium.profiles.policy.settings import Settings
+    from podium.profiles.policy.factory_args import FactoryArgs
+    from podium.profiles.policy.feature_gates import FeatureGates
 
-    Maker = Callable[[Settings], Predicate]
+    Maker = Callable[[FactoryArgs], Predicate]
 
 CONDITIONS = "TaintNodesByCondition=false"
 TAINTS = "TaintNodesByCondition"
@@ -70,11 +70,11 @@ def _plain(rule: Callable[[], Predicate]) -> Maker:
 
 
 def _counted(name: str, disk: Disk) -> Maker:
-    return lambda settings: MaxVolumeCount(
+    return lambda args: MaxVolumeCount(
         name,
         disk,
-        node_limits=settings.gates["AttachVolumeLimit"],
-        limit=settings.volume_limit,
+        node_limits=args.gates["AttachVolumeLimit"],
+        limit=args.max_volumes,
     )
 
 
@@ -93,7 +93,7 @@ PREDICATES = (
     PredicateEntry(
         "GeneralPredicates",
         "PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector together",
-        lambda settings: GeneralPredicates(settings.ignored_resources), provided=True,
+        lambda args: GeneralPredicates(args.ignored_resources), provided=True,
     ),
     PredicateEntry(
         "HostName",
@@ -113,7 +113,7 @@ PREDICATES = (
     PredicateEntry(
         "PodFitsResources",
         "the node has room for one more pod and for all that it requests",
-        lambda settings: PodFitsResources(settings.ignored_resources),
+        lambda args: PodFitsResources(args.ignored_resources),
     ),
     PredicateEntry(
         "NoDiskConflict",
@@ -168,7 +168,7 @@ PREDICATES = (
     PredicateEntry(
         "NoVolumeZoneConflict",
         "the node is in the zone of the pod's volumes",
-        lambda settings: NoVolumeZoneConflict(waits=settings.gates["VolumeScheduling"]),
+        lambda args: NoVolumeZoneConflict(waits=args.gates["VolumeScheduling"]),
         provided=True,
     ),
     PredicateEntry(
@@ -205,7 +205,7 @@ POSITIONS = {entry.name: position for position, entry in enumerate(PREDICATES, 1
 BY_NAME = {entry.name: entry for entry in (*PREDICATES, PORTS_ALIAS)}
 
 
-def registered(gates: Gates) -> dict[str, PredicateEntry]:
+def registered(gates: FeatureGates) -> dict[str, PredicateEntry]:
     """The predicates that can be used without an argument, by name."""
     return {
         entry.name: entry
@@ -214,7 +214,7 @@ def registered(gates: Gates) -> dict[str, PredicateEntry]:
     }
 
 
-def mandatory(gates: Gates) -> tuple[str, ...]:
+def mandatory(gates: FeatureGates) -> tuple[str, ...]:
     """The names that every configuration gets."""
     return tuple(
         entry.name
@@ -223,6 +223,6 @@ def mandatory(gates: Gates) -> tuple[str, ...]:
     )
 
 
-def provided(gates: Gates) -> tuple[str, ...]:
+def provided(gates: FeatureGates) -> tuple[str, ...]:
     """The names that both providers have."""
     return tuple(entry.name for entry in registered(gates).values() if entry.provided)

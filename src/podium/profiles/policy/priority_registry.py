@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.framework.rule import Priority
-    from podium.profiles.policy.gates import Gates
-    from podium.profiles.policy.settings import Settings
+    from podium.profiles.policy.factory_args import FactoryArgs
+    from podium.profiles.policy.feature_gates import FeatureGates
 
-    Maker = Callable[[Settings], Priority]
+    Maker = Callable[[FactoryArgs], Priority]
 
 DEFAULT = "DefaultProvider"
 AUTOSCALER = "ClusterAutoscalerProvider"
@@ -69,7 +69,7 @@ PRIORITIES = (
     PriorityEntry(
         "InterPodAffinityPriority",
         "preferred affinity and anti-affinity between pods, in both directions",
-        lambda settings: InterPodAffinityPriority(settings.hard_weight), providers=BOTH,
+        lambda args: InterPodAffinityPriority(args.hard_pod_affinity_weight), providers=BOTH,
     ),
     PriorityEntry(
         "LeastRequestedPriority",
@@ -119,11 +119,11 @@ PRIORITIES = (
 )  # fmt: skip
 
 
-def registered(gates: Gates) -> dict[str, PriorityEntry]:
+def registered(gates: FeatureGates) -> dict[str, PriorityEntry]:
     """The priorities that can be used without an argument, by name."""
     return {entry.name: entry for entry in PRIORITIES if gates.hold(entry.exists)}
 
 
-def provided(provider: str, gates: Gates) -> dict[str, PriorityEntry]:
+def provided(provider: str, gates: FeatureGates) -> dict[str, PriorityEntry]:
     """The priorities of a provider, by name."""
     return {name: e for name, e in registered(gates).items() if provider in e.providers}

@@ -17,8 +17,8 @@ from podium.objects.field_paths import joined
 from podium.objects.reading.json_text import looks_like_json, values
 from podium.objects.reading.type_errors import explain
 from podium.objects.reading.yaml_text import documents
-from podium.profiles.policy.schema import ExtenderConfig, Policy
-from podium.profiles.suggestions import meant
+from podium.profiles.policy.document import ExtenderConfig, Policy
+from podium.profiles.similar_names import did_you_mean
 
 _KEY = "policy.cfg"
 _NANOSECONDS = "it is a number of nanoseconds: 5000000000 is five seconds"
@@ -114,7 +114,7 @@ def _known(value: Any, kind: inspect.Type, path: str, notes: list[str], *, fold:
         field = fields.get(_folded(str(key), fold=fold))
         if field is None:
             names = [known.encode_name for known in kind.fields]
-            notes.append(_ignored(joined(path, str(key)), meant(str(key), names)))
+            notes.append(_ignored(joined(path, str(key)), did_you_mean(str(key), names)))
         elif each is not None:
             name = field.encode_name
             found[name] = _known(each, field.type, joined(path, name), notes, fold=fold)

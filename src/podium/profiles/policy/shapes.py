@@ -11,7 +11,7 @@ from podium.profiles.policy.validation import MAX_SCORE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.profiles.policy.schema import CapacityRatio
+    from podium.profiles.policy.document import CapacityRatio
 
 Points = list[tuple[int, int]]
 _FULL = 100

@@ -11,7 +11,7 @@ from podium.objects.resource_names import is_extended
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.profiles.policy.schema import ExtenderConfig, Policy
+    from podium.profiles.policy.document import ExtenderConfig, Policy
 
 MAX_INT = (1 << 63) - 1
 MAX_SCORE = 10

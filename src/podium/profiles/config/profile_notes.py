@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.profiles.config.defaults import default_plugins
-from podium.profiles.config.gates import ConfigGates
-from podium.profiles.config.registry import PLUGINS
-from podium.profiles.config.schema import ALL, MULTI_POINT, POINTS
+from podium.profiles.config.document import ALL, MULTI_POINT, POINTS
+from podium.profiles.config.feature_gates import FeatureGates
+from podium.profiles.config.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from podium.profiles.config.model import EnabledPlugin
-    from podium.profiles.config.schema import ProfileDocument
+    from podium.profiles.config.document import ProfileDocument
+    from podium.profiles.config.scheduler_config import EnabledPlugin
 
     Points = Mapping[str, tuple[EnabledPlugin, ...]]
 
@@ -28,7 +28,7 @@ def profile_notes(written: ProfileDocument, points: Points) -> Iterator[str]:
 
 
 def _about_weights(written: ProfileDocument) -> Iterator[str]:
-    defaults = {entry.name: entry.weight for entry in default_plugins(ConfigGates()).enabled}
+    defaults = {entry.name: entry.weight for entry in default_plugins(FeatureGates()).enabled}
     for entry in written.plugin_set(MULTI_POINT).enabled:
         usual = defaults.get(entry.name, 0)
         if usual > 1 and not entry.weight:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.errors import ConfigError
-from podium.profiles.suggestions import meant
+from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigGate:
+class FeatureGate:
     """A gate that the scheduler reads."""
 
     name: str
@@ -34,15 +34,15 @@ class ConfigGate:
 _DRA: Final = ("DynamicResourceAllocation",)
 
 
-def _on(name: str, description: str, **more: Any) -> ConfigGate:
-    return ConfigGate(name, description, default=True, **more)
+def _on(name: str, description: str, **more: Any) -> FeatureGate:
+    return FeatureGate(name, description, default=True, **more)
 
 
-def _off(name: str, description: str, **more: Any) -> ConfigGate:
-    return ConfigGate(name, description, default=False, **more)
+def _off(name: str, description: str, **more: Any) -> FeatureGate:
+    return FeatureGate(name, description, default=False, **more)
 
 
-CONFIG_GATES: Final = (
+GATES: Final = (
     _on("DRAAdminAccess", "claims may have admin access", locked=True, needs=_DRA),
     _on("DRAConsumableCapacity", "devices are shared by capacity", needs=_DRA),
     _on(
@@ -192,15 +192,15 @@ OTHER_GATES: Final = frozenset(
     """.split()  # noqa: SIM905  a list of two hundred names reads best as text
 )
 
-_BY_NAME = {gate.name: gate for gate in CONFIG_GATES}
+_BY_NAME = {gate.name: gate for gate in GATES}
 
 
-class ConfigGates:
+class FeatureGates:
     """Which gates are on."""
 
     def __init__(self, changes: Mapping[str, bool] | None = None) -> None:
         """Start from the defaults; refuse names and values that the real program refuses."""
-        self._on = {gate.name: gate.default for gate in CONFIG_GATES}
+        self._on = {gate.name: gate.default for gate in GATES}
         refusals: list[str] = []
         for name, value in (changes or {}).items():
             if name not in _BY_NAME and name not in OTHER_GATES:
@@ -220,11 +220,11 @@ class ConfigGates:
 
     def changed(self) -> list[str]:
         """The gates that are not at their defaults."""
-        return [gate.name for gate in CONFIG_GATES if self._on[gate.name] != gate.default]
+        return [gate.name for gate in GATES if self._on[gate.name] != gate.default]
 
     def check_supported(self) -> None:
         """Refuse what the real program takes and Podium cannot do."""
-        for gate in CONFIG_GATES:
+        for gate in GATES:
             if gate.fixed and self._on[gate.name] != gate.default:
                 raise ConfigError(
                     f"feature gate {gate.name}={_word(self._on[gate.name])} is not supported",
@@ -243,7 +243,7 @@ class ConfigGates:
         self._on[name] = value
 
     def _unmet(self) -> Iterator[str]:
-        for gate in CONFIG_GATES:
+        for gate in GATES:
             off = [name for name in gate.needs if not self._on[name]]
             if self._on[gate.name] and off:
                 yield (
@@ -257,4 +257,4 @@ def _word(value: object) -> str:
 
 
 def _hint(name: str) -> str:
-    return meant(name, _BY_NAME) or f"the scheduler reads: {', '.join(_BY_NAME)}"
+    return did_you_mean(name, _BY_NAME) or f"the scheduler reads: {', '.join(_BY_NAME)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.errors import ConfigError
-from podium.profiles.config.gates import CONFIG_GATES, OTHER_GATES, ConfigGates
+from podium.profiles.config.feature_gates import GATES, OTHER_GATES, FeatureGates
 
 ON = """
     SchedulerQueueingHints SchedulerAsyncPreemption SchedulerPopFromBackoffQ OpportunisticBatching
@@ -23,12 +23,12 @@ OFF = """
 
 def refusal(**gates: bool) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        ConfigGates(gates)
+        FeatureGates(gates)
     return caught.value
 
 
 def test_the_defaults() -> None:
-    gates = ConfigGates()
+    gates = FeatureGates()
 
     assert all(gates[name] for name in ON.split())
     assert not any(gates[name] for name in OFF.split())
@@ -36,27 +36,27 @@ def test_the_defaults() -> None:
 
 
 def test_no_gate_is_listed_twice() -> None:
-    names = [gate.name for gate in CONFIG_GATES]
+    names = [gate.name for gate in GATES]
 
     assert len(set(names)) == len(names)
     assert not OTHER_GATES & set(names)
 
 
 def test_every_need_is_a_gate() -> None:
-    names = {gate.name for gate in CONFIG_GATES}
+    names = {gate.name for gate in GATES}
 
-    assert {need for gate in CONFIG_GATES for need in gate.needs} <= names
+    assert {need for gate in GATES for need in gate.needs} <= names
 
 
 def test_a_change() -> None:
-    gates = ConfigGates({"SchedulerAsyncAPICalls": True, "DRAExtendedResource": False})
+    gates = FeatureGates({"SchedulerAsyncAPICalls": True, "DRAExtendedResource": False})
 
     assert gates.changed() == ["DRAExtendedResource", "SchedulerAsyncAPICalls"]
     gates.check_supported()
 
 
 def test_a_gate_of_another_program_is_taken_and_does_nothing() -> None:
-    assert ConfigGates({"KubeletTracing": False}).as_dict() == ConfigGates().as_dict()
+    assert FeatureGates({"KubeletTracing": False}).as_dict() == FeatureGates().as_dict()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_hint() -> None:
 
 
 def test_what_the_real_program_takes_and_podium_cannot_do() -> None:
-    gates = ConfigGates({"StorageCapacityScoring": True})
+    gates = FeatureGates({"StorageCapacityScoring": True})
 
     with pytest.raises(ConfigError) as caught:
         gates.check_supported()

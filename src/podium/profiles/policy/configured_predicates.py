@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
-from podium.profiles.naming import check_name, unknown, wrong_arguments
+from podium.profiles.policy.document import LabelsPresence
 from podium.profiles.policy.predicate_registry import (
     ALIASES,
     BY_NAME,
@@ -20,25 +20,25 @@ from podium.profiles.policy.predicate_registry import (
     provided,
     registered,
 )
-from podium.profiles.policy.schema import LabelsPresence
+from podium.profiles.policy.rule_names import check_name, unknown, wrong_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from podium.engine.framework.rule import Predicate
-    from podium.profiles.policy.gates import Gates
+    from podium.profiles.policy.document import PredicateArgument, PredicatePolicy
+    from podium.profiles.policy.factory_args import FactoryArgs
+    from podium.profiles.policy.feature_gates import FeatureGates
     from podium.profiles.policy.predicate_registry import Maker
-    from podium.profiles.policy.schema import PredicateArgument, PredicatePolicy
-    from podium.profiles.policy.settings import Settings
 
 ARGUMENTS = ("serviceAffinity", "labelsPresence")
 
 
 @dataclass(slots=True)
-class PredicateChoice:
+class ConfiguredPredicates:
     """What is configured, and how to make it."""
 
-    gates: Gates
+    gates: FeatureGates
     names: set[str] = field(default_factory=set)
     custom: dict[str, Maker] = field(default_factory=dict)
     orders: dict[str, int] = field(default_factory=dict)
@@ -68,9 +68,9 @@ class PredicateChoice:
         built_in = (name for name in self.configured() if name not in others)
         return [name for name in built_in if not self.gates.hold(BY_NAME[name].effective)]
 
-    def make(self, settings: Settings) -> tuple[Predicate, ...]:
+    def make(self, args: FactoryArgs) -> tuple[Predicate, ...]:
         """The predicates that run, in order."""
-        return tuple(self._maker(name)(settings) for name in self.running())
+        return tuple(self._maker(name)(args) for name in self.running())
 
     def _maker(self, name: str) -> Maker:
         maker = self.own.get(name) or self.custom.get(name) or BY_NAME[name].make
@@ -78,16 +78,18 @@ class PredicateChoice:
         return maker
 
 
-def provider_predicates(gates: Gates, own: Mapping[str, Maker] | None = None) -> PredicateChoice:
+def provider_predicates(
+    gates: FeatureGates, own: Mapping[str, Maker] | None = None
+) -> ConfiguredPredicates:
     """Those of the providers and all of the user's; also of a Policy that does not list any."""
-    return PredicateChoice(gates, {*provided(gates), *(own or {})}, own=own or {})
+    return ConfiguredPredicates(gates, {*provided(gates), *(own or {})}, own=own or {})
 
 
 def policy_predicates(
-    entries: list[PredicatePolicy], gates: Gates, own: Mapping[str, Maker] | None = None
-) -> PredicateChoice:
+    entries: list[PredicatePolicy], gates: FeatureGates, own: Mapping[str, Maker] | None = None
+) -> ConfiguredPredicates:
     """Those that a Policy lists."""
-    choice = PredicateChoice(gates, own=own or {})
+    choice = ConfiguredPredicates(gates, own=own or {})
     for entry in entries:
         name = _register(entry, choice)
         if name in choice.names:
@@ -99,7 +101,7 @@ def policy_predicates(
     return choice
 
 
-def _register(entry: PredicatePolicy, choice: PredicateChoice) -> str:
+def _register(entry: PredicatePolicy, choice: ConfiguredPredicates) -> str:
     """Note how the predicate is made, and say under which name it counts."""
     name, known = entry.name, registered(choice.gates)
     if name in choice.own:
@@ -129,7 +131,7 @@ def _custom(name: str, argument: PredicateArgument) -> Maker:
     return lambda _: CheckNodeLabelPresence(given.labels, presence=given.presence, name=name)
 
 
-def _note_names(choice: PredicateChoice) -> None:
+def _note_names(choice: ConfiguredPredicates) -> None:
     for name in sorted(choice.names - set(POSITIONS) - set(choice.own)):
         if name in choice.custom:
             choice.notes.append(

@@ -11,19 +11,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import ConfigError
+from podium.objects.field_errors import together
 from podium.objects.names import quoted
 from podium.profiles.config.args_validation import node_resources_fit
-from podium.profiles.config.faults import together
-from podium.profiles.config.model import EnabledPlugin
-from podium.profiles.config.registry import PLUGINS
-from podium.profiles.config.schema import ALL, MULTI_POINT, POINTS
-from podium.profiles.suggestions import meant
+from podium.profiles.config.document import ALL, MULTI_POINT, POINTS
+from podium.profiles.config.plugins import PLUGINS
+from podium.profiles.config.scheduler_config import EnabledPlugin
+from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from podium.profiles.config.gates import ConfigGates
-    from podium.profiles.config.schema import PluginEntry, PluginSet, ProfileDocument
+    from podium.profiles.config.document import PluginEntry, PluginSet, ProfileDocument
+    from podium.profiles.config.feature_gates import FeatureGates
 
 Points = dict[str, tuple[EnabledPlugin, ...]]
 
@@ -32,7 +32,7 @@ _MAX_TOTAL: Final = (1 << 63) - 1
 _WEIGHTED: Final = {"score": "score plugins", "placementScore": "placement score plugins"}
 
 
-def expand(profile: ProfileDocument, gates: ConfigGates) -> Points:
+def expand(profile: ProfileDocument, gates: FeatureGates) -> Points:
     """Point -> what runs there, in order, with weights."""
     try:
         _check_args(profile, gates)
@@ -54,7 +54,7 @@ def _enabled(names: Iterable[str], weights: Mapping[str, int]) -> tuple[EnabledP
     return tuple(EnabledPlugin(name, weights.get(name, 0)) for name in names)
 
 
-def _check_args(profile: ProfileDocument, gates: ConfigGates) -> None:
+def _check_args(profile: ProfileDocument, gates: FeatureGates) -> None:
     """What a plugin refuses itself; all other arguments were checked with the whole file."""
     needed = {entry.name for each in profile.plugins.values() for entry in each.enabled}
     for config in profile.plugin_config:
@@ -70,7 +70,7 @@ def _interface(point: str) -> str:
 
 
 def _unknown(name: str, point: str) -> ConfigError:
-    hint = meant(name, PLUGINS) or f"known: {', '.join(PLUGINS)}"
+    hint = did_you_mean(name, PLUGINS) or f"known: {', '.join(PLUGINS)}"
     return ConfigError(f"{_interface(point)} {quoted(name)} does not exist", hint=hint)
 
 

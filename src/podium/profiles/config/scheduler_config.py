@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.profiles.config.args import PluginArgs
-from podium.profiles.config.gates import ConfigGates
-from podium.profiles.config.schema import ClientConnection, LeaderElection
-from podium.profiles.policy.schema import ExtenderConfig
+from podium.profiles.config.document import ClientConnection, LeaderElection
+from podium.profiles.config.feature_gates import FeatureGates
+from podium.profiles.policy.document import ExtenderConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +58,4 @@ class SchedulerConfig:
     enable_profiling: bool = True
     enable_contention_profiling: bool = True
     delay_cache_until_active: bool = False
-    gates: ConfigGates = field(default_factory=ConfigGates)
+    gates: FeatureGates = field(default_factory=FeatureGates)

@@ -21,8 +21,8 @@ from podium.profiles.config.decode import (
     Struct,
     record,
 )
-from podium.profiles.config.tree import Tree
-from podium.profiles.policy.schema import ExtenderConfig, ManagedResource, TlsConfig
+from podium.profiles.config.json_values import JsonValue
+from podium.profiles.policy.document import ExtenderConfig, ManagedResource, TlsConfig
 
 GROUP: Final = "kubescheduler.config.k8s.io"
 VERSION: Final = "v1"
@@ -75,7 +75,7 @@ class PluginConfig:
     """The arguments for a plugin: as written, and read if the plugin is known to have some."""
 
     name: str = ""
-    raw: Tree = None
+    raw: JsonValue = None
     args: PluginArgs | None = None
 
     @property

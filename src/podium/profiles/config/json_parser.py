@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from podium.objects.names import quoted
-from podium.profiles.config.tree import Fields, Number, Tree
+from podium.profiles.config.json_values import Fields, JsonValue, Number
 
 _DEPTH: Final = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -30,7 +30,7 @@ def looks_like_json(text: str) -> bool:
     return text.lstrip("\t\n\v\f\r \x85\xa0").startswith("{")
 
 
-def parse(text: str) -> Tree:
+def parse(text: str) -> JsonValue:
     """The one value that the text holds."""
     scanner = _Scanner(text)
     value = scanner.value(0)
@@ -67,7 +67,7 @@ class _Scanner:
         shown = {"'": r"'\''", '"': "'\"'"}.get(byte) or f"'{quoted(byte)[1:-1]}'"
         return JsonSyntaxError(f"invalid character {shown} {where}")
 
-    def value(self, depth: int) -> Tree:
+    def value(self, depth: int) -> JsonValue:
         """The value that begins here."""
         first = self.skip()
         if depth > _DEPTH:
@@ -85,7 +85,7 @@ class _Scanner:
         raise self.unexpected(_VALUE)
 
     def fields(self, depth: int) -> Fields:
-        found: list[tuple[str, Tree]] = []
+        found: list[tuple[str, JsonValue]] = []
         self.at += 1
         if self.skip() == "}":
             self.at += 1
@@ -101,8 +101,8 @@ class _Scanner:
             if self.ends("}", "after object key:value pair"):
                 return Fields(found)
 
-    def items(self, depth: int) -> list[Tree]:
-        found: list[Tree] = []
+    def items(self, depth: int) -> list[JsonValue]:
+        found: list[JsonValue] = []
         self.at += 1
         if self.skip() == "]":
             self.at += 1

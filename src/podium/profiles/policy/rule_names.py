@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from podium.errors import ConfigError
-from podium.profiles.suggestions import meant
+from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,7 @@ def check_name(name: str) -> None:
 def unknown(kind: str, name: str, known: Iterable[str]) -> ConfigError:
     """The refusal of a name that nothing is registered under; *kind* is Predicate or Priority."""
     known = sorted(known)
-    hint = _HINTS.get(name) or meant(name, known) or f"known: {', '.join(known)}"
+    hint = _HINTS.get(name) or did_you_mean(name, known) or f"known: {', '.join(known)}"
     return ConfigError(f"Invalid configuration: {kind} type not found for {name}", hint=hint)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from podium.objects.names import quoted
-from podium.profiles.config.tree import Fields, Number, Tree
+from podium.profiles.config.json_values import Fields, JsonValue, Number
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEPTH: Final = 100
@@ -60,7 +60,7 @@ class Repeated(NamedTuple):
         return f"line {self.line}: key {self.key} already set in map"
 
 
-def parse(text: str) -> tuple[Tree, list[Repeated]]:
+def parse(text: str) -> tuple[JsonValue, list[Repeated]]:
     """The first document, and the keys that it sets more than once."""
     try:
         root, builder = _first_document(text)
@@ -248,7 +248,7 @@ def _resolved(text: str) -> Any:
     return text
 
 
-def _json(value: Any) -> Tree:
+def _json(value: Any) -> JsonValue:
     """The value as the reader of JSON gets it: objects sorted by key, numbers as text."""
     if isinstance(value, dict):
         named = {_key_name(key): each for key, each in value.items()}

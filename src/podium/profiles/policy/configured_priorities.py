@@ -14,33 +14,33 @@ from podium.engine.rules.nodes.v1_13 import NodeLabelPriority
 from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
 from podium.engine.rules.service_affinity.v1_13 import ServiceAntiAffinity
 from podium.errors import ConfigError
-from podium.profiles.naming import check_name, unknown, wrong_arguments
 from podium.profiles.policy.priority_registry import provided, registered
+from podium.profiles.policy.rule_names import check_name, unknown, wrong_arguments
 from podium.profiles.policy.shapes import shape
 from podium.profiles.policy.validation import MAX_INT, MAX_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from podium.profiles.policy.gates import Gates
+    from podium.profiles.policy.document import PriorityArgument, PriorityPolicy
+    from podium.profiles.policy.factory_args import FactoryArgs
+    from podium.profiles.policy.feature_gates import FeatureGates
     from podium.profiles.policy.priority_registry import Maker
-    from podium.profiles.policy.schema import PriorityArgument, PriorityPolicy
-    from podium.profiles.policy.settings import Settings
 
 ARGUMENTS = ("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments")
 
 
 @dataclass(slots=True)
-class PriorityChoice:
+class ConfiguredPriorities:
     """What is configured: maker and weight by name."""
 
     chosen: dict[str, tuple[Maker, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def make(self, settings: Settings) -> tuple[Weighted, ...]:
+    def make(self, args: FactoryArgs) -> tuple[Weighted, ...]:
         """The priorities by name. Only now are shapes looked at, and the weights together."""
         made = tuple(
-            Weighted(maker(settings), weight) for _, (maker, weight) in sorted(self.chosen.items())
+            Weighted(maker(args), weight) for _, (maker, weight) in sorted(self.chosen.items())
         )
         if sum(each.weight for each in made) * MAX_SCORE > MAX_INT:
             raise ConfigError(
@@ -50,21 +50,21 @@ class PriorityChoice:
 
 
 def provider_priorities(
-    provider: str, gates: Gates, own: Mapping[str, tuple[Maker, int]] | None = None
-) -> PriorityChoice:
+    provider: str, gates: FeatureGates, own: Mapping[str, tuple[Maker, int]] | None = None
+) -> ConfiguredPriorities:
     """Those of a provider and all of the user's; also of a Policy that does not list any."""
     entries = provided(provider, gates)
     chosen = {name: (entry.make, entry.weight) for name, entry in entries.items()}
-    return PriorityChoice({**chosen, **(own or {})})
+    return ConfiguredPriorities({**chosen, **(own or {})})
 
 
 def policy_priorities(
     entries: list[PriorityPolicy],
-    gates: Gates,
+    gates: FeatureGates,
     own: Mapping[str, tuple[Maker, int]] | None = None,
-) -> PriorityChoice:
+) -> ConfiguredPriorities:
     """Those that a Policy lists."""
-    choice = PriorityChoice()
+    choice = ConfiguredPriorities()
     known = {name: entry.make for name, entry in registered(gates).items()}
     known |= {name: maker for name, (maker, _) in (own or {}).items()}
     for entry in entries:
@@ -78,7 +78,7 @@ def policy_priorities(
     return choice
 
 
-def _note(entry: PriorityPolicy, choice: PriorityChoice, gates: Gates) -> None:
+def _note(entry: PriorityPolicy, choice: ConfiguredPriorities, gates: FeatureGates) -> None:
     name = entry.name
     if entry.argument is not None and name in registered(gates):
         built_in = "RequestedToCapacityRatioPriority"

@@ -1,4 +1,4 @@
-"""Feature gates: switches of the scheduler that change which rules exist and how they work."""
+"""The feature gates of kube-scheduler v1.13 that decide which rules exist and how they work."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podium.errors import ConfigError
-from podium.profiles.suggestions import meant
+from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """A switch: what it is without being set, and what it does when on."""
+class FeatureGate:
+    """A feature gate and what it does when it is on."""
 
     name: str
     description: str
     default: bool
-    #: The only value that is supported, where there is one.
+    #: The only value that Podium supports, if it supports one only.
     fixed: bool | None = None
 
 
 GATES = (
-    Gate(
+    FeatureGate(
         "AttachVolumeLimit",
         "nodes tell how many volumes they attach, and CSI volumes are counted",
         default=True,
     ),
-    Gate(
+    FeatureGate(
         "BalanceAttachedNodeVolumes",
         "BalancedResourceAllocation looks at volumes too",
         default=False,
         fixed=False,
     ),
-    Gate(
+    FeatureGate(
         "BlockVolume",
         "a claim and its volume must agree on being a block device or a file system",
         default=True,
         fixed=True,
     ),
-    Gate("EnableEquivalenceClassCache", "nothing", default=False),
-    Gate(
+    FeatureGate("EnableEquivalenceClassCache", "nothing", default=False),
+    FeatureGate(
         "PodPriority",
         "pods of higher priority go first and may preempt others",
         default=True,
     ),
-    Gate(
+    FeatureGate(
         "ResourceLimitsPriorityFunction",
         "ResourceLimitsPriority exists and is part of the providers",
         default=False,
     ),
-    Gate(
+    FeatureGate(
         "TaintNodesByCondition",
         "taints instead of conditions keep pods off nodes in trouble",
         default=True,
     ),
-    Gate(
+    FeatureGate(
         "VolumeScheduling",
         "CheckVolumeBinding works, and claims may wait for their first pod",
         default=True,
@@ -67,11 +67,11 @@ GATES = (
 _BY_NAME = {gate.name: gate for gate in GATES}
 
 
-class Gates:
-    """Which gates are on."""
+class FeatureGates:
+    """Which feature gates are on."""
 
     def __init__(self, changes: Mapping[str, bool]) -> None:
-        """Start from the defaults; refuse names and values that are not known."""
+        """*changes* to the defaults; unknown names and unsupported values are refused."""
         self._on = {gate.name: gate.default for gate in GATES}
         for name, value in changes.items():
             _check(name, value)
@@ -82,10 +82,7 @@ class Gates:
         return self._on[name]
 
     def hold(self, condition: str) -> bool:
-        """Whether a condition written as on the command line holds: `Gate` or `Gate=false`.
-
-        The empty condition always does.
-        """
+        """Whether a condition holds: `Gate`, `Gate=false`, or nothing, which always does."""
         name, _, value = condition.partition("=")
         return not name or self._on[name] == (value != "false")
 
@@ -97,9 +94,8 @@ class Gates:
 def _check(name: str, value: object) -> None:
     gate = _BY_NAME.get(name)
     if gate is None:
-        did_you_mean = meant(name, _BY_NAME)
         known = f"known: {', '.join(_BY_NAME)}"
-        hint = f"{did_you_mean} {known}" if did_you_mean else known
+        hint = f"{did_you_mean(name, _BY_NAME)} {known}".lstrip()
         raise ConfigError(f"unknown feature gate {name!r}", hint=hint)
     if not isinstance(value, bool):
         raise ConfigError(f"feature gate {name}: expected true or false, got {value!r}")
