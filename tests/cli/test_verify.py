@@ -15,8 +15,8 @@ import yaml
 
 from cli.conftest import Files, Podium
 from podium.errors import InputError
-from podium.library.recordings import Expected, scenario_of
-from podium.library.replay import REPLAYERS, Outcome, compare
+from podium.library.recordings.replay import REPLAYERS, Outcome, compare
+from podium.library.recordings.scenarios import Expected, scenario_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1.13"
 FILES = sorted(GOLDEN.glob("*.jsonl"))

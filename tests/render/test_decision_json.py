@@ -27,8 +27,8 @@ from podium.engine.rules.plugins import Refused
 from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
 from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
 from podium.errors import ConfigError
-from podium.library.recordings import objects_of, pending_of, scenario_of
-from podium.library.replay import profile_of
+from podium.library.recordings.replay import profile_of
+from podium.library.recordings.scenarios import objects_of, pending_of, scenario_of
 from podium.render.decision.as_json import to_json
 from render.json_schema import problems
 

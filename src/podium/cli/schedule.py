@@ -11,7 +11,7 @@ from podium.cli.flags import FlagsCommand, files_argument, output_flag, profile_
 from podium.library.pending import pending, simulate
 from podium.library.profile_source import ProfileSource
 from podium.library.reading import read
-from podium.library.recording import check_recordable, record
+from podium.library.recordings.recording import check_recordable, record
 from podium.objects.reading.validate import notes as input_notes
 from podium.render.decision import placements as table
 from podium.render.decision.as_json import to_json

@@ -46,9 +46,9 @@ def snapshot(
     """
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
     from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
-    from podium.library.snapshot_listing import listed  # noqa: PLC0415
-    from podium.library.snapshot_profile import described  # noqa: PLC0415
-    from podium.library.snapshot_writing import write, written  # noqa: PLC0415
+    from podium.library.snapshots.listing import listed  # noqa: PLC0415
+    from podium.library.snapshots.profile import described  # noqa: PLC0415
+    from podium.library.snapshots.writing import write, written  # noqa: PLC0415
 
     access = load_access(kubeconfig, context)
     if policy_configmap is None:

@@ -6,7 +6,7 @@ import click
 
 from podium.cli.console import print_parts, tracked, write_data
 from podium.cli.flags import FlagsCommand, files_argument, output_flag
-from podium.library import verifying
+from podium.library.recordings import verifying
 from podium.render.recording.parity import as_json, parity
 
 

@@ -60,7 +60,7 @@ class ProfileSource:
         from podium.library.profile_choice import choose  # noqa: PLC0415  brings the engine
 
         if snapshot is not None and not self.named():
-            from podium.library.snapshot_profile import source_in  # noqa: PLC0415  rarely needed
+            from podium.library.snapshots.profile import source_in  # noqa: PLC0415  rarely needed
 
             return choose(source_in(snapshot, self))
         return choose(self)

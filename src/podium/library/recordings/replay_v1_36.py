@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.cluster.simulation import Simulation
-from podium.library.recordings import objects_of, pending_of
+from podium.library.recordings.scenarios import objects_of, pending_of
 from podium.profiles.config.build import config_from, default_config, from_config
 from podium.profiles.policy.build import Options
 from podium.render.recording import v1_36 as plugin_recording
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from podium.engine.framework.profile import Profile
-    from podium.library.recordings import Scenario
+    from podium.library.recordings.scenarios import Scenario
 
 _FIRST_STEP: Final = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from podium.cluster.simulation import Simulation
 from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import pending, seen_by
-from podium.library.replay_v1_36 import recorded_simulation
+from podium.library.recordings.replay_v1_36 import recorded_simulation
 from podium.render.recording import v1_13, v1_36
 
 if TYPE_CHECKING:

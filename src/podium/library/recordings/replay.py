@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from podium.cluster.simulation import Simulation
 from podium.errors import ConfigError, InputError
 from podium.library.generations import not_served
-from podium.library.recordings import Scenario, objects_of, pending_of, scenario_of
-from podium.library.replay_v1_36 import run_plugins
+from podium.library.recordings.replay_v1_36 import run_plugins
+from podium.library.recordings.scenarios import Scenario, objects_of, pending_of, scenario_of
 from podium.profiles.policy.build import Options, from_policy, from_provider
 from podium.render.recording import v1_13 as recording
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from podium.engine.framework.profile import Profile
-    from podium.library.recordings import Expected
+    from podium.library.recordings.scenarios import Expected
     from podium.objects.kinds.meta import JsonObject
 
 #: Fields of a step whose absence is an answer: no error, no node, nothing to say.

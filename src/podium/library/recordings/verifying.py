@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.errors import ConfigError, InputError
-from podium.library.recordings import recordings_in, scenarios_in
-from podium.library.replay import replay
+from podium.library.recordings.replay import replay
+from podium.library.recordings.scenarios import recordings_in, scenarios_in
 from podium.render.recording.parity import FileReport, ParityReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from podium.library.recordings import Scenario
-    from podium.library.replay import Replay
+    from podium.library.recordings.replay import Replay
+    from podium.library.recordings.scenarios import Scenario
 
     Work = tuple[FileReport, str, Scenario]
     #: Passes the scenarios on, and may show how many of them there are.

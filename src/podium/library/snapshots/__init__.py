@@ -1,0 +1,1 @@
+"""Snapshots of a cluster: listed from its API server, written to a file, profile included."""
