@@ -29,13 +29,13 @@ from podium.bench.library import Sizes, chosen, workloads  # noqa: E402  the pat
 from podium.bench.measure import Result  # noqa: E402
 from podium.bench.runner import run  # noqa: E402
 from podium.engine.framework.profile import Profile  # noqa: E402
-from podium.library.generations import served  # noqa: E402
-from podium.profiles.policy.build import Options  # noqa: E402
+from podium.library.generations import GENERATIONS  # noqa: E402
+from podium.library.profiles import default_profile  # noqa: E402
 
 
 def profiles() -> dict[str, Profile]:
-    """The default profile of every generation that is served, all nodes scored."""
-    return {each.name: each.default(Options()) for each in served() if each.default is not None}
+    """The default profile of every generation, all nodes scored."""
+    return {each.name: default_profile(each.name) for each in GENERATIONS}
 
 
 def best(

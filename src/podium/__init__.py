@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.errors import ConfigError, InputError, PodiumError
-    from podium.library.pending import pending, simulate
+    from podium.library.pending import pending
     from podium.library.reading import read
+    from podium.library.simulating import simulate
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
@@ -68,7 +69,7 @@ _HOMES = {
     "parse_policy": "podium.profiles.policy.build",
     "pending": "podium.library.pending",
     "read": "podium.library.reading",
-    "simulate": "podium.library.pending",
+    "simulate": "podium.library.simulating",
     "to_json": "podium.render.decision.as_json",
 }
 

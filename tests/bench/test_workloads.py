@@ -17,11 +17,11 @@ from podium.bench.runner import run
 from podium.cluster.simulation import Simulation, Step
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
-from podium.library.generations import served
+from podium.library.generations import GENERATIONS
+from podium.library.profiles import default_profile
 from podium.objects.kinds.pod import Pod
-from podium.profiles.policy.build import Options
 
-PROFILES = [generation.default(Options()) for generation in served() if generation.default]
+PROFILES = [default_profile(generation.name) for generation in GENERATIONS]
 CASES = list(dict.fromkeys(workload.case for workload in workloads()))
 SIZES = {"Preemption": Sizes(6, 24, 5), "Unschedulable": Sizes(12, 5, 120)}
 

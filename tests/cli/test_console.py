@@ -70,18 +70,18 @@ def test_progress_is_shown_when_somebody_watches_and_it_takes_long(
         started.append((total, what))
         return Bar()
 
-    monkeypatch.setattr(console, "_started", start)
+    monkeypatch.setattr(console, "_progress_bar", start)
     assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
     assert started == []
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(console, "_PATIENCE_SECONDS", -1.0)
+    monkeypatch.setattr(console, "_PROGRESS_SECONDS", -1.0)
     assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
     assert started == [(3, "working"), (3, "stopped")]
 
 
 def test_a_real_bar_can_be_drawn() -> None:
-    bar = console._started(2, "working")
+    bar = console._progress_bar(2, "working")
     bar.update(bar.task_ids[0], completed=2)
     bar.stop()
 

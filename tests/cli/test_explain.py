@@ -217,14 +217,14 @@ def test_odd_pods_are_noted(classic: Podium, write: Files) -> None:
     assert "default/other belongs to the scheduler mine" in classic("explain", "other", file).err
 
 
-def test_verbose_times_the_steps(classic: Podium, write: Files) -> None:
+def test_the_steps_can_be_timed(classic: Podium, write: Files) -> None:
     file = write([*FIVE, pod("a")])
 
-    out = classic("explain", "a", file, "-v").out
+    out = classic("explain", "a", file, "--timings").out
 
     assert re.search(r"^read and check the input +\d+\.\d$", out, re.MULTILINE)
     assert re.search(r"^decide +\d+\.\d$", out, re.MULTILINE)
-    steps = classic("explain", "a", file, "--verbose=true", "-o", "json").json["timings"]
+    steps = classic("explain", "a", file, "--timings=true", "-o", "json").json["timings"]
     assert [step["step"] for step in steps][-1] == "decide"
 
 

@@ -9,9 +9,7 @@ import pytest
 
 from cli.conftest import Files, Podium
 from cli.manifests import FIVE, node, pod
-from podium.cli.flags import truth
-from podium.library import generations
-from podium.library.generations import GENERATIONS, Generation
+from podium.cli.parsing import truth
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource
 
@@ -69,7 +67,7 @@ def test_a_generation_can_be_named(podium: Podium, cluster: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--profile", "v9"), "there is no profile 'v9'; served: "),
+        (("--profile", "v9"), "there is no profile 'v9'; served: v1.13, v1.36"),
         (("--provider", "DefaultProvder"), 'plugin "DefaultProvder" has not been registered; did'),
         (("--policy", "none.json"), "none.json: cannot be read: no such file or directory"),
         (("--provider", "x", "--profile", "y"), "--provider and --profile exclude each other"),
@@ -98,23 +96,6 @@ def test_wrong_flags_exit_2_with_a_sentence(
     assert result.err.startswith("podium: ")
     assert sentence.lower() in result.err.lower()
     assert len(result.err.splitlines()) == 1
-
-
-def without(name: str) -> tuple[Generation, ...]:
-    """The table with a generation that is known and not served."""
-    bare = Generation(name, "some day")
-    return tuple(bare if each.name == name else each for each in GENERATIONS)
-
-
-def test_a_generation_that_is_not_served_is_named(
-    podium: Podium, cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(generations, "GENERATIONS", without("v1.36"))
-
-    result = podium("schedule", cluster, "--profile", "v1.36")
-
-    assert result.code == 2
-    assert result.err == "podium: profile v1.36 is not served yet; served: v1.13\n"
 
 
 CONFIG = """\

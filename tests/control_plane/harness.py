@@ -496,7 +496,14 @@ class ControlPlane:
     def podium_extender(self, name: str, rules: Path, *flags: str) -> Iterator[str]:
         """`podium extender` with these rules; where it listens."""
         log = self.folder / f"{name}.log"
-        command = [sys.executable, "-m", "podium", "extender", "--port=0", f"--rules={rules}"]
+        command = [
+            sys.executable,
+            "-m",
+            "podium",
+            "extender",
+            "--listen=127.0.0.1:0",
+            f"--rules={rules}",
+        ]
         with self.program(name, *command, *flags) as running:
 
             def address() -> str:
@@ -513,7 +520,7 @@ class ControlPlane:
     def access(self) -> list[str]:
         """The flags that let Podium in."""
         return [
-            f"--api-server={self.url}",
+            f"--server={self.url}",
             f"--token={PODIUM}",
             f"--ca={self.authority}",
         ]

@@ -39,8 +39,8 @@ def serving(rules: Path, *flags: str) -> Iterator[str]:
         "extender",
         "--rules",
         str(rules),
-        "--port",
-        "0",
+        "--listen",
+        "127.0.0.1:0",
         *flags,
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -93,6 +93,6 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     rules.write_text(RULES, "utf-8")
     with serving(rules) as url:
         port = url.rpartition(":")[2]
-        assert run(["extender", "--rules", str(rules), "--port", port]) == 2
+        assert run(["extender", "--rules", str(rules), "--listen", f"127.0.0.1:{port}"]) == 2
 
     assert f"cannot listen on 127.0.0.1:{port}: address already in use" in capsys.readouterr().err

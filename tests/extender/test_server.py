@@ -232,9 +232,7 @@ def test_without_an_api_server_nothing_is_bound() -> None:
         "/bind", {"PodName": "p", "PodNamespace": "n", "PodUID": "u", "Node": "a"}
     )
 
-    assert said == {
-        "Error": "this extender has no API server to bind at; start it with --api-server"
-    }
+    assert said == {"Error": "this extender has no API server to bind at; start it with --server"}
 
 
 @pytest.mark.parametrize(
@@ -263,7 +261,7 @@ def test_examples_in_the_help_are_a_policy() -> None:
     from podium.cli.extender import extender  # noqa: PLC0415
     from podium.profiles.policy.build import Options, from_policy  # noqa: PLC0415
 
-    text = (extender.callback.__doc__ or "").partition("kube-scheduler:\n")[2]
+    text = (extender.callback.__doc__ or "").partition("kube-scheduler v1.13:\n")[2]
     policy = {"kind": "Policy", "apiVersion": "v1", **json.loads("{" + text + "}")}
     [made] = from_policy(policy, Options()).extenders
     assert (made.filter_verb, made.bind_verb, made.node_cache_capable) == ("filter", "bind", True)

@@ -53,7 +53,8 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 def taken(cluster: ControlPlane, output: Path, *flags: str) -> str:
     assert (
-        run(["snapshot", f"--kubeconfig={cluster.kubeconfig(ADMIN)}", f"-o{output}", *flags]) == 0
+        run(["snapshot", f"--kubeconfig={cluster.kubeconfig(ADMIN)}", f"--out={output}", *flags])
+        == 0
     )
     data = output.read_bytes()
     return (gzip.decompress(data) if output.suffix == ".gz" else data).decode()
@@ -93,7 +94,7 @@ def test_nodes_keep_the_order_in_which_they_are_listed(
 
 
 def test_it_can_be_piped(cluster: ControlPlane, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(ADMIN)}", "-o", "-"]) == 0
+    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(ADMIN)}", "--out", "-"]) == 0
 
     found = json.loads(capfdbinary.readouterr().out)
     assert {"Snapshot", "Node", "Pod"} <= {item["kind"] for item in found["items"]}
@@ -149,7 +150,7 @@ def test_a_right_that_is_lacking_is_named_in_one_sentence(
 ) -> None:
     file = tmp_path / "s.json"
 
-    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(PODIUM)}", "-o", str(file)]) == 2
+    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(PODIUM)}", "--out", str(file)]) == 2
 
     said = capsys.readouterr().err
     assert 'User "podium" cannot list resource "namespaces"' in said
@@ -162,7 +163,7 @@ def test_a_file_that_cannot_be_written_is_a_sentence(
 ) -> None:
     where = tmp_path / "no" / "such" / "s.json"
 
-    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(ADMIN)}", "-o", str(where)]) == 2
+    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(ADMIN)}", "--out", str(where)]) == 2
 
     assert capsys.readouterr().err == (
         f"podium: {where}: cannot be written: no such file or directory\n"

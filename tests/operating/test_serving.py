@@ -177,11 +177,11 @@ def test_why_shows_a_decision_as_explain_does(
     health: Health, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with served(application(health, log=a_log())) as url:
-        assert run(["why", "small", "--server", url]) == 0
+        assert run(["why", "small", "--scheduler", url]) == 0
         placed = capsys.readouterr().out
-        assert run(["why", "default/big", f"--server={url}"]) == 1
+        assert run(["why", "default/big", f"--scheduler={url}"]) == 1
         stuck = capsys.readouterr().out
-        assert run(["why", "default/big", f"--server={url}", "-o", "json"]) == 1
+        assert run(["why", "default/big", f"--scheduler={url}", "-o", "json"]) == 1
         data = json.loads(capsys.readouterr().out)
 
     assert "default/small goes to n2" in placed
@@ -205,19 +205,19 @@ def test_why_says_what_is_wrong_in_a_sentence(
         assert run(["why", *arguments]) == 2
         return capsys.readouterr().err
 
-    assert said("default/p", "--server", f"127.0.0.1:{port}") == (
-        f"podium: nobody answers at http://127.0.0.1:{port}: connection refused; "
-        "name the address where `podium run` answers with --server\n"
+    assert said("default/p", "--scheduler", f"127.0.0.1:{port}") == (
+        f"podium: nothing answers at http://127.0.0.1:{port}: connection refused; "
+        "name the address that `podium run` listens on with --scheduler\n"
     )
-    assert "--server: 'ftp://x' is no address" in said("p", "--server", "ftp://x")
+    assert "--scheduler: 'ftp://x' is no address" in said("p", "--scheduler", "ftp://x")
     assert "'a/b/c' is no pod" in said("a/b/c")
     with served(application(health, log=DecisionLog())) as url:
-        assert said("ns/p", "--server", url) == (
+        assert said("ns/p", "--scheduler", url) == (
             f"podium: {url} knows of no decision about pod ns/p; "
             "it may be another scheduler's, not tried yet, or too long ago\n"
         )
     with served(application(health)) as url:
-        assert "answered with code 404, not with decisions" in said("p", "--server", url)
+        assert "answered with code 404, not with decisions" in said("p", "--scheduler", url)
 
 
 def test_the_comparison_is_served(health: Health) -> None:

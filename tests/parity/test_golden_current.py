@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.library.recordings.replay import Difference, replay
+from podium.library.recordings.comparison import Difference
+from podium.library.recordings.replay import replay
 
 RECORDINGS = Path(__file__).parents[1] / "golden" / "v1.36"
 FILES = sorted(RECORDINGS.glob("*.jsonl"))

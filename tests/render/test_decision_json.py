@@ -27,7 +27,7 @@ from podium.engine.rules.plugins import Refused
 from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
 from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
 from podium.errors import ConfigError
-from podium.library.recordings.replay import profile_of
+from podium.library.recordings.replay import profiles_of
 from podium.library.recordings.scenarios import objects_of, pending_of, scenario_of
 from podium.render.decision.as_json import to_json
 from render.json_schema import problems
@@ -51,7 +51,7 @@ def test_every_decision_follows_the_schema(file: Path) -> None:
     for line in file.read_text().splitlines()[:12]:
         scenario = scenario_of(json.loads(line))
         try:
-            rules = profile_of(scenario)
+            [rules] = profiles_of(scenario)
         except ConfigError:
             continue
         run = Simulation(rules, after_preemption=scenario.options.after_preemption)

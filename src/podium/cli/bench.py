@@ -15,7 +15,8 @@ from podium.bench.library import Sizes, chosen, workloads
 from podium.bench.runner import FAST, PLAIN, measured_pods, nothing, run
 from podium.bench.table import listing, results
 from podium.cli.console import note, notes, write, write_data
-from podium.cli.flags import FlagsCommand, output_flag, profile_flags
+from podium.cli.flags import output_flag, profile_flags
+from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 
@@ -29,15 +30,21 @@ if TYPE_CHECKING:
 _COUNT = click.IntRange(min=0)
 
 
-@click.command(cls=FlagsCommand)
+@click.command(cls=FlagsCommand, renamed={"--file": "--filename"})
 @click.argument("names", nargs=-1, metavar="[WORKLOAD]…")
-@click.option("-f", "--file", metavar="FILE", help="Take workloads from a performance-config.yaml.")
+@click.option(
+    "-f",
+    "--filename",
+    "file",
+    metavar="FILE",
+    help="Take workloads from a performance-config.yaml.",
+)
 @click.option("--nodes", type=_COUNT, metavar="N", help="Create N nodes.")
 @click.option("--existing", type=_COUNT, metavar="P", help="Place P pods before measuring.")
 @click.option("--pods", type=_COUNT, metavar="M", help="Measure M pods.")
-@click.option("--plain", is_flag=True, help="Ask every rule about every node, each time.")
-@click.option("--list", "listed", is_flag=True, help="List the workloads and do nothing.")
-@click.option("--chart", metavar="FILE", help="Draw throughput over time: FILE.svg or FILE.html.")
+@click.option("--plain", is_flag=True, help="Ask every rule about every node; cache nothing.")
+@click.option("--list", "listed", is_flag=True, help="List the workloads instead of running them.")
+@click.option("--chart", metavar="FILE", help="Draw throughput over time to FILE.svg or FILE.html.")
 @output_flag("table", "json", "yaml")
 @profile_flags
 def bench(
@@ -63,7 +70,7 @@ def bench(
     """
     found = chosen(workloads(file), names, Sizes(nodes, existing, pods))
     if listed:
-        write("".join(f"{line}\n" for line in listing(found if names else workloads(file))))
+        _list(found if names else workloads(file), output)
         return 0
     _check_chart(chart)
     profile = flags.choose().profile
@@ -74,6 +81,22 @@ def bench(
     if chart:
         _draw(measured, profile, Path(chart))
     return int(any(result.placed < result.pods for result in measured))
+
+
+def _list(found: Sequence[Workload], output: str) -> None:
+    if output == "table":
+        write("".join(f"{line}\n" for line in listing(found)))
+        return
+    data = [
+        {
+            "case": each.case,
+            "size": each.size,
+            "description": each.description,
+            "needs": list(each.needs),
+        }
+        for each in found
+    ]
+    write_data(data, output)
 
 
 def _run(found: Sequence[Workload], profile: Profile, *, fast: bool) -> list[Result]:
@@ -88,7 +111,7 @@ def _run(found: Sequence[Workload], profile: Profile, *, fast: bool) -> list[Res
 
 @contextmanager
 def _bar(total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal. It moves only between stretches of measuring."""
+    """A progress bar on a terminal; it is redrawn only while nothing is measured."""
     if not sys.stderr.isatty():
         yield nothing
         return
@@ -135,7 +158,7 @@ def _check_extenders(profile: Profile) -> None:
 
 
 def _check_chart(chart: str | None) -> None:
-    """Before anything is measured: a chart that cannot be written costs minutes otherwise."""
+    """Refuse a chart that cannot be written, before minutes are spent on measuring."""
     if chart is None:
         return
     path = Path(chart)

@@ -1,4 +1,4 @@
-"""`podium completion`: the script that makes a shell complete our commands."""
+"""`podium completion`: the script with which a shell completes commands and flags."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from podium.cli.console import write
-from podium.cli.flags import FlagsCommand
+from podium.cli.parsing import FlagsCommand
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import print_parts, write_data
-from podium.cli.flags import FlagsCommand, gates_flag, output_flag
+from podium.cli.flags import gates_flag, output_flag
+from podium.cli.parsing import HelpfulGroup
 from podium.library.files import text_from
 from podium.library.profile_choice import config_in
 from podium.profiles.config.build import default_config, from_config
@@ -23,12 +24,9 @@ if TYPE_CHECKING:
     Gates = tuple[Mapping[str, bool], ...]
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def config() -> None:
     """Check a KubeSchedulerConfiguration, or show what it makes the scheduler do."""
-
-
-config.command_class = FlagsCommand
 
 
 @config.command()

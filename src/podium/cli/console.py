@@ -1,4 +1,4 @@
-"""Where things are printed: results on stdout, notes on stderr, colours on terminals only."""
+"""What commands print: results on stdout, notes on stderr, colours on terminals only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from podium.cli.pipes import NobodyReadsError
-from podium.render.documents import to_json_text, to_yaml
 from podium.render.plain import printable
 
 if TYPE_CHECKING:
@@ -22,8 +20,20 @@ _Item = TypeVar("_Item")
 
 #: Columns of what does not go to a terminal; wide enough that tables need not fold.
 _PIPE_WIDTH: Final = 160
-#: A run shorter than this needs no progress bar.
-_PATIENCE_SECONDS: Final = 0.5
+#: A progress bar appears after this time.
+_PROGRESS_SECONDS: Final = 0.5
+
+
+class ClosedOutputError(Exception):
+    """The reader of stdout is gone, as in `podium schedule … | head`.
+
+    Not an `OSError`, because click handles those itself.
+    """
+
+
+def discard_output() -> None:
+    """Redirect stdout to nowhere: closing a broken pipe at exit would print an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def console() -> Console:
@@ -44,31 +54,33 @@ def print_parts(parts: Iterable[RenderableType], printer: Console | None = None)
 
 
 def write(text: str) -> None:
-    """Print as it is."""
+    """Print the text as it is."""
     try:
         sys.stdout.write(text)
     except BrokenPipeError:
-        raise NobodyReadsError from None
+        raise ClosedOutputError from None
 
 
 def write_data(value: Any, output: str) -> None:
     """Print a value as `json` or `yaml`."""
+    from podium.render.documents import to_json_text, to_yaml  # noqa: PLC0415  brings msgspec, yaml
+
     write(to_json_text(value) if output == "json" else to_yaml(value))
 
 
 def note(sentence: str) -> None:
-    """Tell something that does not stop us."""
+    """Print a sentence on stderr that does not stop the command."""
     click.echo(f"podium: note: {printable(sentence)}", err=True)
 
 
 def notes(sentences: Iterable[str]) -> None:
-    """Tell several such things."""
+    """Print several such sentences."""
     for sentence in sentences:
         note(sentence)
 
 
 def tracked(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
-    """The items, with a progress bar on stderr once it takes long and somebody is watching."""
+    """The items; on a terminal, a progress bar on stderr appears once that takes long."""
     if not sys.stderr.isatty():
         yield from items
         return
@@ -76,8 +88,8 @@ def tracked(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
     try:
         for done, item in enumerate(items, 1):
             yield item
-            if bar is None and time.monotonic() - begun > _PATIENCE_SECONDS:
-                bar = _started(total, what)
+            if bar is None and time.monotonic() - begun > _PROGRESS_SECONDS:
+                bar = _progress_bar(total, what)
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=done)
     finally:
@@ -85,7 +97,7 @@ def tracked(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
             bar.stop()
 
 
-def _started(total: int, what: str) -> Any:
+def _progress_bar(total: int, what: str) -> Any:
     from rich.console import Console  # noqa: PLC0415  only for long runs
     from rich.progress import (  # noqa: PLC0415
         BarColumn,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import console, note, notes, print_parts, write, write_data
-from podium.cli.flags import FlagsCommand, files_argument, output_flag, profile_flags
+from podium.cli.flags import files_argument, output_flag, profile_flags
+from podium.cli.inputs import read_files
+from podium.cli.parsing import FlagsCommand
 from podium.library import explaining
 from podium.library.lookup import check_node, pod_named
 from podium.library.profile_source import ProfileSource
-from podium.library.reading import read
 from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from podium.render.decision.explanation import Explanation
 
 
-@click.command(cls=FlagsCommand)
+@click.command(cls=FlagsCommand, renamed={"--verbose": "--timings"})
 @click.argument("pod", metavar="[NAMESPACE/]POD")
 @files_argument
-@click.option("--node", metavar="NAME", help="Answer: why not this node?")
-@click.option("-v", "--verbose", is_flag=True, help="Add how long each step took.")
+@click.option("--node", metavar="NAME", help="Say why the pod does not go to this node.")
+@click.option("--timings", is_flag=True, help="Add how long each step took.")
 @output_flag("table", "json", "yaml", "html")
 @profile_flags
 def explain(
@@ -33,11 +34,11 @@ def explain(
     pod: str,
     files: tuple[str, ...],
     node: str | None,
-    verbose: bool,
+    timings: bool,
     output: str,
     flags: ProfileSource,
 ) -> int:
-    """Show for one POD which nodes were turned down and why, the scores, and what decided.
+    """Show for one POD which nodes were rejected and why, the scores, and what decided.
 
     A running pod is taken off its node first, and what is decided is shown against where it
     runs. Other pending pods are not scheduled before it. With -o html the answer is one
@@ -47,7 +48,7 @@ def explain(
     """
     chosen = flags.choose()
     begun = perf_counter()
-    objects = read(files)
+    objects = read_files(files)
     reading = perf_counter() - begun
     if objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
@@ -57,8 +58,8 @@ def explain(
         check_node(objects, node)
     profile = chosen.profile_of(wanted)
     _note_oddities(wanted, profile)
-    found = explaining.explain(objects, wanted, profile, node=node, timed=verbose, notify=note)
-    if verbose:
+    found = explaining.explain(objects, wanted, profile, node=node, timed=timings, notify=note)
+    if timings:
         found.timings.insert(0, ("read and check the input", reading))
     _show(found, output)
     return int(found.decision.node is None)

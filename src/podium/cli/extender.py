@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import socket
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from podium.cli.console import note, notes, write
-from podium.cli.flags import FlagsCommand, profile_flags
+from podium.cli.console import note, notes, write, write_data
+from podium.cli.flags import ListenAddress, listen_flag, output_flag, profile_flags
+from podium.cli.parsing import FlagsCommand
 from podium.errors import ConfigError, InputError
 from podium.library.profile_source import ProfileSource
+from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from uvicorn.config import Config
 
     from podium.engine.framework.profile import Profile
 
 
-@click.command(cls=FlagsCommand)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8888, show_default=True, help="The port to listen on; 0: any.")
+_DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
+
+
+@click.command(
+    cls=FlagsCommand, renamed={"--api-server": "--server", "--ca": "--certificate-authority"}
+)
+@listen_flag(_DEFAULT, "The address to listen on; port 0 is any free one.", host_name="--host")
 @click.option("--tls-cert-file", metavar="FILE", help="Serve https with this certificate.")
 @click.option("--tls-private-key-file", metavar="FILE", help="The key of that certificate.")
 @click.option(
@@ -30,28 +37,35 @@ if TYPE_CHECKING:
     "files",
     multiple=True,
     metavar="FILES",
-    help="What is known of the cluster, from files.",
+    help="Read the objects of the cluster from files or folders.",
 )
-@click.option("--api-server", metavar="URL", help="Watch the cluster there, and bind pods.")
+@click.option("--server", metavar="URL", help="Watch the cluster at this API server; bind pods.")
 @click.option("--kubeconfig", metavar="FILE", help="Watch the cluster that this file names.")
-@click.option("--token", metavar="TOKEN", help="A bearer token for it; --token-file is safer.")
-@click.option("--token-file", metavar="FILE", help="A file with a bearer token, read every time.")
-@click.option("--ca", metavar="FILE", help="The authority that signed its certificate.")
-@click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check its certificate.")
+@click.option("--token", metavar="TOKEN", help="A bearer token for --server; see --token-file.")
+@click.option("--token-file", metavar="FILE", help="A file with a token, read again in time.")
+@click.option(
+    "--certificate-authority",
+    metavar="FILE",
+    help="The authority that signed the server's certificate.",
+)
+@click.option(
+    "--insecure-skip-tls-verify", is_flag=True, help="Do not check the server's certificate."
+)
+@output_flag("text", "json", "yaml")
 @profile_flags
 def extender(
     *,
-    host: str,
-    port: int,
+    listen: ListenAddress,
     tls_cert_file: str | None,
     tls_private_key_file: str | None,
     files: tuple[str, ...],
-    api_server: str | None,
+    server: str | None,
     kubeconfig: str | None,
     token: str | None,
     token_file: str | None,
-    ca: str | None,
+    certificate_authority: str | None,
     insecure_skip_tls_verify: bool,
+    output: str,
     flags: ProfileSource,
 ) -> int:
     """Serve predicates and priorities to a kube-scheduler that asks extenders.
@@ -61,11 +75,13 @@ def extender(
     from files, or from an API server.
 
     \b
-    Policy of the kube-scheduler:
+    Policy of kube-scheduler v1.13:
       "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter",
                      "prioritizeVerb": "prioritize", "weight": 1, "bindVerb": "bind",
                      "preemptVerb": "preempt", "nodeCacheCapable": true}]
     """  # noqa: D301  click reads the escape
+    from uvicorn.server import Server  # noqa: PLC0415
+
     from podium.extender.api_server import ApiServer  # noqa: PLC0415  brings engine and server
     from podium.extender.cluster_state import ClusterState  # noqa: PLC0415
     from podium.extender.server import ExtenderApp  # noqa: PLC0415
@@ -75,60 +91,61 @@ def extender(
     notes(profile.notes)
     state = ClusterState(profile)
     if files:
-        from podium.library.reading import read  # noqa: PLC0415
+        from podium.cli.inputs import read_files  # noqa: PLC0415
 
-        state.load(read(files))
+        state.load(read_files(files))
     access = None
     if kubeconfig is not None:
         from podium.kube.access import load_access  # noqa: PLC0415
 
-        access = load_access(kubeconfig, master=api_server)
-    elif api_server is not None:
+        access = load_access(kubeconfig, master=server)
+    elif server is not None:
         from podium.kube.access import access_by_flags  # noqa: PLC0415
 
         access = access_by_flags(
-            api_server,
+            server,
             token=token or "",
             token_file=token_file or "",
-            ca_file=ca or "",
+            ca_file=certificate_authority or "",
             insecure=insecure_skip_tls_verify,
         )
-    server = None if access is None else ApiServer(access, state, note)
-    app = ExtenderApp(ExtenderVerbs(profile, state), state, server, note)
-    return _serve(app.asgi(), profile, host, port, cert=tls_cert_file, key=tls_private_key_file)
+    watched = None if access is None else ApiServer(access, state, note)
+    app = ExtenderApp(ExtenderVerbs(profile, state), state, watched, note)
+    with _listening(listen) as listener:
+        bound = ListenAddress(listen.host, listener.getsockname()[1])
+        config = _server_config(app.asgi(), tls_cert_file, tls_private_key_file)
+        _introduce(profile, f"{'https' if tls_cert_file else 'http'}://{bound}", output)
+        Server(config).run(sockets=[listener])
+    return 0
 
 
 def _profile(flags: ProfileSource) -> Profile:
-    """What the flags choose; with nothing but rules, those alone."""
+    """The profile that the flags name; with --rules alone, one of these rules and no others."""
     if flags.named():
         return flags.choose().profile
     from podium.engine.framework.profile import Profile  # noqa: PLC0415
     from podium.engine.state.accounting import ContainerSums  # noqa: PLC0415
-    from podium.library.user_rules import rules_of  # noqa: PLC0415
+    from podium.library.profile_choice import rules_of  # noqa: PLC0415
     from podium.profiles.user_rules.loading import with_rules  # noqa: PLC0415
 
-    rules = rules_of(flags, None)
+    rules = rules_of(flags)
     if not rules:
         raise ConfigError("nothing to serve", hint="give --rules, --policy, --provider or --config")
-    return with_rules(Profile("own rules", (), (), ContainerSums()), rules)
+    return with_rules(Profile("user rules", (), (), ContainerSums()), rules)
 
 
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
-
-
-def _serve(
-    app: Starlette, profile: Profile, host: str, port: int, *, cert: str | None, key: str | None
-) -> int:
-    from uvicorn.config import Config  # noqa: PLC0415
-    from uvicorn.server import Server  # noqa: PLC0415
-
+def _listening(listen: ListenAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), backlog=1024)
+        return socket.create_server(listen, family=family, backlog=1024)
     except OSError as error:
-        raise InputError(
-            f"cannot listen on {host}:{port}: {(error.strerror or '').lower()}"
-        ) from None
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot listen on {listen}: {reason}") from None
+
+
+def _server_config(app: Starlette, cert: str | None, key: str | None) -> Config:
+    from uvicorn.config import Config  # noqa: PLC0415
+
     config = Config(
         app,
         log_level="warning",
@@ -137,19 +154,21 @@ def _serve(
         ssl_keyfile=key,
         timeout_graceful_shutdown=5,
     )
-    scheme, number = "https" if cert else "http", listener.getsockname()[1]
     try:
         config.load()
     except OSError as error:
-        listener.close()
         what = f"--tls-cert-file, --tls-private-key-file: {error.strerror or error}"
         raise InputError(what) from None
-    rules = (
-        f"{_counted(len(profile.predicates), 'predicate', 'predicates')}, "
-        f"{_counted(len(profile.priorities), 'priority', 'priorities')}"
-    )
-    write(f"{profile.name}: {rules} at {scheme}://{host}:{number}\n")
+    return config
+
+
+def _introduce(profile: Profile, url: str, output: str) -> None:
+    """Print what is served and where, once requests can come."""
+    predicates, priorities = len(profile.predicates), len(profile.priorities)
+    if output == "text":
+        scores = "1 priority" if priorities == 1 else f"{priorities} priorities"
+        write(f"{profile.name}: {counted(predicates, 'predicate')}, {scores} at {url}\n")
+    else:
+        found = {"profile": profile.name, "url": url}
+        write_data(found | {"predicates": predicates, "priorities": priorities}, output)
     sys.stdout.flush()
-    with listener:
-        Server(config).run(sockets=[listener])
-    return 0

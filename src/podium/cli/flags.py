@@ -1,72 +1,39 @@
-"""The flags that all deciding commands share, and how a command line becomes a profile.
+"""Flags that several commands share, each with one name and one meaning.
 
-Light on purpose: nothing here is imported that `podium --help` does not need.
+Nothing here is imported that `podium version` does not need.
 """
 
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from podium.library.profile_source import ProfileSource
+from podium.cli.parsing import truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
+
+    from podium.library.profile_source import ProfileSource
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
-#: What Go's strconv.ParseBool takes, which is what flags of Kubernetes programs take.
-_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 #: Fields of `ProfileSource` that no flag sets.
 _NO_FLAGS: Final = frozenset({"environment", "texts", "notify"})
+_PORTS: Final = range(1 << 16)
 
 
-def truth(text: str) -> bool | None:
-    """Whether the text means yes or no; None if neither."""
-    return True if text in _TRUE else False if text in _FALSE else None
-
-
-class FlagsCommand(click.Command):
-    """A command whose switches can be written `--switch`, `--switch=true` or `--switch=false`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Settle the switches, then let click do the rest."""
-        names = {
-            name
-            for option in self.params
-            if isinstance(option, click.Option) and option.is_bool_flag
-            for name in option.opts
-            if name.startswith("--")
-        }
-        return super().parse_args(ctx, _settled(names, args))
-
-
-def _settled(names: Iterable[str], args: list[str]) -> list[str]:
-    """The arguments with each switch once and first if it is on; the last mention counts."""
-    end = args.index("--") if "--" in args else len(args)
-    known, switches, rest = frozenset(names), {}, []
-    for argument in args[:end]:
-        name, equals, text = argument.partition("=")
-        if name not in known:
-            rest.append(argument)
-            continue
-        value = truth(text) if equals else True
-        if value is None:
-            raise click.UsageError(f"{name}: expected true or false, got {text!r}")
-        switches[name] = value
-    return [name for name, value in switches.items() if value] + rest + args[end:]
-
+# Types of values ------------------------------------------------------------------------------
 
 if TYPE_CHECKING:
-    _DictType = click.ParamType[dict[str, bool]]
+    _GatesBase = click.ParamType[dict[str, bool]]
+    _ListenBase = click.ParamType["ListenAddress"]
 else:  # older versions of click have no type there
-    _DictType = click.ParamType
+    _GatesBase = _ListenBase = click.ParamType
 
 
-class _GatesType(_DictType):
+class _GatesType(_GatesBase):
     """`A=true,B=false`, as kube-scheduler takes it."""
 
     name = "gates"
@@ -85,21 +52,45 @@ class _GatesType(_DictType):
         return gates
 
 
-def check_exclusive(flags: ProfileSource) -> None:
-    """Refuse two ways of naming a profile at once."""
-    given = [f"--{name}" for name in flags.named()]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+class ListenAddress(NamedTuple):
+    """Where a server listens."""
 
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class _ListenType(_ListenBase):
+    """`HOST:PORT`; an IPv6 address is in brackets."""
+
+    name = "address"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> ListenAddress:
+        """Host and port."""
+        if isinstance(value, ListenAddress):
+            return value
+        host, colon, port = str(value).rpartition(":")
+        bracketed = host.startswith("[") and host.endswith("]")
+        known = port.isascii() and port.isdigit() and int(port) in _PORTS
+        if not (colon and host and known) or (":" in host and not bracketed):
+            self.fail(f"{value!r} is no address; HOST:PORT would be one", param, ctx)
+        return ListenAddress(host[1:-1] if bracketed else host, int(port))
+
+
+# Profiles -------------------------------------------------------------------------------------
 
 gates_flag = click.option(
     "--feature-gates",
     type=_GatesType(),
     multiple=True,
     metavar="A=true,B=false",
-    help="Change feature gates of the scheduler.",
+    help="Feature gates of the scheduler to change.",
 )
-_OPTIONS: Final = (
+_PROFILE_FLAGS: Final = (
     click.option("--policy", metavar="FILE", help="Decide by this Policy file (v1.13)."),
     click.option("--provider", metavar="NAME", help="Decide by this algorithm provider (v1.13)."),
     click.option("--config", metavar="FILE", help="Decide by this KubeSchedulerConfiguration."),
@@ -126,8 +117,8 @@ _OPTIONS: Final = (
     click.option(
         "--ties",
         metavar="RULE",
-        help="Who wins among equals: first, round-robin or random:SEED.  [default: first; "
-        "round-robin in v1.13]",
+        help="Which of the nodes with the best total is taken: first, round-robin or random:SEED.  "
+        "[default: first; round-robin in v1.13]",
     ),
     click.option(
         "--scheduler-name",
@@ -139,7 +130,7 @@ _OPTIONS: Final = (
         "--rules",
         multiple=True,
         metavar="FILE.py",
-        help="Load predicates and priorities of your own from a file, a module or an entry point.",
+        help="Load your own predicates and priorities from a file, a module or an entry point.",
     ),
     click.option(
         "--rule-seconds",
@@ -151,13 +142,15 @@ _OPTIONS: Final = (
         "--rule-overruns",
         type=click.IntRange(min=0),
         metavar="N",
-        help="After how many overruns it is set aside; 0 is never.  [default: 10]",
+        help="After how many overruns one is no longer asked; 0 is never.  [default: 10]",
     ),
 )
 
 
 def profile_flags(command: _Command) -> _Command:
-    """Give a command the common flags; it gets them as one `flags` argument."""
+    """Give a command the flags that choose a profile; it gets them as one `flags` argument."""
+    from podium.library.profile_source import ProfileSource  # noqa: PLC0415  not for version
+
     names = frozenset(ProfileSource.__dataclass_fields__) - _NO_FLAGS
 
     @wraps(command)
@@ -168,20 +161,47 @@ def profile_flags(command: _Command) -> _Command:
         check_exclusive(flags)
         return command(flags=flags, **given)
 
-    for option in reversed(_OPTIONS):
-        gathered = option(gathered)
-    return gathered  # type: ignore[return-value]
+    found: _Command = _with_options(gathered, _PROFILE_FLAGS)
+    return found
+
+
+def policy_configmap_flags(command: _Command) -> _Command:
+    """`--policy-configmap` and its namespace: a Policy that the cluster keeps."""
+    options = (
+        click.option(
+            "--policy-configmap", metavar="NAME", help="Decide by the Policy in this ConfigMap."
+        ),
+        click.option(
+            "--policy-configmap-namespace",
+            metavar="NAME",
+            default="kube-system",
+            show_default=True,
+            help="The namespace of that ConfigMap.",
+        ),
+    )
+    found: _Command = _with_options(command, options)
+    return found
+
+
+def check_exclusive(flags: ProfileSource) -> None:
+    """Refuse two ways of naming a profile at once."""
+    given = [f"--{name}" for name in flags.named()]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+
+
+# Input and output -----------------------------------------------------------------------------
 
 
 def output_flag(*formats: str) -> Callable[[_Command], _Command]:
-    """`-o`, with the first format as the default."""
+    """`-o`, the format of what is printed, with the first one as the default."""
     return click.option(
         "-o",
         "--output",
         type=click.Choice(formats),
         default=formats[0],
         show_default=True,
-        help="What to print.",
+        help="Output format.",
     )
 
 
@@ -190,3 +210,91 @@ def files_argument(command: _Command) -> _Command:
     return click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILES…")(
         command
     )
+
+
+# Addresses ------------------------------------------------------------------------------------
+
+
+def cluster_flags(*, master: bool = False) -> Callable[[_Command], _Command]:
+    """`--kubeconfig`, `--context` and `--server`; *master*: kube-scheduler's name for the last."""
+    names = ("--server", "--master") if master else ("--server",)
+    options = (
+        click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster."),
+        click.option("--context", metavar="NAME", help="The context of that file to use."),
+        click.option(
+            *names,
+            "server",
+            metavar="URL",
+            help="The API server, in place of the one that the kubeconfig names.",
+        ),
+    )
+    return lambda command: _with_options(command, options)
+
+
+def listen_flag(
+    default: ListenAddress,
+    text: str,
+    *,
+    host_name: str | None = None,
+    port_names: Sequence[str] = ("--port",),
+    hidden: bool = True,
+) -> Callable[[_Command], _Command]:
+    """`--listen HOST:PORT`, and the names that host and port have elsewhere.
+
+    The command gets one `listen` argument. *hidden* names are those of earlier versions of Podium;
+    using one prints a note.
+    """
+    options = [
+        click.option(
+            "--listen",
+            type=_ListenType(),
+            metavar="HOST:PORT",
+            help=f"{text}  [default: {default}]",
+        ),
+        click.option(
+            *port_names,
+            "listen_port",
+            type=click.IntRange(0, _PORTS[-1]),
+            metavar="PORT",
+            hidden=hidden,
+            help="The port of --listen.",
+        ),
+    ]
+    if host_name is not None:
+        options.append(
+            click.option(
+                host_name,
+                "listen_host",
+                metavar="HOST",
+                hidden=hidden,
+                help="The host of --listen.",
+            )
+        )
+
+    def decorate(command: _Command) -> _Command:
+        @wraps(command)
+        def gathered(**given: Any) -> Any:
+            listen, port = given.pop("listen"), given.pop("listen_port")
+            host = given.pop("listen_host", None)
+            if host is not None or port is not None:
+                if listen is not None:
+                    raise click.UsageError("--listen has a host and a port; give it alone")
+                if hidden:
+                    from podium.cli.console import note  # noqa: PLC0415  rarely needed
+
+                    note("host and port are given by --listen HOST:PORT now")
+                number = default.port if port is None else port
+                listen = ListenAddress(host or default.host, number)
+            return command(listen=listen or default, **given)
+
+        found: _Command = _with_options(gathered, options)
+        return found
+
+    return decorate
+
+
+def _with_options(command: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Any:
+    """The command with these options, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import click
 
-from podium.cli.flags import FlagsCommand, output_flag, profile_flags
+from podium.cli.flags import output_flag, profile_flags
+from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
 #: Where it listens unless told otherwise.

@@ -1,4 +1,4 @@
-"""The `podium` command. One file per command, imported when that command is used."""
+"""The `podium` command. Each command has a module, imported when that command is used."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 import podium
-from podium.cli.flags import FlagsCommand
-from podium.cli.pipes import NobodyReadsError, silence
+from podium.cli.console import ClosedOutputError, discard_output
+from podium.cli.parsing import HelpfulGroup
 from podium.errors import PodiumError
+from podium.render.plain import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,15 +44,15 @@ COMMANDS: Final = {
 }
 
 
-class LazyGroup(click.Group):
-    """Knows its commands by name and imports them one by one."""
+class LazyGroup(HelpfulGroup):
+    """The group of all commands; the module of a command is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """In the order of the table."""
+        """The names of all commands, in the order in which help lists them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the command."""
+        """Import the command of this name."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
@@ -60,7 +61,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the command that may have been meant."""
+        """Find the command; an unknown name is an error that suggests the closest one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from podium.profiles.similar_names import did_you_mean  # noqa: PLC0415  rarely needed
 
@@ -88,9 +89,6 @@ def app() -> None:
     """
 
 
-app.command_class = FlagsCommand
-
-
 def main() -> None:
     """Run as `podium`."""
     _accept_any_text()
@@ -104,34 +102,36 @@ def kubectl_main() -> None:
 
 
 def _accept_any_text() -> None:
-    """Print what the terminal cannot show in some other way, rather than not at all."""
+    """Print characters that the terminal's encoding lacks as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: Sequence[str], name: str = "podium") -> int:
-    """Run a command line; the exit code. Whatever goes wrong is one sentence on stderr."""
+    """Run a command line and return its exit code; every error is one sentence on stderr."""
     try:
         code = app.main(list(arguments), prog_name=name, standalone_mode=False)
         sys.stdout.flush()
-    except (NobodyReadsError, BrokenPipeError):
-        silence()
+    except (ClosedOutputError, BrokenPipeError):
+        discard_output()
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
+        _print_error("interrupted")
         return INTERRUPTED
     except click.ClickException as error:
-        _say(_sentence(error))
+        _print_error(_sentence(error))
         return PodiumError.exit_code
     except PodiumError as error:
-        _say(str(error))
+        _print_error(str(error))
         return error.exit_code
     except Exception as error:  # the last resort: a bug is one sentence, too
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        _say(f"internal error ({what}); set {TRACEBACK_VARIABLE}=1 to see where, and report it")
+        _print_error(
+            f"internal error ({what}); set {TRACEBACK_VARIABLE}=1 to see where, and report it"
+        )
         return BUG
     return code if isinstance(code, int) else 0
 
@@ -145,8 +145,6 @@ def _sentence(error: click.ClickException) -> str:
     return f"{message}; try {context.command_path} --help"
 
 
-def _say(sentence: str) -> None:
-    from podium.render.plain import printable  # noqa: PLC0415  only when something went wrong
-
+def _print_error(sentence: str) -> None:
     # Texts of the real program may have several lines.
     click.echo(f"podium: {printable(' '.join(sentence.split()))}", err=True)

@@ -1,4 +1,4 @@
-"""`podium new`: the beginning of a rule of your own, with a test that passes."""
+"""`podium new`: a user rule to start from, with a test that passes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Final
 
 import click
 
-from podium.cli.console import write
-from podium.cli.flags import FlagsCommand
+from podium.cli.console import write, write_data
+from podium.cli.flags import output_flag
+from podium.cli.parsing import FlagsCommand
 from podium.errors import ConfigError, InputError
 
 _PREDICATE: Final = '''"""A predicate: on which nodes a pod may run.
@@ -92,9 +93,14 @@ _TEMPLATES: Final = {
 @click.argument("kind", type=click.Choice(tuple(_TEMPLATES)))
 @click.argument("name")
 @click.option(
-    "--folder", default=".", type=click.Path(file_okay=False), help="Where to write the two files."
+    "--folder",
+    default=".",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="The folder to write the two files to.  [default: this one]",
 )
-def new(*, kind: str, name: str, folder: str) -> int:
+@output_flag("name", "json", "yaml")
+def new(*, kind: str, name: str, folder: str, output: str) -> int:
     """Write a predicate or priority called NAME that works, and a test that passes.
 
     NAME is what Policy files call it, such as TeamNodes; the files are team_nodes.py and
@@ -128,7 +134,10 @@ def new(*, kind: str, name: str, folder: str) -> int:
         raise InputError(
             f"cannot be written: {(error.strerror or '').lower()}", where=where
         ) from None
-    write(f"{rule}\n{test}\n")
+    if output == "name":
+        write(f"{rule}\n{test}\n")
+    else:
+        write_data({"rule": str(rule), "test": str(test)}, output)
     return 0
 
 

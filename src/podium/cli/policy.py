@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import print_parts, write_data
-from podium.cli.flags import FlagsCommand, gates_flag, output_flag
+from podium.cli.flags import gates_flag, output_flag
+from podium.cli.parsing import HelpfulGroup
 from podium.library.files import text_from
 from podium.library.profile_choice import options_of
 from podium.library.profile_source import ProfileSource
-from podium.profiles.policy.build import from_policy, from_provider, parse_policy
+from podium.library.profiles import DEFAULT_PROVIDER, from_policy, from_provider
 from podium.profiles.policy.describe import describe
-from podium.profiles.policy.priority_registry import DEFAULT
 from podium.render.profile.policy_table import described
 
 if TYPE_CHECKING:
@@ -23,12 +23,9 @@ if TYPE_CHECKING:
     from podium.profiles.policy.build import Options
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def policy() -> None:
     """Check a Policy file, or show what a provider runs."""
-
-
-policy.command_class = FlagsCommand
 
 
 @policy.command()
@@ -41,11 +38,17 @@ def check(*, file: str, feature_gates: tuple[Mapping[str, bool], ...], output: s
     Exit code: 0 it is fine, 2 it is refused.
     """
     options = options_of(ProfileSource(feature_gates=feature_gates))
-    _show(from_policy(parse_policy(text_from(file), file), options, file), options, output)
+    _show(from_policy(text_from(file), options, file), options, output)
 
 
 @policy.command()
-@click.option("--provider", default=DEFAULT, show_default=True, metavar="NAME")
+@click.option(
+    "--provider",
+    default=DEFAULT_PROVIDER,
+    show_default=True,
+    metavar="NAME",
+    help="The algorithm provider.",
+)
 @gates_flag
 @output_flag("table", "json", "yaml")
 def show(*, provider: str, feature_gates: tuple[Mapping[str, bool], ...], output: str) -> None:

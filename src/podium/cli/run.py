@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.cli.flags import FlagsCommand, check_exclusive, profile_flags
+from podium.cli.flags import check_exclusive, profile_flags
+from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:

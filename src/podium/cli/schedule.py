@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import console, note, notes, tracked, write
-from podium.cli.flags import FlagsCommand, files_argument, output_flag, profile_flags
-from podium.library.pending import pending, simulate
+from podium.cli.flags import files_argument, output_flag, profile_flags
+from podium.cli.inputs import read_files
+from podium.cli.parsing import FlagsCommand
+from podium.library.pending import pending
 from podium.library.profile_source import ProfileSource
-from podium.library.reading import read
 from podium.library.recordings.recording import check_recordable, record
+from podium.library.simulating import simulate
 from podium.objects.reading.validate import notes as input_notes
 from podium.render.decision import placements as table
 from podium.render.decision.as_json import to_json
@@ -36,7 +38,7 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileSource) -> in
     Workloads without a metadata.uid stand for the pods that their controllers would make.
 
     \b
-    table      a row per pod, and who had to go
+    table      a row per pod, and the pods that were evicted
     wide       the same with priority, nodes that fit, ties and attempts
     json       a list with one Decision per attempt
     yaml       the pods, with spec.nodeName where one was found
@@ -46,7 +48,7 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileSource) -> in
     Exit code: 0 all placed, 1 some not, 2 bad input.
     """  # noqa: D301  click reads the escape
     chosen = flags.choose()
-    objects = read(files)
+    objects = read_files(files)
     if objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     if output == "recording":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from podium.cli.console import print_parts, tracked, write_data
-from podium.cli.flags import FlagsCommand, files_argument, output_flag
+from podium.cli.flags import files_argument, output_flag
+from podium.cli.parsing import FlagsCommand
 from podium.library.recordings import verifying
 from podium.render.recording.parity import as_json, parity
 

@@ -11,59 +11,60 @@ from urllib.parse import quote, urlsplit
 import click
 
 from podium.cli.console import console, print_parts, write_data
-from podium.cli.flags import FlagsCommand, output_flag
+from podium.cli.flags import output_flag
+from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.kube.address import shown
 
 if TYPE_CHECKING:
     from podium.render.decision.explanation import Explanation
 
-#: Where `podium run` answers, unless told otherwise.
-DEFAULT_SERVER: Final = "http://127.0.0.1:10251"
+#: Where `podium run` listens by default.
+DEFAULT_SCHEDULER: Final = "http://127.0.0.1:10251"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _SECONDS: Final = 10.0
-#: No answer is longer than that, whoever answers.
+#: A longer answer is cut off.
 _MOST_BYTES: Final = 256 << 20
 
 
-@click.command(cls=FlagsCommand)
+@click.command(cls=FlagsCommand, renamed={"--server": "--scheduler"})
 @click.argument("pod", metavar="[NAMESPACE/]POD")
 @click.option(
-    "--server",
+    "--scheduler",
     metavar="URL",
-    help="Where the scheduler answers: its --bind-address and --port. "
-    f"[default: the lab of $KUBECONFIG, else {DEFAULT_SERVER}]",
+    help="The scheduler's address: what `podium run --listen` says.  "
+    f"[default: the lab of $KUBECONFIG, else {DEFAULT_SCHEDULER}]",
 )
 @output_flag("table", "json", "yaml")
-def why(*, pod: str, server: str | None, output: str) -> int:
+def why(*, pod: str, scheduler: str | None, output: str) -> int:
     """Ask a running scheduler what it decided about a POD: where it went, or why nowhere.
 
     The newest attempt is shown as `podium explain` shows it, as far as the scheduler recorded it;
     earlier ones in a line each.
 
-    Exit code: 0 it has a place, 1 it has none, 2 nobody answers or nothing is known of the pod.
+    Exit code: 0 it has a node, 1 it has none, 2 the scheduler does not answer or does not know it.
     """
     namespace, _, name = pod.rpartition("/")
     namespace = namespace or "default"
     if not name or "/" in namespace:
         raise InputError(f"{pod!r} is no pod", hint="write NAMESPACE/NAME, or NAME")
-    server = _address(server or _usual_server())
-    found = _asked(server, namespace, name)
+    base = _address(scheduler or _default_scheduler())
+    found = _decisions(base, namespace, name)
     items = found["items"]
     if output == "table":
-        _show(items, shown(server))
+        _show(items, shown(base))
     else:
         write_data(found, output)
     return int(items[0].get("node") is None)
 
 
-def _usual_server() -> str:
+def _default_scheduler() -> str:
     from podium.cli.lab_access import lab_server  # noqa: PLC0415  brings the lab's parts
 
-    return lab_server() or DEFAULT_SERVER
+    return lab_server() or DEFAULT_SCHEDULER
 
 
-def _asked(base: str, namespace: str, name: str) -> Any:
+def _decisions(base: str, namespace: str, name: str) -> Any:
     import msgspec  # noqa: PLC0415  only when asked
 
     url = f"{base}/decisions/{quote(namespace, '')}/{quote(name, '')}"
@@ -79,15 +80,15 @@ def _asked(base: str, namespace: str, name: str) -> Any:
         )
     items = answer.get("items") if isinstance(answer, dict) else None
     if code != 200 or not isinstance(items, list) or not items:
-        raise InputError(f"{shown(base)} answered with code {code}, not with decisions", hint=_WHO)
+        raise InputError(f"{shown(base)} answered with code {code}, not with decisions", hint=_HINT)
     return answer
 
 
-_WHO: Final = "name the address where `podium run` answers with --server"
+_HINT: Final = "name the address that `podium run` listens on with --scheduler"
 
 
-def _address(server: str) -> str:
-    base = (server if "://" in server else f"http://{server}").rstrip("/")
+def _address(given: str) -> str:
+    base = (given if "://" in given else f"http://{given}").rstrip("/")
     parts = urlsplit(base)
     try:
         known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -95,7 +96,7 @@ def _address(server: str) -> str:
         known = False
     if not known:
         raise InputError(
-            f"--server: {server!r} is no address", hint="http://HOST:PORT would be one"
+            f"--scheduler: {given!r} is no address", hint="http://HOST:PORT would be one"
         )
     return base
 
@@ -112,7 +113,9 @@ def _fetched(url: str, base: str) -> tuple[int, bytes]:
         with error:
             return error.code, error.read(_MOST_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        raise InputError(f"nobody answers at {shown(base)}: {_reason(error)}", hint=_WHO) from None
+        raise InputError(
+            f"nothing answers at {shown(base)}: {_reason(error)}", hint=_HINT
+        ) from None
 
 
 def _reason(error: Exception) -> str:

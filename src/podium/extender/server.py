@@ -164,9 +164,7 @@ class ExtenderApp:
 
     async def _bind(self, request: wire.ExtenderRequest) -> dict[str, Any]:
         if self._api_server is None:
-            return {
-                "Error": "this extender has no API server to bind at; start it with --api-server"
-            }
+            return {"Error": "this extender has no API server to bind at; start it with --server"}
         names = ("podnamespace", "podname", "poduid", "node")
         parts = [wire.decode_part(request.part(name), str, name) for name in names]
         error = await self._api_server.bind(*parts)

@@ -12,7 +12,7 @@ from podium.engine.state.accounting import NATIVE
 from podium.library.lookup import check_node, pod_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import seen_by
-from podium.library.simulating import simulation_of
+from podium.library.simulating import open_simulation
 from podium.render.decision.explanation import Asked, Explanation, Room, ask
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def explain(
     wanted = pod_named(objects, pod) if isinstance(pod, str) else pod
     if node is not None:
         check_node(objects, node)
-    with simulation_of(profile, notify=notify) as simulation:
+    with open_simulation(profile, notify=notify) as simulation:
         found = _decide(objects, wanted, simulation, node)
     if not timed:
         found.timings.clear()

@@ -1,4 +1,4 @@
-"""Files that are not manifests: policies and recordings."""
+"""Text files, line by line or whole: policies, configurations, recordings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def opened_folders(paths: Sequence[str], suffixes: tuple[str, ...], hint: str) -> list[str]:
-    """The files named, and those with the right ending in the folders named, each once."""
+    """The files in *paths*, and the files with these endings in folders of *paths*, each once."""
     found: dict[str, str] = {}
     for path in paths:
         for file in _within(path, suffixes, hint) if Path(path).is_dir() else [path]:
@@ -72,6 +72,6 @@ def _within(folder: str, suffixes: tuple[str, ...], hint: str) -> list[str]:
 
 
 def unreadable(path: str, error: OSError) -> InputError:
-    """The sentence for a file that cannot be opened."""
+    """The error for a file that cannot be opened."""
     reason = (error.strerror or str(error)).lower()
     return InputError(f"cannot be read: {reason}", where=path)

@@ -1,4 +1,4 @@
-"""Finding the pod, or the node, that somebody named."""
+"""The pod or the node that a name stands for."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ _SEARCHED: Final = 20_000
 
 
 def pod_named(objects: Objects, name: str) -> Pod:
-    """The one pod called `NAME` or `NAMESPACE/NAME`; anything else is said in one sentence."""
-    found = [pod for pod in objects.pods if _called(pod, name)]
+    """The one pod called `NAME` or `NAMESPACE/NAME`; an error says what the name is otherwise."""
+    found = [pod for pod in objects.pods if _has_name(pod, name)]
     if len(found) == 1:
         return found[0]
     if found:
         keys = ", ".join(sorted(pod.key for pod in found))
         raise InputError(f"{name} is in {len(found)} namespaces", hint=f"name one: {keys}")
-    raise _nobody(objects, name)
+    raise _not_found(objects, name)
 
 
-def _called(item: Object, name: str) -> bool:
+def _has_name(item: Object, name: str) -> bool:
     return name in {item.name, item.key}
 
 
-def _nobody(objects: Objects, name: str) -> InputError:
+def _not_found(objects: Objects, name: str) -> InputError:
     for kind in _WORKLOADS:
         for owner in objects.of(kind):
-            if _called(owner, name):
+            if _has_name(owner, name):
                 pods = sorted(pod.key for pod in _pods_of(objects, owner, kind))
                 return InputError(f"{name} is a {kind}, not a pod", hint=_pods_hint(pods))
     known = [pod.key if "/" in name else pod.name for pod in objects.pods[:_SEARCHED]]
-    hint = _meant(name, known, "the input holds no pods")
+    hint = _hint(name, known, "the input holds no pods")
     return InputError(f"there is no pod {name}", hint=hint)
 
 
@@ -62,7 +62,7 @@ def _pods_hint(pods: list[str]) -> str:
 
 
 def _pods_of(objects: Objects, owner: Object, kind: str) -> Iterator[Pod]:
-    """The pods that a workload owns, by way of its replica sets too."""
+    """The pods that a workload owns, directly or by its replica sets."""
     owners = {(kind, owner.key)}
     if kind == "Deployment":
         owners = {
@@ -80,11 +80,11 @@ def check_node(objects: Objects, name: str) -> None:
     """Refuse a node that is not in the input."""
     names = [node.name for node in objects.nodes]
     if name not in names:
-        hint = _meant(name, names, "the input holds no nodes")
+        hint = _hint(name, names, "the input holds no nodes")
         raise InputError(f"there is no node {name}", hint=hint)
 
 
-def _meant(name: str, known: Iterable[str], otherwise: str) -> str:
+def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
     known = list(known)
     near = most_similar(name, known)
     if near:

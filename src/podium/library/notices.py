@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 Notify = Callable[[str], None]
 
-_LOG = logging.getLogger("podium")
-
 
 def log_warning(sentence: str) -> None:
     """Log the sentence as a warning of the logger `podium`; what the library does by default."""
-    _LOG.warning("%s", sentence)
+    import logging  # noqa: PLC0415  commands print notes instead
+
+    logging.getLogger("podium").warning("%s", sentence)
 
 
 def once(notify: Notify) -> Notify:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import ConfigError
-from podium.library.generations import not_served, served
-from podium.library.user_rules import rules_of
-from podium.profiles.config.build import from_config, load_config
-from podium.profiles.policy.build import Options, from_policy, from_provider, parse_policy
-from podium.profiles.policy.priority_registry import DEFAULT
-from podium.profiles.user_rules.loading import with_rules
+from podium.library.generations import DEFAULT_GENERATION, V1_13
+from podium.library.profiles import (
+    DEFAULT_PROVIDER,
+    Options,
+    default_profile,
+    from_config,
+    from_policy,
+    from_provider,
+    parse_config,
+    parse_policy,
+)
+from podium.profiles.user_rules.loading import NO_RULES, Rules, load_rules
+from podium.profiles.user_rules.timing import LIMIT_SECONDS, OVERRUNS, RuleWatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +90,6 @@ def _by_config(source: ProfileSource, path: str, options: Options) -> ChosenProf
     """All profiles of a KubeSchedulerConfiguration, or the one of the scheduler asked for."""
     text = source.text(path)
     config, profiles = config_in(path, text, options)
-    profiles = tuple(with_rules(profile, options.rules) for profile in profiles)
     if source.scheduler_name is not None:
         named = [each for each in profiles if each.scheduler_name == source.scheduler_name]
         if not named:
@@ -100,13 +107,9 @@ def _by_config(source: ProfileSource, path: str, options: Options) -> ChosenProf
 
 
 def _by_default(source: ProfileSource, options: Options) -> ChosenProfiles:
-    name = source.profile or served()[-1].name
-    generation = next((each for each in served() if each.name == name), None)
-    if generation is None or generation.default is None:
-        raise not_served(name)
-    provider = DEFAULT if DEFAULT in generation.providers else None
-    profile = with_rules(generation.default(options), options.rules)
-    return ChosenProfiles(profile, options, provider=provider)
+    name = source.profile or DEFAULT_GENERATION
+    provider = DEFAULT_PROVIDER if name == V1_13.name else None
+    return ChosenProfiles(default_profile(name, options), options, provider=provider)
 
 
 def options_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> Options:
@@ -127,12 +130,25 @@ def options_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -
     )
 
 
+def rules_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> Rules:
+    """The user rules that the source lists, and those of installed packages that *policy* names."""
+    if not source.rules and policy is None:
+        return NO_RULES
+    watch = RuleWatch(
+        time.perf_counter,
+        source.notify,
+        limit_seconds=LIMIT_SECONDS if source.rule_seconds is None else source.rule_seconds,
+        overruns=OVERRUNS if source.rule_overruns is None else source.rule_overruns,
+    )
+    return load_rules(source.rules, policy, watch)
+
+
 def config_in(
     path: str, text: str, options: Options
 ) -> tuple[SchedulerConfig, tuple[Profile, ...]]:
     """The configuration in the text of a file, and the profiles that it makes."""
     try:
-        found = load_config(text, options.feature_gates)
+        found = parse_config(text, options)
         return found, from_config(found, options)
     except ConfigError as error:
         raise error.located(path) from None

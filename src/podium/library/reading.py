@@ -1,12 +1,11 @@
-"""Files, folders and standard input to objects, ready to be scheduled.
+"""Objects read from files, folders and standard input, ready to be scheduled.
 
-What the user wrote is checked first; only then is it completed with what the API server and the
-controllers would have added, so that errors speak of what is in the files.
+What the files say is checked first; only then is it completed with what the API server and the
+controllers would have added, so that errors are about what is in the files.
 """
 
 from __future__ import annotations
 
-import gc
 import gzip
 import os
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from podium.errors import InputError
+from podium.library.files import STDIN, unreadable
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
 from podium.objects.reading.collection import Objects
@@ -23,17 +23,17 @@ from podium.objects.reading.validate import validate
 
 _SUFFIXES = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
 _GZIP = b"\x1f\x8b"
-_STDIN = "-"
 
 
 def read(paths: Sequence[str]) -> Objects:
-    """The objects of all *paths* (files, folders, `-`: standard input), checked and completed."""
+    """The objects of all *paths* (files, folders, `-`: standard input), checked and completed.
+
+    Files are YAML or JSON, gzipped or not: manifests, lists, or a snapshot. What the API server
+    and controllers would add is added: defaults, and the pods of workloads without a uid.
+    """
     objects = load(paths)
     validate(objects)
-    objects = expand(with_defaults(objects))
-    # These objects live until the end; the garbage collector need not look at them again.
-    gc.freeze()
-    return objects
+    return expand(with_defaults(objects))
 
 
 def load(paths: Sequence[str]) -> Objects:
@@ -45,27 +45,27 @@ def load(paths: Sequence[str]) -> Objects:
 
 
 def contents(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Every file of *paths*: what it is called, and what is in it."""
+    """The name and the unpacked content of every file in *paths*."""
     for path in _files(paths):
-        where = "<stdin>" if path == _STDIN else path
+        where = "<stdin>" if path == STDIN else path
         yield where, _unpacked(_content(path), where)
 
 
 def _files(paths: Sequence[str]) -> Iterator[str]:
-    """Every file once, folders opened; what is named on the command line is taken as it is."""
+    """Every file once: those named, whatever their ending, and the manifests in folders."""
     if not paths:
         raise InputError("no input", hint="name files, folders, or - for standard input")
     seen = set()
     for path in paths:
-        for file in _in_folder(path) if path != _STDIN and Path(path).is_dir() else [path]:
-            real = file if file == _STDIN else os.path.realpath(file)
+        for file in _in_folder(path) if path != STDIN and Path(path).is_dir() else [path]:
+            real = file if file == STDIN else os.path.realpath(file)
             if real not in seen:
                 seen.add(real)
                 yield file
 
 
 def _in_folder(folder: str) -> list[str]:
-    """Manifests at any depth, in the order of their paths; hidden files and folders are not."""
+    """Manifests at any depth, in the order of their paths, without hidden files and folders."""
     found = []
     for root, folders, names in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -82,9 +82,9 @@ def _in_folder(folder: str) -> list[str]:
 
 def _content(path: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if path == _STDIN else Path(path).read_bytes()
+        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def _unpacked(data: bytes, where: str) -> bytes:
@@ -97,9 +97,4 @@ def _unpacked(data: bytes, where: str) -> bytes:
 
 
 def _refuse(error: OSError) -> None:
-    raise _unreadable(str(error.filename), error)
-
-
-def _unreadable(path: str, error: OSError) -> InputError:
-    reason = (error.strerror or str(error)).lower()
-    return InputError(f"cannot be read: {reason}", where=path)
+    raise unreadable(str(error.filename), error)

@@ -1,23 +1,74 @@
-"""Simulations whose extenders are asked over HTTP."""
+"""The pending pods placed one after the other, extenders asked over HTTP."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podium.cluster.simulation import Simulation
+from podium.engine.framework.profile import Profile
 from podium.library.notices import Notify, log_warning, once
+from podium.library.pending import pending, seen_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from podium.engine.framework.profile import Profile
+    from podium.cluster.simulation import Step
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
+
+
+def simulate(
+    objects: Objects,
+    profiles: Profile | Sequence[Profile],
+    *,
+    pods: Sequence[Pod] | None = None,
+    recording: bool = False,
+    notify: Notify = log_warning,
+) -> Iterator[Step]:
+    """Place the pending pods one after the other; each attempt is yielded when it is made.
+
+    *profiles* is one profile, or all profiles of a configuration: each decides about the pods of
+    its scheduler. *pods* are tried in this order; by default it is what `pending` returns.
+    *recording* keeps all verdicts and scores in the decisions. Extenders are asked over HTTP;
+    *notify* is called with failures of extenders that are ignored.
+    """
+    first, *others = [profiles] if isinstance(profiles, Profile) else profiles
+    schedulers = {each.scheduler_name for each in (first, *others)}
+    by_priority = first.by_priority
+    waiting = pending(objects, schedulers, by_priority=by_priority) if pods is None else pods
+    seen = seen_by(objects, schedulers, without=waiting)
+
+    def steps() -> Iterator[Step]:
+        with open_simulation(first, others, notify=notify) as simulation:
+            simulation.load(seen)
+            yield from simulation.run(waiting, recording=recording)
+
+    return steps()
+
+
+@contextmanager
+def open_simulation(
+    profile: Profile, others: Sequence[Profile] = (), *, notify: Notify = log_warning
+) -> Iterator[Simulation]:
+    """An empty simulation that asks the extenders of its profiles, to be used in a `with`.
+
+    *others* are further profiles of the same configuration. Leaving the `with` closes connections.
+    *notify* is called once with each failure of an extender that is ignored.
+    """
+    if not any(each.extenders for each in (profile, *others)):
+        yield Simulation(profile, others=others)
+        return
+    objects = SimulatedObjects()
+    with _extenders(objects, once(notify)) as answer:
+        objects.simulation = Simulation(profile, others=others, answer=answer)
+        yield objects.simulation
 
 
 class SimulatedObjects:
-    """Looks up the nodes and pods of a simulation that an extender has to be told of."""
+    """Looks up the nodes and pods of a simulation that extenders are sent whole."""
 
     def __init__(self) -> None:
         self.simulation: Simulation | None = None
@@ -36,19 +87,14 @@ class SimulatedObjects:
 
 
 @contextmanager
-def simulation_of(
-    profile: Profile, others: Sequence[Profile] = (), *, notify: Notify = log_warning
-) -> Iterator[Simulation]:
-    """A simulation; where its profiles have extenders, connections are open within the `with`.
-
-    *notify* is called once with each failure of an extender that is ignored.
-    """
-    if not any(each.extenders for each in (profile, *others)):
-        yield Simulation(profile, others=others)
-        return
+def _extenders(objects: SimulatedObjects, notify: Notify) -> Iterator[Callable[[Any], Any]]:
+    """Ask extenders from a thread: the caller's may have an event loop of its own running."""
     from podium.extender.client import blocking_client  # noqa: PLC0415  brings the HTTP client
 
-    objects = SimulatedObjects()
-    with blocking_client(objects, once(notify)) as answer:
-        objects.simulation = Simulation(profile, others=others, answer=answer)
-        yield objects.simulation
+    client = blocking_client(objects, notify)
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        answer = thread.submit(client.__enter__).result()
+        try:
+            yield lambda question: thread.submit(answer, question).result()
+        finally:
+            thread.submit(client.__exit__, None, None, None).result()

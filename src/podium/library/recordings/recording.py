@@ -9,7 +9,7 @@ from podium.cluster.simulation import Simulation
 from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import pending, seen_by
-from podium.library.recordings.replay_v1_36 import recorded_simulation
+from podium.library.recordings.replay import recorded_simulation
 from podium.render.recording import v1_13, v1_36
 
 if TYPE_CHECKING:
@@ -59,7 +59,11 @@ def record(
     seen.nodes = sorted(objects.nodes, key=lambda node: order[node.name])
     if chosen.profile.percentage_of_nodes_to_score < 100 <= len(seen.nodes):
         notify("in a recording every pod looks at the nodes from the first one on")
-    simulation = recorded_simulation(chosen.profile, chosen.others, classic=chosen.is_v1_13)
+    simulation = (
+        Simulation(chosen.profile, listed_order=True)
+        if chosen.is_v1_13
+        else recorded_simulation(chosen.profiles)
+    )
     simulation.load(seen)
     steps = list(progress(simulation.run(waiting, recording=True), len(waiting)))
     return Recording(_scenario(seen, waiting, steps, chosen), steps)

@@ -1,4 +1,4 @@
-"""Every object that scheduling reads, listed page by page into a file per kind."""
+"""Every object that scheduling reads, listed page by page and written to a file per kind."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class _Page(msgspec.Struct, frozen=True):
 _PAGE: Final = msgspec.json.Decoder(_Page)
 
 
-async def listed(access: Access, folder: Path) -> dict[str, int]:
-    """Every object into a file per kind, an object per line; how many there are."""
+async def list_objects(access: Access, folder: Path) -> dict[str, int]:
+    """Write every object to a file per kind, an object per line; the result is how many."""
     kinds = [kind.name for kind in snapshot_kinds()]
     counts = dict.fromkeys(kinds, 0)
     async with ApiClient(access) as client:
@@ -48,19 +48,18 @@ async def listed(access: Access, folder: Path) -> dict[str, int]:
 
 
 async def _kind(client: ApiClient, path: str, kind: str, version: str, file: Path) -> int:
-    """All objects of a kind, page by page; from the beginning if that takes too long."""
-    for patience in (3, 2, 1):
+    """List a kind page by page; a continue token that expired starts it again, up to twice."""
+    for tries_left in (2, 1, 0):
         try:
             with file.open("wb") as stream:
                 return await _pages(client, path, kind, version, stream)
         except ApiError as error:
-            if error.status != _EXPIRED or patience == 1:
+            if error.status != _EXPIRED or not tries_left:
                 raise
     raise AssertionError("the last try returns or raises")
 
 
 async def _pages(client: ApiClient, path: str, kind: str, version: str, stream: BinaryIO) -> int:
-
     count, at = 0, ""
     while True:
         params = {"limit": str(PAGE)} | ({"continue": at} if at else {})

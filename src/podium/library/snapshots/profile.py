@@ -36,7 +36,7 @@ def snapshot_profiles(objects: Objects) -> tuple[Profile, ...]:
     return ProfileSource().choose(objects.snapshot).profiles
 
 
-def described(source: ProfileSource, chosen: ChosenProfiles) -> dict[str, Any]:
+def kept_profile(source: ProfileSource, chosen: ChosenProfiles) -> dict[str, Any]:
     """What a snapshot keeps so that the same profiles can be made again."""
     found: dict[str, Any] = {}
     if chosen.policy is not None:

@@ -1,78 +1,110 @@
-"""A snapshot as one file: what it says of itself, then every object, renamed where asked."""
+"""A snapshot as one file: a header with the profile, then every object, renamed where asked."""
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import os
 import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium import __version__
 from podium.errors import InputError
-from podium.objects.snapshots.anonymizing import anonymize
+from podium.library.snapshots.listing import list_objects
+from podium.objects.snapshots import anonymizing
 from podium.objects.snapshots.profile_renaming import renamed_profile
 from podium.objects.snapshots.pseudonyms import Pseudonyms
 from podium.objects.snapshots.trimming import snapshot_kinds
 from podium.render.documents import to_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from podium.kube.access import Access
+
+STDOUT: Final = "-"
+
+
+def write_snapshot(
+    access: Access,
+    out: str,
+    profile: Mapping[str, Any],
+    *,
+    form: str | None = None,
+    anonymize: bool = False,
+) -> dict[str, int]:
+    """List what scheduling reads of a cluster and write it to the file *out*; `-` is stdout.
+
+    The *form* is `yaml`, a document per object, or `json`, an object per line; by default the
+    ending of *out* says which. A file that ends in `.gz` is compressed. The result is the number
+    of objects per kind.
+    """
+    if form is None:
+        form = "yaml" if out.removesuffix(".gz").endswith((".yaml", ".yml")) else "json"
+    with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+        counts = asyncio.run(list_objects(access, Path(folder)))
+        with opened(out) as stream:
+            _write(Path(folder), stream, form, profile, anonymize=anonymize)
+    return counts
 
 
 @contextmanager
-def written(output: str) -> Iterator[IO[bytes]]:
-    """The file, there as a whole or not at all."""
-    if output == "-":
+def opened(out: str) -> Iterator[IO[bytes]]:
+    """The file to write to. It replaces one of that name only when it is complete."""
+    if out == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(output)
+    target = Path(out)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise _unwritable(output, error) from None
+        raise _unwritable(out, error) from None
     try:
         with os.fdopen(handle, "wb") as plain:
-            if output.endswith(".gz"):
+            if out.endswith(".gz"):
                 with gzip.GzipFile(fileobj=plain, mode="wb", compresslevel=6, mtime=0) as packed:
                     yield packed  # type: ignore[misc]
             else:
                 yield plain
         Path(name).replace(target)
     except OSError as error:
-        raise _unwritable(output, error) from None
+        raise _unwritable(out, error) from None
     finally:
         Path(name).unlink(missing_ok=True)
 
 
-def _unwritable(output: str, error: OSError) -> InputError:
+def _unwritable(out: str, error: OSError) -> InputError:
     reason = (error.strerror or str(error)).lower()
-    return InputError(f"cannot be written: {reason}", where=output)
+    return InputError(f"cannot be written: {reason}", where=out)
 
 
-def write(
-    folder: Path, stream: IO[bytes], output: str, head: dict[str, Any], *, anonymize: bool
+def _write(
+    folder: Path, stream: IO[bytes], form: str, profile: Mapping[str, Any], *, anonymize: bool
 ) -> None:
-    """Write the *head* and what the *folder* holds, in the form that *output* ends in."""
+    header: dict[str, Any] = {"apiVersion": "podium/v1", "kind": "Snapshot"}
+    header["writtenBy"] = f"podium {__version__}"
+    names = None
     if anonymize:
-        names = _gathered(folder, head)
-        head["profile"] = renamed_profile(head["profile"], names)
+        names = _pseudonyms(folder, profile)
+        header["anonymized"] = True
+        profile = renamed_profile(profile, names)
+    header["profile"] = profile
+    if form == "yaml":
+        _write_yaml(folder, stream, header, names)
     else:
-        names = None
-    if output.removesuffix(".gz").endswith((".yaml", ".yml")):
-        _write_yaml(folder, stream, head, names)
-    else:
-        _write_json(folder, stream, head, names)
+        _write_json(folder, stream, header, names)
 
 
-def _gathered(folder: Path, head: dict[str, Any]) -> Pseudonyms:
-    """Every name there is, with its new one."""
+def _pseudonyms(folder: Path, profile: Mapping[str, Any]) -> Pseudonyms:
+    """Every name in the profile and in the objects, with its new one."""
     names = Pseudonyms()
-    renamed_profile(head["profile"], names)
+    renamed_profile(profile, names)
     for _ in _objects(folder, names):
         pass
     names.assign()
@@ -91,24 +123,24 @@ def _objects(folder: Path, names: Pseudonyms | None) -> Iterator[bytes]:
                     yield line.rstrip()
                     continue
                 item = msgspec.json.decode(line)
-                anonymize(kind.name, item, names)
+                anonymizing.anonymize(kind.name, item, names)
                 yield msgspec.json.encode(item)
 
 
 def _write_json(
-    folder: Path, stream: IO[bytes], head: dict[str, Any], names: Pseudonyms | None
+    folder: Path, stream: IO[bytes], header: Mapping[str, Any], names: Pseudonyms | None
 ) -> None:
-    """A List with an object per line."""
-    stream.write(b'{"apiVersion":"v1","kind":"List","items":[\n' + msgspec.json.encode(head))
+    """Write a List with an object per line."""
+    stream.write(b'{"apiVersion":"v1","kind":"List","items":[\n' + msgspec.json.encode(header))
     for item in _objects(folder, names):
         stream.write(b",\n" + item)
     stream.write(b"\n]}\n")
 
 
 def _write_yaml(
-    folder: Path, stream: IO[bytes], head: dict[str, Any], names: Pseudonyms | None
+    folder: Path, stream: IO[bytes], header: Mapping[str, Any], names: Pseudonyms | None
 ) -> None:
-    """A document per object."""
-    stream.write(to_yaml(head).encode())
+    """Write a document per object."""
+    stream.write(to_yaml(header).encode())
     for item in _objects(folder, names):
         stream.write(b"---\n" + to_yaml(msgspec.json.decode(item)).encode())

@@ -1,0 +1,145 @@
+"""What was recorded compared with what came of a replay, field by field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.library.recordings.scenarios import Expected
+    from podium.objects.kinds.meta import JsonObject
+
+#: Fields of a step whose absence is an answer: no error, no node, no message.
+TELLING: Final = frozenset(
+    {
+        *("error", "host", "message", "preempt"),
+        *("placed", "best", "nominated", "prefilter", "preenqueue", "volumes", "retry"),
+    }
+)
+#: With fewer feasible nodes v1.13 scores nothing, and no scores are recorded.
+SCORED_NODES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that came out differently; None stands for an absent value."""
+
+    scenario: str
+    #: `step N, namespace/name, attempt N`; empty when it is about the configuration.
+    step: str
+    #: The field of the recording. Of maps, only the keys that differ are kept.
+    field: str
+    expected: Any
+    got: Any
+
+    @property
+    def where(self) -> str:
+        """Step and field."""
+        return f"{self.step}: {self.field}" if self.step else self.field
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a scenario, in the form of a recording."""
+
+    config_error: str | None = None
+    predicates: list[str] = field(default_factory=list)
+    priorities: list[str] = field(default_factory=list)
+    steps: list[JsonObject] = field(default_factory=list)
+
+
+def compare(name: str, expected: Expected, outcome: Outcome) -> Iterator[Difference]:
+    """Compare everything that was recorded with what came."""
+    if expected.config_error != outcome.config_error:
+        # What follows from a refused configuration would only repeat it.
+        yield Difference(name, "", "configError", expected.config_error, outcome.config_error)
+        return
+    for what in ("predicates", "priorities"):
+        wanted, came = getattr(expected, what), getattr(outcome, what)
+        if wanted is not None and wanted != came:
+            yield Difference(name, "", what, wanted, came)
+    if expected.steps is None:
+        return
+    for index in range(max(len(expected.steps), len(outcome.steps))):
+        wanted = expected.steps[index] if index < len(expected.steps) else None
+        came = outcome.steps[index] if index < len(outcome.steps) else None
+        label = _label(index, wanted or came or {})
+        if wanted is None or came is None:
+            yield Difference(name, label, "step", wanted, came)
+        else:
+            yield from _compare_step(name, label, wanted, came)
+
+
+def _label(index: int, step: JsonObject) -> str:
+    return f"step {index + 1}, {step.get('pod', 'a pod')}, attempt {step.get('attempt', 1)}"
+
+
+def _compare_step(
+    name: str, label: str, wanted: JsonObject, came: JsonObject
+) -> Iterator[Difference]:
+    telling = set(TELLING)
+    feasible = wanted.get("feasible")
+    # Recordings of the plugins generation, which count no attempts, score a single node too.
+    few = isinstance(feasible, list) and len(feasible) < SCORED_NODES
+    if few and "attempt" in wanted:
+        telling |= {"scores", "total"}
+    came = came | {
+        field: _spread(came[field], wanted.get(field), came.get("feasible") or [])
+        for field in ("scores", "total")
+        if field in came
+    }
+    for key in sorted(wanted.keys() | (came.keys() & telling)):
+        rest = _narrowed(wanted.get(key), came.get(key), top=key)
+        if rest is not None:
+            yield Difference(name, label, key, *rest)
+
+
+def _spread(came: Any, wanted: Any, feasible: list[str]) -> Any:
+    """Write `*` out as nodes wherever the recording does so."""
+    if not isinstance(came, dict) or not isinstance(wanted, dict):
+        return came
+    if came.keys() == {"*"} and "*" not in wanted:
+        return dict.fromkeys(feasible, came["*"])
+    return {key: _spread(each, wanted.get(key), feasible) for key, each in came.items()}
+
+
+def _narrowed(wanted: Any, came: Any, *, top: str = "") -> tuple[Any, Any] | None:
+    """Both sides, reduced to what differs; None if nothing does.
+
+    Within `preempt`, too, a field that was not recorded is not compared, except `tie`.
+    """
+    if isinstance(wanted, dict) and isinstance(came, dict):
+        keys = wanted.keys() | came.keys()
+        if top == "preempt":
+            keys = wanted.keys() | (came.keys() & {"tie", "ties", "clearedNominations"})
+        parts = {
+            key: rest
+            for key in sorted(keys)
+            if (rest := _narrowed(wanted.get(key), came.get(key))) is not None
+        }
+        if not parts:
+            return None
+        return (
+            {key: rest[0] for key, rest in parts.items() if key in wanted},
+            {key: rest[1] for key, rest in parts.items() if key in came},
+        )
+    return None if _same(wanted, came) else (wanted, came)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal as JSON: 1 is neither true nor 1.0. Null, `[]`, `{}` and absent are all the same."""
+    if _is_empty(one) or _is_empty(other):
+        return _is_empty(one) and _is_empty(other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, dict | list) and not value)
