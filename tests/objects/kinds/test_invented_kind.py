@@ -17,7 +17,7 @@ from podium.daemon.cluster_state import Beliefs
 from podium.daemon.informers import Watching
 from podium.errors import InputError
 from podium.kube.discovery import discover
-from podium.library.snapshot_listing import listed
+from podium.library.snapshots.listing import list_objects
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.defaults import Admission
 from podium.objects.kinds.kind import Kind
@@ -199,7 +199,7 @@ def test_it_is_discovered_and_watched() -> None:
 def test_it_is_in_snapshots(tmp_path: Path) -> None:
     async def run() -> dict[str, int]:
         async with scripted(reply) as (client, _):
-            return await listed(client.access, tmp_path)
+            return await list_objects(client.access, tmp_path)
 
     assert asyncio.run(run())["GPUSlice"] == 1
 
