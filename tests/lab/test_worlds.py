@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.at_work import AtWork, Json, workload
+from lab.controllers.managed_cluster import Json, ManagedCluster, workload
 from podium.errors import InputError
 from podium.lab.contents.building import build
 from podium.lab.contents.demo import checkout, demo
@@ -180,15 +180,15 @@ def test_the_same_object_twice_is_refused() -> None:
         build(Registry(), listed(node, dict(node)))
 
 
-def dump(lab: AtWork) -> list[Document]:
+def dump(lab: ManagedCluster) -> list[Document]:
     """A cluster written down, as a snapshot has it."""
     kinds = ("Namespace", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod",
              "PersistentVolumeClaim", "PersistentVolume")  # fmt: skip
     return listed(*(item for kind in kinds for item in lab.registry.list(kind)))
 
 
-def busy() -> AtWork:
-    lab = AtWork()
+def busy() -> ManagedCluster:
+    lab = ManagedCluster()
     lab.create("Deployment", workload("web", 3))
     lab.create("DaemonSet", workload("agent"))
     lab.create("StatefulSet", workload("db", 2, serviceName="db"))
@@ -206,7 +206,7 @@ def plain(items: list[Json]) -> list[Json]:
 
 def test_a_snapshot_is_at_rest_from_the_beginning() -> None:
     before = busy()
-    after = AtWork(nodes=0)
+    after = ManagedCluster(nodes=0, seed=1)
     build(after.registry, dump(before))
     after.restart()
     after.settle(30)
@@ -217,7 +217,7 @@ def test_a_snapshot_is_at_rest_from_the_beginning() -> None:
 
 def test_pods_whose_owners_are_not_in_the_snapshot_stay() -> None:
     before = busy()
-    after = AtWork(nodes=0)
+    after = ManagedCluster(nodes=0, seed=1)
     build(after.registry, [d for d in dump(before) if d.item["kind"] in {"Node", "Pod"}])
     after.restart()
     after.settle(30)
@@ -234,7 +234,7 @@ def test_a_snapshot_tells_little_and_its_workloads_still_work() -> None:
     for document in found:
         document.item["spec"].pop("template", None)
     head = {"apiVersion": "podium/v1", "kind": "Snapshot", "writtenBy": "podium"}
-    after = AtWork(nodes=0)
+    after = ManagedCluster(nodes=0, seed=1)
     build(after.registry, [Document("", head), *found])
     after.restart()
     after.settle(30)
@@ -255,7 +255,7 @@ def test_a_budget_of_a_snapshot_keeps_what_it_allowed() -> None:
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
               "metadata": {"name": "b", "uid": "u"}, "status": {"disruptionsAllowed": 3},
               "spec": {"selector": {"matchLabels": {"app": "web"}}}}  # fmt: skip
-    lab = AtWork()
+    lab = ManagedCluster()
     build(lab.registry, listed(budget))
     lab.restart()
     lab.settle()

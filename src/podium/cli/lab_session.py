@@ -36,7 +36,8 @@ from podium.kube.credentials import Credentials
 from podium.kube.events import CORE, EVENTS
 from podium.kube.recorder import EventRecorder
 from podium.lab.contents.building import build
-from podium.lab.controllers.manager import Controllers
+from podium.lab.controllers.framework.clock import WallClock
+from podium.lab.controllers.manager import ControllerManager
 from podium.lab.http.security import Guard
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
@@ -105,8 +106,8 @@ class _Lab:
         async with AsyncExitStack() as stack:
             registry = Registry(self._store(stack))
             later = self._world(registry)
-            controllers = Controllers(registry, tell=note)
-            controllers.work()
+            controllers = ControllerManager(registry, WallClock(), tell=note)
+            controllers.sync_ready()
             gc.collect()
             gc.freeze()
             controllers.start()

@@ -15,8 +15,12 @@ from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import StatusError
 from podium.lab.contents.documents import Document
 from podium.lab.contents.restoring import Restorer
-from podium.lab.controllers.garbage_collector import WORLD
-from podium.lab.controllers.nodes import node_registration
+from podium.lab.controllers.garbage_collector import MISSING_OWNERS, MISSING_OWNERS_FIELD
+from podium.lab.controllers.nodes.node_registration import (
+    default_labels,
+    is_registered,
+    registered_status,
+)
 from podium.lab.controllers.storage.volume_binding import PROVISIONER
 from podium.lab.schema.typed_bodies import check_types
 from podium.objects.kinds.meta import JsonObject
@@ -130,9 +134,9 @@ def _put(registry: Registry, restorer: Restorer, row: Resource, item: JsonObject
     if row.kind == "Namespace" and registry.find(row.kind, metadata.get("name", "")):
         registry.modify(row.kind, metadata["name"], change=lambda it: _labelled(it, metadata))
         return
-    if row.kind == "Node" and not node_registration.complete(item):
-        metadata["labels"] = {**(metadata.get("labels") or {}), **node_registration.labels(item)}
-        item["status"] = node_registration.status(item, registry.now())
+    if row.kind == "Node" and not is_registered(item):
+        metadata["labels"] = {**(metadata.get("labels") or {}), **default_labels(item)}
+        item["status"] = registered_status(item, registry.now())
     status = item.get("status")
     made = registry.create(row.kind, item)
     if status and status != made.get("status"):
@@ -199,10 +203,10 @@ def _note_missing_owners(registry: Registry, items: list[JsonObject]) -> None:
     }
     if not missing:
         return
-    namespace, name = WORLD
+    namespace, name = MISSING_OWNERS
     metadata = {"namespace": namespace, "name": name}
     uids = "\n".join(sorted(missing))
-    registry.create("ConfigMap", {"metadata": metadata, "data": {"owners-elsewhere": uids}})
+    registry.create("ConfigMap", {"metadata": metadata, "data": {MISSING_OWNERS_FIELD: uids}})
 
 
 def _check_shape(row: Resource, document: Document) -> None:

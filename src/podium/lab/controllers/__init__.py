@@ -1,1 +1,1 @@
-"""Just enough controllers: what makes, runs, moves and removes pods in the lab."""
+"""The controllers of the lab: they create, run, evict and delete pods and what pods need."""

@@ -1,37 +1,46 @@
-"""Disruption budgets: how many pods may be evicted just now.
+"""The disruption controller: keeps the status of pod disruption budgets.
 
 Upstream: pkg/controller/disruption.
 """
 
 from __future__ import annotations
 
-from math import ceil
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from podium.lab.controllers.framework.controller_ref import selector
-from podium.lab.controllers.framework.object_fields import controller_of, moment, replicas_of
-from podium.lab.controllers.framework.pod_info import PodFacts
-from podium.lab.controllers.framework.pod_selecting_controller import SelectsPods
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.label_selectors import compile_selector
+from podium.lab.controllers.framework.object_fields import (
+    Key,
+    controller_of,
+    int_or_percent,
+    parse_time,
+    replicas_of,
+)
+from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pod_selecting_controller import PodSelectingController
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 
-#: How long an eviction that was allowed may take to show, in seconds.
-_PATIENCE: Final = 120.0
-_SCALED: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment")
+#: Seconds after which an allowed eviction that did not delete its pod is forgotten.
+_DISRUPTION_TIMEOUT: Final = 120.0
+_SCALED_KINDS: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment")
 
 
-class Budgets(SelectsPods):
-    """Keeps the status of disruption budgets."""
+class DisruptionController(PodSelectingController):
+    """Counts healthy pods of disruption budgets and the disruptions that this allows."""
 
     name: ClassVar = "disruption-controller"
-    kind: ClassVar = "PodDisruptionBudget"
 
-    def selects(self, item: JsonObject) -> Selector:
-        """Which pods a budget is about."""
-        return selector(item["spec"].get("selector"))
+    def __init__(self, cluster: Cluster) -> None:
+        """Watch budgets and pods."""
+        super().__init__(cluster, "PodDisruptionBudget")
 
-    def matters(self, old: PodFacts, new: PodFacts) -> bool:
-        """Only readiness, leaving and labels count."""
+    def selector_of(self, item: JsonObject) -> Selector:
+        """The `spec.selector` of a budget."""
+        return compile_selector(item["spec"].get("selector"))
+
+    def is_relevant(self, old: PodInfo, new: PodInfo) -> bool:
+        """Readiness, deletion, labels and owner of a pod decide whether it counts as healthy."""
         return (
             old.ready != new.ready
             or old.active != new.active
@@ -39,72 +48,76 @@ class Budgets(SelectsPods):
             or old.owner != new.owner
         )
 
-    def sync(self, key: Any) -> None:
-        """Count again."""
+    def sync(self, key: Key) -> None:
+        """Count the pods of a budget and update its status.
+
+        A budget without a number, as in a snapshot, keeps the status it came with.
+        """
         budget = self.cluster.get("PodDisruptionBudget", *key)
-        if budget is None or _says_nothing(budget["spec"]):
+        if budget is None or not _has_number(budget["spec"]):
             return
-        pods = [pod for pod in self.selected(budget) if not pod.finished]
-        evicted = self._evicted(budget, pods)
-        healthy = sum(pod.ready and not pod.leaving and pod.key[1] not in evicted for pod in pods)
-        expected, wanted = self._wanted(budget, pods)
-        allowed = max(healthy - wanted, 0) if expected > 0 else 0
-        before = budget.get("status") or {}
+        pods = [pod for pod in self.selected_pods(budget) if not pod.finished]
+        disrupted = self._disrupted(budget, pods)
+        healthy = sum(
+            pod.ready and not pod.terminating and pod.key[1] not in disrupted for pod in pods
+        )
+        expected, desired = self._expected_and_desired(budget, pods)
+        allowed = max(healthy - desired, 0) if expected > 0 else 0
         status: JsonObject = {
             "currentHealthy": healthy,
-            "desiredHealthy": wanted,
+            "desiredHealthy": desired,
             "disruptionsAllowed": allowed,
             "expectedPods": expected,
             "observedGeneration": budget["metadata"].get("generation", 1),
             "conditions": [self._condition(budget, allowed)],
         }
-        if evicted:
-            status["disruptedPods"] = evicted
-            self.add(key, after=_PATIENCE)
-        if status != before:
-            self.cluster.report(budget, status)
+        if disrupted:
+            status["disruptedPods"] = disrupted
+            self.enqueue(key, after=_DISRUPTION_TIMEOUT)
+        self.cluster.update_status(budget, status)
 
-    def _evicted(self, budget: JsonObject, pods: list[PodFacts]) -> dict[str, str]:
-        """Pods whose eviction was allowed and does not show yet."""
-        told = (budget.get("status") or {}).get("disruptedPods") or {}
-        if not told:
+    def _disrupted(self, budget: JsonObject, pods: list[PodInfo]) -> dict[str, str]:
+        """The pods whose eviction was allowed lately and which are not terminating yet."""
+        recorded = (budget.get("status") or {}).get("disruptedPods") or {}
+        if not recorded:
             return {}
-        staying = {pod.key[1] for pod in pods if not pod.leaving}
+        staying = {pod.key[1] for pod in pods if not pod.terminating}
         now = self.cluster.now()
         return {
             name: at
-            for name, at in told.items()
-            if name in staying and now < (moment(at) or 0.0) + _PATIENCE
+            for name, at in recorded.items()
+            if name in staying and now < (parse_time(at) or 0.0) + _DISRUPTION_TIMEOUT
         }
 
-    def _wanted(self, budget: JsonObject, pods: list[PodFacts]) -> tuple[int, int]:
-        """How many pods there should be, and how many of them must stay healthy."""
+    def _expected_and_desired(self, budget: JsonObject, pods: list[PodInfo]) -> tuple[int, int]:
+        """How many pods there should be, and how many of them have to be healthy."""
         spec = budget["spec"]
-        most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
-        if most is not None:
+        max_unavailable, min_available = spec.get("maxUnavailable"), spec.get("minAvailable")
+        if max_unavailable is not None:
             expected = self._expected(pods)
-            return expected, max(expected - _share(most, expected), 0)
-        if isinstance(least, str) and least.endswith("%"):
+            unavailable = int_or_percent(max_unavailable, expected, round_up=True)
+            return expected, max(expected - unavailable, 0)
+        if isinstance(min_available, str) and min_available.endswith("%"):
             expected = self._expected(pods)
-            return expected, _share(least, expected)
-        return len(pods), int(1 if least is None else least)
+            return expected, int_or_percent(min_available, expected, round_up=True)
+        return len(pods), int(1 if min_available is None else min_available)
 
-    def _expected(self, pods: list[PodFacts]) -> int:
-        """The wishes of all who manage the pods; pods that nobody manages count as they are."""
+    def _expected(self, pods: list[PodInfo]) -> int:
+        """The sum of the replicas of all workloads behind the pods; other pods count as one."""
         total = 0
-        counted: set[tuple[str, str]] = set()
+        counted: set[Key] = set()
         for pod in pods:
-            owner = self._scaled(pod)
+            owner = self._scaled_owner(pod)
             if owner is None:
                 total += 1
-            elif (who := (owner["kind"], owner["metadata"]["name"])) not in counted:
-                counted.add(who)
+            elif (identity := (owner["kind"], owner["metadata"]["name"])) not in counted:
+                counted.add(identity)
                 total += replicas_of(owner)
         return total
 
-    def _scaled(self, pod: PodFacts) -> JsonObject | None:
-        """Who says how many pods of this kind there should be."""
-        if pod.owner is None or pod.owner[0] not in _SCALED:
+    def _scaled_owner(self, pod: PodInfo) -> JsonObject | None:
+        """The workload whose `replicas` tell how many pods like this there should be."""
+        if pod.owner is None or pod.owner[0] not in _SCALED_KINDS:
             return None
         owner = self.cluster.get(pod.owner[0], pod.key[0], pod.owner[1])
         above = None if owner is None else controller_of(owner)
@@ -128,13 +141,5 @@ class Budgets(SelectsPods):
         }
 
 
-def _says_nothing(spec: JsonObject) -> bool:
-    """Whether a budget does not tell how many: one from a snapshot, which keeps what it allowed."""
-    return spec.get("minAvailable") is None and spec.get("maxUnavailable") is None
-
-
-def _share(amount: Any, total: int) -> int:
-    """A number, or a percentage of *total*, rounded up."""
-    if isinstance(amount, str) and amount.endswith("%"):
-        return ceil(int(amount[:-1]) * total / 100)
-    return int(amount)
+def _has_number(spec: JsonObject) -> bool:
+    return spec.get("minAvailable") is not None or spec.get("maxUnavailable") is not None

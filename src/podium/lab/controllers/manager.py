@@ -1,199 +1,182 @@
-"""All controllers at work: told of every write, looking at one key after the other."""
+"""The controller manager: tells controllers of every write and syncs the keys they enqueue."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from podium.lab.api.resources import STORED
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.disruption import Budgets
+from podium.lab.controllers.disruption import DisruptionController
+from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.controller import Controller, Handler
 from podium.lab.controllers.framework.object_fields import key_of
-from podium.lab.controllers.framework.pod_info import PodFacts
-from podium.lab.controllers.garbage_collector import Garbage
-from podium.lab.controllers.namespaces import Namespaces
-from podium.lab.controllers.nodes.fake_kubelet import Kubelets, Pace
-from podium.lab.controllers.nodes.node_lifecycle import Nodes
-from podium.lab.controllers.nodes.taint_eviction import TaintEviction
-from podium.lab.controllers.services.endpoints import ServiceEndpoints
-from podium.lab.controllers.services.service_allocation import ServiceAddresses
-from podium.lab.controllers.storage.volume_binding import Volumes
-from podium.lab.controllers.workloads.daemon_sets import DaemonSets
-from podium.lab.controllers.workloads.deployments import Deployments
-from podium.lab.controllers.workloads.jobs import Jobs
-from podium.lab.controllers.workloads.replica_sets import ReplicaSets, ReplicationControllers
-from podium.lab.controllers.workloads.stateful_sets import StatefulSets
+from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.garbage_collector import GarbageCollector
+from podium.lab.controllers.namespaces import NamespaceController
+from podium.lab.controllers.nodes.fake_kubelet import FakeKubelet, KubeletTimings
+from podium.lab.controllers.nodes.node_lifecycle import NodeLifecycleController
+from podium.lab.controllers.nodes.taint_eviction import TaintEvictionController
+from podium.lab.controllers.services.endpoints import EndpointsController
+from podium.lab.controllers.services.service_allocation import ServiceAllocator
+from podium.lab.controllers.storage.volume_binding import PersistentVolumeController
+from podium.lab.controllers.workloads.daemon_sets import DaemonSetController
+from podium.lab.controllers.workloads.deployments import DeploymentController
+from podium.lab.controllers.workloads.jobs import JobController
+from podium.lab.controllers.workloads.replica_sets import ReplicaSetController, ReplicationManager
+from podium.lab.controllers.workloads.stateful_sets import StatefulSetController
+from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 
-if TYPE_CHECKING:
-    from podium.lab.registry.registry import Registry
-
-#: How long controllers work before others get their turn, in seconds.
-_TURN: Final = 0.005
-#: A key that is never at peace means a bug in a controller, not more work.
-_ENDLESS: Final = 1_000_000
-#: Kinds that no controller reads.
-_UNREAD: Final = frozenset({"Event", "Lease"})
+#: Seconds that the manager syncs keys before other tasks get their turn.
+_TIME_SLICE: Final = 0.005
+#: An error is reported when the next retry of its key is further away, in seconds.
+_REPORTED_RETRY: Final = 1.0
+#: Kinds that no controller watches.
+_UNWATCHED: Final = frozenset({"Event", "Lease"})
 
 
-class Controllers:
-    """The controllers of a cluster, the work they have, and the task that does it."""
+class ControllerManager:
+    """All controllers of the lab over one registry."""
 
     def __init__(
         self,
         registry: Registry,
-        now: Callable[[], float] = time.time,
+        clock: Clock,
         *,
-        pace: Pace | None = None,
-        stopwatch: Callable[[], float] = time.perf_counter,
+        timings: KubeletTimings | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Watch *registry*; what goes wrong is told to *tell* in one sentence."""
-        self.cluster = Cluster(registry, now)
-        self.tell = tell
-        self._stopwatch = stopwatch
-        self.all: tuple[Controller, ...] = (
-            Nodes(self.cluster),
-            Kubelets(self.cluster, pace or Pace()),
-            Volumes(self.cluster),
-            ReplicationControllers(self.cluster),
-            ReplicaSets(self.cluster),
-            Deployments(self.cluster),
-            StatefulSets(self.cluster),
-            DaemonSets(self.cluster),
-            Jobs(self.cluster),
-            TaintEviction(self.cluster),
-            Budgets(self.cluster),
-            ServiceEndpoints(self.cluster),
-            ServiceAddresses(self.cluster),
-            Garbage(self.cluster),
-            Namespaces(self.cluster),
+        """Watch *registry* from now on; errors of syncs are reported to *tell*."""
+        self.cluster = Cluster(registry, clock)
+        self._clock = clock
+        self._tell = tell
+        self.controllers: tuple[Controller[Any], ...] = (
+            NodeLifecycleController(self.cluster),
+            FakeKubelet(self.cluster, timings or KubeletTimings()),
+            PersistentVolumeController(self.cluster),
+            ReplicationManager(self.cluster),
+            ReplicaSetController(self.cluster),
+            DeploymentController(self.cluster),
+            StatefulSetController(self.cluster),
+            DaemonSetController(self.cluster),
+            JobController(self.cluster),
+            TaintEvictionController(self.cluster),
+            DisruptionController(self.cluster),
+            EndpointsController(self.cluster),
+            ServiceAllocator(self.cluster),
+            GarbageCollector(self.cluster),
+            NamespaceController(self.cluster),
         )
-        self._hearings: dict[str, list[Hearing]] = {}
-        for each in self.all:
-            for kind, hearing in each.hears().items():
-                self._hearings.setdefault(kind, []).append(hearing)
-        self._of_pods = [each.hear_pod for each in self.all if each.hears_pods]
-        self._task: asyncio.Task[None] | None = None
-        self._ends = [
-            registry.subscribe([row.kind], self._hearing(row.kind))
-            for row in STORED.values()
-            if row.kind not in _UNREAD
+        self._handlers: dict[str, list[Handler]] = {}
+        for controller in self.controllers:
+            for kind, handler in controller.handlers.items():
+                self._handlers.setdefault(kind, []).append(handler)
+        self._pod_handlers = [
+            controller.pod_handler
+            for controller in self.controllers
+            if controller.pod_handler is not None
         ]
-        self._begin()
+        self._task: asyncio.Task[None] | None = None
+        self._unsubscribe = [
+            registry.subscribe([kind], self._subscriber(kind)) for kind in self._kinds()
+        ]
+        self._list_all()
 
-    def _hearing(self, kind: str) -> Callable[[str, JsonObject | None, JsonObject | None], None]:
+    def _kinds(self) -> list[str]:
+        return [row.kind for row in STORED.values() if row.kind not in _UNWATCHED]
+
+    def _subscriber(self, kind: str) -> Callable[[str, JsonObject | None, JsonObject | None], None]:
         if kind == "Pod":
-            return lambda _, old, new: self._pod_changed(old, new)
-        return lambda _, old, new: self._changed(kind, old, new)
+            return lambda _, old, new: self._on_pod(old, new)
+        return lambda _, old, new: self._on_object(kind, old, new)
 
-    def _begin(self) -> None:
-        """Hear of what is there already: everything is seen before anybody is told."""
+    def _list_all(self) -> None:
+        """Fill the cache with all objects, then call the handlers as if each was just created."""
         registry = self.cluster.registry
-        found = {
-            row.kind: registry.list(row.kind) for row in STORED.values() if row.kind not in _UNREAD
-        }
-        for kind, items in found.items():
+        listed = {kind: registry.list(kind) for kind in self._kinds()}
+        for kind, items in listed.items():
             for item in items:
                 if kind != "Pod":
-                    self.cluster.seen(kind, None, item)
-        for kind, items in found.items():
+                    self.cluster.observe(kind, None, item)
+        for kind, items in listed.items():
             for item in items:
                 if kind == "Pod":
-                    self._pod_changed(None, item)
+                    self._on_pod(None, item)
                 else:
-                    self._changed(kind, None, item)
+                    self._on_object(kind, None, item)
 
-    def _changed(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
-        self.cluster.seen(kind, old, new)
-        for hearing in self._hearings.get(kind, ()):
-            hearing(old, new)
+    def _on_object(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
+        self.cluster.observe(kind, old, new)
+        for handler in self._handlers.get(kind, ()):
+            handler(old, new)
 
-    def _pod_changed(self, old: JsonObject | None, new: JsonObject | None) -> None:
+    def _on_pod(self, old: JsonObject | None, new: JsonObject | None) -> None:
         pods = self.cluster.pods
-        facts = None
+        info = None
         if new is not None:
-            facts = PodFacts(new)
-            before = pods.put(facts)
+            info = PodInfo(new)
+            before = pods.put(info)
         else:
             assert old is not None
             before = pods.drop(key_of(old))
-        for hearing in self._hearings.get("Pod", ()):
-            hearing(old, new)
-        for hear in self._of_pods:
-            hear(before, facts)
+        for handler in self._handlers.get("Pod", ()):
+            handler(old, new)
+        for pod_handler in self._pod_handlers:
+            pod_handler(before, info)
 
-    # Working
-    def work(self, until: float | None = None) -> int:
-        """Look at keys that are ready until there are none, or until a time; how many."""
-        queue, done = self.cluster.queue, 0
+    def sync_ready(self, until: float | None = None) -> int:
+        """Sync keys until none is ready, or the stopwatch passes *until*; returns how many."""
+        queue, synced = self.cluster.queue, 0
         while True:
             entry: Any = queue.pop()
             if entry is None:
                 break
             controller, key = entry
-            begun = self._stopwatch()
+            started = self._clock.stopwatch()
             try:
                 controller.sync(key)
             except StatusError as error:
                 wait = queue.retry(entry)
-                if wait > 1:
-                    self.tell(f"{controller.name}: {key}: {error.message}")
+                if wait > _REPORTED_RETRY:
+                    self._tell(f"{controller.name}: {key}: {error.message}")
             except Exception as error:  # noqa: BLE001  one key must not stop all others
                 queue.retry(entry)
-                self.tell(f"{controller.name}: {key}: {type(error).__name__}: {error}")
+                self._tell(f"{controller.name}: {key}: {type(error).__name__}: {error}")
             else:
-                queue.done(entry, self._stopwatch() - begun)
-            done += 1
-            if until is not None and self._stopwatch() > until:
+                queue.done(entry, self._clock.stopwatch() - started)
+            synced += 1
+            if until is not None and self._clock.stopwatch() > until:
                 break
-        return done
-
-    def settle(self, advance: Callable[[float], None] | None = None, seconds: float = 0.0) -> None:
-        """Work until nothing is left to do; with *advance*, also what is due within *seconds*."""
-        ends = self.cluster.now() + seconds
-        for _ in range(_ENDLESS):
-            self.work()
-            due = self.cluster.queue.next_due()
-            if advance is None or due is None or due > ends:
-                return
-            advance(max(due - self.cluster.now(), 0.0) + 1e-6)
-        raise RuntimeError("the controllers never come to rest")
+        return synced
 
     def start(self) -> None:
-        """Work whenever there is something to do, beside everything else in this loop."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="controllers")
+        """Start a task that syncs keys whenever they are ready."""
+        self._task = asyncio.get_running_loop().create_task(self.run(), name="controllers")
 
     async def stop(self) -> None:
-        """Stop working and hearing."""
-        for end in self._ends:
-            end()
-        self._ends.clear()
+        """Stop watching, and end the task if it was started."""
+        self.unsubscribe()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    async def _run(self) -> None:
+    def unsubscribe(self) -> None:
+        """Stop watching the registry."""
+        for end in self._unsubscribe:
+            end()
+        self._unsubscribe.clear()
+
+    async def run(self) -> None:
+        """Sync keys as they become ready, in time slices, until cancelled."""
         queue = self.cluster.queue
         woken = asyncio.Event()
-        queue.woken = woken.set
+        queue.on_wake = woken.set
         while True:
             woken.clear()
-            self.work(until=self._stopwatch() + _TURN)
-            due = queue.next_due()
-            if due is None:
-                await woken.wait()
-                continue
-            wait = due - self.cluster.now()
-            if wait <= 0:
-                await asyncio.sleep(0)
-                continue
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait):
-                    await woken.wait()
+            self.sync_ready(until=self._clock.stopwatch() + _TIME_SLICE)
+            await self._clock.wait(woken, queue.next_due())

@@ -1,91 +1,84 @@
-"""Namespaces that are being deleted: first what is in them, then they themselves.
+"""The namespace controller: empties terminating namespaces, then lets them go.
 
 Upstream: pkg/controller/namespace.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED, Resource
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.object_fields import is_leaving
+from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.object_fields import is_terminating, remove_finalizer
 from podium.objects.kinds.meta import JsonObject
 
 _FINALIZER: Final = "kubernetes"
-#: Objects deleted in one go; the rest follows when others had their turn.
+#: Objects deleted by one sync; the others follow in the next one.
 _BURST: Final = 100
+_NOT_FOUND: Final = 404
 
 
-class Namespaces(Controller):
-    """Empties namespaces that are going away."""
+class NamespaceController(Controller[str]):
+    """Deletes the contents of terminating namespaces. Its keys are names of namespaces."""
 
     name: ClassVar = "namespace-controller"
 
     def __init__(self, cluster: Cluster) -> None:
-        """Work on *cluster*."""
+        """Watch namespaces and all namespaced kinds."""
         super().__init__(cluster)
-        self._going: set[str] = set()
-        self._rows = [row for row in STORED.values() if row.namespaced]
+        self._terminating: set[str] = set()
+        self._resources = [row for row in STORED.values() if row.namespaced]
+        for row in self._resources:
+            self.watch(row.kind, self._on_content)
+        self.watch("Namespace", self._on_namespace)
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of namespaces, and of everything that is in one."""
-        found: dict[str, Hearing] = {row.kind: self.hear_content for row in self._rows}
-        return found | {"Namespace": self.hear_own}
-
-    def hear_own(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A namespace came, changed or went."""
+    def _on_namespace(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None:
             assert old is not None
-            self._going.discard(old["metadata"]["name"])
-        elif is_leaving(new):
-            self._going.add(new["metadata"]["name"])
-            self.add(new["metadata"]["name"])
+            self._terminating.discard(old["metadata"]["name"])
+        elif is_terminating(new):
+            self._terminating.add(new["metadata"]["name"])
+            self.enqueue(new["metadata"]["name"])
 
-    def hear_content(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """Something that was in the way went."""
-        if self._going and new is None and old is not None:
+    def _on_content(self, old: JsonObject | None, new: JsonObject | None) -> None:
+        if self._terminating and new is None and old is not None:
             namespace = old["metadata"].get("namespace", "")
-            if namespace in self._going:
-                self.add(namespace)
+            if namespace in self._terminating:
+                self.enqueue(namespace)
 
-    def sync(self, key: Any) -> None:
-        """Delete what is left; let the namespace go when nothing is."""
+    def sync(self, key: str) -> None:
+        """Delete objects of a terminating namespace; finalize it when none is left."""
         namespace = self.cluster.get("Namespace", "", key)
-        if namespace is None or not is_leaving(namespace):
+        if namespace is None or not is_terminating(namespace):
             return
         left, budget = 0, _BURST
-        for row in self._rows:
-            records = self.cluster.registry.store.table(row.storage).within(key)
-            for record in list(records.values()):
+        for row in self._resources:
+            table = self.cluster.registry.store.table(row.storage)
+            for record in list(table.within(key).values()):
                 if budget <= 0:
-                    self.add(key)
+                    self.enqueue(key)
                     return
                 budget -= self._delete(row, record.key.name, key)
-            left += len(self.cluster.registry.store.table(row.storage).within(key))
+            left += len(table.within(key))
         if left == 0:
-            self.cluster.change("Namespace", ("", key), _finalized, "finalize")
+            self.cluster.update("Namespace", ("", key), _finalize, "finalize")
 
     def _delete(self, row: Resource, name: str, namespace: str) -> int:
-        """Delete an object unless that was asked for before; 1 if something was done."""
+        """Delete an object unless it is terminating; returns the number of deletions."""
         found = self.cluster.get(row.kind, namespace, name)
-        if found is not None and is_leaving(found):
+        if found is not None and is_terminating(found):
             return 0
         options = DeleteOptions(propagation="Background")
         try:
             self.cluster.registry.delete(row.kind, name, namespace, options)
         except StatusError as error:
-            if error.code != 404:
+            if error.code != _NOT_FOUND:
                 raise
         return 1
 
 
-def _finalized(namespace: JsonObject) -> None:
-    spec = namespace.setdefault("spec", {})
-    kept = [each for each in spec.get("finalizers") or () if each != _FINALIZER]
-    spec["finalizers"] = kept
-    if not kept:
-        del spec["finalizers"]
+def _finalize(namespace: JsonObject) -> None:
+    remove_finalizer(namespace.setdefault("spec", {}), _FINALIZER)

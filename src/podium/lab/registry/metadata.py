@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from os import urandom
 from random import Random
 
 from podium.lab.api.resources import Resource
@@ -39,9 +38,9 @@ def stamp(seconds: float) -> str:
     return _second(int(seconds))
 
 
-def new_uid() -> str:
+def new_uid(chance: Random) -> str:
     """A random UUID, version 4."""
-    raw = bytearray(urandom(16))
+    raw = bytearray(chance.randbytes(16))
     raw[6] = raw[6] & 0x0F | 0x40
     raw[8] = raw[8] & 0x3F | 0x80
     text = raw.hex()
@@ -73,14 +72,14 @@ def of(item: JsonDict, row: Resource, namespace: str) -> JsonDict:
     return about
 
 
-def begin(item: JsonDict, now: str, *, counts: bool) -> None:
+def begin(item: JsonDict, now: str, chance: Random, *, counts: bool) -> None:
     """Fill in what the server says of a new object."""
     about = item["metadata"]
     if about.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     for field in _SERVERS:
         about.pop(field, None)
-    about["uid"] = new_uid()
+    about["uid"] = new_uid(chance)
     about["creationTimestamp"] = now
     if counts:
         about["generation"] = 1

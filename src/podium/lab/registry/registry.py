@@ -100,7 +100,7 @@ class Registry:
         strategy = strategies.of(row)
         about = metadata.of(item, row, namespace)
         admission.enter(self, row, about.get("namespace", ""), str(about.get("name", "")))
-        metadata.begin(item, self.now(), counts=strategy.counts)
+        metadata.begin(item, self.now(), self.chance, counts=strategy.counts)
         self._named(row, item)
         strategy.prepare(item)
         item = patches.owned(row, None, item, options=options, now=self.now())

@@ -1,91 +1,90 @@
-"""What controllers see of the cluster, and the verbs by which they change it.
+"""The cluster as controllers read and write it: a cache of all objects, and writes to the registry.
 
-Objects that are read here are shared: nobody changes them in place. Every write is announced
-before it returns, so what is read afterwards is never older than what was written.
+Cached objects are shared and must not be changed in place. Every write updates the cache before it
+returns, so a controller always reads its own writes.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.framework.events import Events
-from podium.lab.controllers.framework.object_fields import key_of, timestamp, uid_of
+from podium.lab.controllers.framework.clock import Clock
+from podium.lab.controllers.framework.events import EventRecorder
+from podium.lab.controllers.framework.object_fields import Key, format_time, key_of, uid_of
 from podium.lab.controllers.framework.pod_index import PodIndex
-from podium.lab.controllers.framework.pod_info import Key, PodFacts
+from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.framework.work_queue import WorkQueue
+from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 
-if TYPE_CHECKING:
-    from podium.lab.registry.registry import Registry
-
-_NOTHING: Final[dict[Key, JsonObject]] = {}
-_GONE: Final = 404
+_NO_OBJECTS: Final[dict[Key, JsonObject]] = {}
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
 
 
-def copied(item: JsonObject) -> JsonObject:
-    """A copy that may be changed."""
+def deep_copy(item: JsonObject) -> JsonObject:
+    """A copy of an object that may be changed."""
     made: JsonObject = msgspec.json.decode(msgspec.json.encode(item))
     return made
 
 
 class Cluster:
-    """The registry, its objects at hand, the time and the work to be done."""
+    """What all controllers share: the cache, the registry, the clock, the queue and the events."""
 
-    def __init__(self, registry: Registry, now: Callable[[], float] = time.time) -> None:
-        """Read and write through *registry*."""
+    def __init__(self, registry: Registry, clock: Clock) -> None:
+        """Read and write through *registry*; the time is that of *clock*."""
         self.registry = registry
-        self.now = now
-        self.queue = WorkQueue(now)
+        self.now = clock.now
+        self.queue = WorkQueue(clock.now)
         self.pods = PodIndex()
-        self.events = Events(self)
-        self._items: dict[str, dict[Key, JsonObject]] = {}
-        self._homes: dict[tuple[str, str], dict[Key, JsonObject]] = {}
+        self.events = EventRecorder(registry, clock.now)
+        self._objects: dict[str, dict[Key, JsonObject]] = {}
+        self._by_namespace: dict[tuple[str, str], dict[Key, JsonObject]] = {}
 
-    def timestamp(self, ahead: float = 0.0) -> str:
-        """The time as objects write it."""
-        return timestamp(self.now() + ahead)
+    def timestamp(self) -> str:
+        """The present time as objects carry it."""
+        return format_time(self.now())
 
     # Reading
     def get(self, kind: str, namespace: str, name: str) -> JsonObject | None:
-        """An object, if it exists; pods are read afresh."""
+        """An object, if it exists; pods are decoded from the store, others are cached."""
         if kind == "Pod":
             return self.registry.find("Pod", name, namespace)
-        return self._items.get(kind, _NOTHING).get((namespace, name))
+        return self._objects.get(kind, _NO_OBJECTS).get((namespace, name))
 
-    def all(self, kind: str) -> Collection[JsonObject]:
-        """All objects of a kind that is not pods."""
-        return self._items.get(kind, _NOTHING).values()
+    def list(self, kind: str) -> Collection[JsonObject]:
+        """All objects of a kind; pods are in `pods`."""
+        return self._objects.get(kind, _NO_OBJECTS).values()
 
-    def within(self, kind: str, namespace: str) -> Collection[JsonObject]:
-        """The objects of a kind in a namespace."""
-        return self._homes.get((kind, namespace), _NOTHING).values()
+    def list_in_namespace(self, kind: str, namespace: str) -> Collection[JsonObject]:
+        """The objects of a kind in one namespace; pods are in `pods`."""
+        return self._by_namespace.get((kind, namespace), _NO_OBJECTS).values()
 
-    def seen(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
-        """An object that is not a pod came, changed or went."""
+    def observe(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
+        """Update the cache after a write; *old* or *new* is None for an object that is absent."""
         if new is not None:
             key = key_of(new)
-            self._items.setdefault(kind, {})[key] = new
-            self._homes.setdefault((kind, key[0]), {})[key] = new
+            self._objects.setdefault(kind, {})[key] = new
+            self._by_namespace.setdefault((kind, key[0]), {})[key] = new
         elif old is not None:
             key = key_of(old)
-            self._items.get(kind, {}).pop(key, None)
-            self._homes.get((kind, key[0]), {}).pop(key, None)
+            self._objects.get(kind, {}).pop(key, None)
+            self._by_namespace.get((kind, key[0]), {}).pop(key, None)
 
     # Writing
     def create(self, kind: str, item: JsonObject) -> JsonObject:
-        """Make a new object."""
-        return self.registry.create(kind, copied(item))
+        """Create an object; *item* itself is not changed."""
+        return self.registry.create(kind, deep_copy(item))
 
-    def change(
+    def update(
         self, kind: str, key: Key, edit: Callable[[JsonObject], None], subresource: str = ""
     ) -> JsonObject | None:
-        """Let *edit* change an object in place and store it; None if it is gone."""
+        """Let *edit* change a copy of the object and store it; None if the object is gone."""
 
         def edited(item: JsonObject) -> JsonObject:
             edit(item)
@@ -96,32 +95,32 @@ class Cluster:
                 kind, key[1], key[0], change=edited, subresource=subresource
             )
         except StatusError as error:
-            if error.code != _GONE:
+            if error.code != _NOT_FOUND:
                 raise
             return None
 
-    def report(self, item: JsonObject, status: JsonObject) -> None:
-        """Write down the status of an object, if it is another than before."""
+    def update_status(self, item: JsonObject, status: JsonObject) -> None:
+        """Store a new status of an object, unless it is equal to the present one."""
         if status == (item.get("status") or {}):
             return
-        self.change(item["kind"], key_of(item), lambda found: _told(found, status), "status")
+
+        def edit(found: JsonObject) -> None:
+            found["status"] = deep_copy(status)
+
+        self.update(item["kind"], key_of(item), edit, "status")
 
     def delete(self, item: JsonObject, *, propagation: str = "Background") -> None:
-        """Delete an object, if it is still the same."""
+        """Delete an object, unless another one has taken its name."""
         options = DeleteOptions(uid=uid_of(item), propagation=propagation)
         self._delete(item["kind"], key_of(item), options)
 
-    def delete_pod(self, pod: PodFacts, *, grace: int | None = None) -> None:
-        """Delete a pod, if it is still the same; *grace* 0 means that nobody waits for it."""
+    def delete_pod(self, pod: PodInfo, *, grace: int | None = None) -> None:
+        """Delete a pod, unless another one has taken its name; *grace* 0 removes it at once."""
         self._delete("Pod", pod.key, DeleteOptions(uid=pod.uid, grace=grace))
 
     def _delete(self, kind: str, key: Key, options: DeleteOptions) -> None:
         try:
             self.registry.delete(kind, key[1], key[0], options)
         except StatusError as error:
-            if error.code not in {_GONE, 409}:
+            if error.code not in {_NOT_FOUND, _CONFLICT}:
                 raise
-
-
-def _told(found: JsonObject, status: JsonObject) -> None:
-    found["status"] = copied(status)

@@ -1,51 +1,62 @@
-"""What a controller is: it hears of changes, notes keys, and looks at them one by one."""
+"""The base class of controllers.
+
+A controller watches some kinds of objects. A change of one enqueues keys; later `sync` is called
+with each key and brings the cluster closer to what the object's spec asks for. A key that was
+enqueued too often does no harm: `sync` only looks at the present state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable
+from typing import ClassVar, Generic, TypeVar
 
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.object_fields import key_of
-from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
 
-#: What is called with an object before and after a change; None where it did not exist.
-Hearing = Callable[[JsonObject | None, JsonObject | None], None]
+#: Called with an object before and after a write; None where it did not exist.
+Handler = Callable[[JsonObject | None, JsonObject | None], None]
+#: The same for pods, which are not decoded as a whole.
+PodHandler = Callable[[PodInfo | None, PodInfo | None], None]
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
-class Controller:
-    """Brings what is closer to what is wished, one key at a time."""
+class Controller(Generic[KeyT]):
+    """Watches objects and syncs the keys that their changes enqueue."""
 
-    #: What it is called in events.
+    #: The component that events of this controller name.
     name: ClassVar[str]
-    #: Whether it wants to hear of pods.
-    hears_pods: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster) -> None:
-        """Work on *cluster*."""
+        """Read from and write to *cluster*; subclasses call `watch` for each kind they need."""
         self.cluster = cluster
+        #: Handlers of changes by kind.
+        self.handlers: dict[str, Handler] = {}
+        self.pod_handler: PodHandler | None = None
 
-    def hears(self) -> Mapping[str, Hearing]:
-        """What to call when an object of a kind changes; pods are told in another way."""
-        raise NotImplementedError
+    def watch(self, kind: str, handler: Handler) -> None:
+        """Have *handler* called for every change of an object of this kind."""
+        self.handlers[kind] = handler
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod came, changed or went."""
+    def watch_pods(self, handler: PodHandler) -> None:
+        """Have *handler* called for every change of a pod."""
+        self.pod_handler = handler
 
-    def sync(self, key: Any) -> None:
-        """Look at one key and do what has to be done; being called once more does no harm."""
-        raise NotImplementedError
-
-    def add(self, key: Any, after: float = 0.0) -> None:
-        """Note that *key* has to be looked at."""
+    def enqueue(self, key: KeyT, after: float = 0.0) -> None:
+        """Sync *key* as soon as possible, or in so many seconds."""
         if after > 0:
             self.cluster.queue.add_after((self, key), after)
         else:
             self.cluster.queue.add((self, key))
 
-    def hear_own(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A change of an object that the controller is there for."""
-        item = new if new is not None else old
-        assert item is not None
-        self.add(key_of(item))
+    def sync(self, key: KeyT) -> None:
+        """Compare the spec behind *key* with the cluster and take the next step towards it."""
+        raise NotImplementedError
+
+
+def changed_key(old: JsonObject | None, new: JsonObject | None) -> tuple[str, str]:
+    """The key of the object that a handler was called with."""
+    item = new if new is not None else old
+    assert item is not None
+    return key_of(item)

@@ -1,6 +1,7 @@
-"""Events of controllers, as `kubectl describe` shows them: few enough not to matter.
+"""Events that controllers record, as `kubectl describe` shows them.
 
-Equal ones about the same object are counted, not repeated; of many at once, some are not told.
+An event that was recorded before is counted instead of created again. A token bucket limits how
+many events are written; those beyond it are dropped.
 
 Upstream: client-go/tools/record/events_cache.go.
 """
@@ -8,88 +9,96 @@ Upstream: client-go/tools/record/events_cache.go.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from podium.lab.api.status import StatusError
+from podium.lab.controllers.framework.object_fields import Key, format_time
+from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 
-if TYPE_CHECKING:
-    from podium.lab.controllers.framework.cluster import Cluster
-
-#: So many at once, and so many per second in the long run.
 _BURST: Final = 200.0
 _PER_SECOND: Final = 20.0
 _REMEMBERED: Final = 4096
+_NOT_FOUND: Final = 404
 
-_What = tuple[str, str, str, str]  # uid, reason, message, component
+_Identity = tuple[str, str, str, str]  # uid, reason, message, component
 
 
-class Events:
-    """Writes events, within a budget."""
+class EventRecorder:
+    """Writes events about objects, within a budget."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Write to *cluster*."""
-        self.cluster = cluster
+    def __init__(self, registry: Registry, now: Callable[[], float]) -> None:
+        """Write to *registry*; *now* reads the time."""
+        self._registry = registry
+        self._now = now
         self._tokens = _BURST
-        self._filled = cluster.now()
-        self._told: OrderedDict[_What, tuple[str, str]] = OrderedDict()
-        self._last = 0
+        self._refilled = now()
+        self._recorded: OrderedDict[_Identity, Key] = OrderedDict()
+        self._last_name = 0
 
     def normal(self, about: JsonObject, reason: str, message: str, component: str) -> None:
-        """Something happened as it should."""
-        self._tell(about, "Normal", reason, message, component)
+        """Record an event of type Normal."""
+        self._record(about, "Normal", reason, message, component)
 
     def warning(self, about: JsonObject, reason: str, message: str, component: str) -> None:
-        """Something happened as it should not."""
-        self._tell(about, "Warning", reason, message, component)
+        """Record an event of type Warning."""
+        self._record(about, "Warning", reason, message, component)
 
-    def affordable(self) -> bool:
-        """Whether an event would be told just now."""
-        now = self.cluster.now()
-        self._tokens = min(self._tokens + (now - self._filled) * _PER_SECOND, _BURST)
-        self._filled = now
+    def has_budget(self) -> bool:
+        """Whether an event recorded now would be written."""
+        now = self._now()
+        self._tokens = min(self._tokens + (now - self._refilled) * _PER_SECOND, _BURST)
+        self._refilled = now
         return self._tokens >= 1
 
-    def _tell(
+    def _record(
         self, about: JsonObject, kind: str, reason: str, message: str, component: str
     ) -> None:
-        if not self.affordable():
+        if not self.has_budget():
             return
         self._tokens -= 1
-        what = (about["metadata"]["uid"], reason, message, component)
-        before = self._told.get(what)
-        if before is None or not self._repeated(before):
-            made = self._write(about, kind, reason, message, component)
-            if made is not None:
-                self._told[what] = made
-                if len(self._told) > _REMEMBERED:
-                    self._told.popitem(last=False)
+        identity = (about["metadata"]["uid"], reason, message, component)
+        before = self._recorded.get(identity)
+        if before is None or not self._count(before):
+            key = self._create(about, kind, reason, message, component)
+            if key is not None:
+                self._recorded[identity] = key
+                if len(self._recorded) > _REMEMBERED:
+                    self._recorded.popitem(last=False)
 
-    def _next(self) -> int:
-        """The time in nanoseconds, never twice: events of an object are named in their order."""
-        self._last = max(self._last + 1, int(self.cluster.now() * 1e9))
-        return self._last
+    def _next_name(self) -> int:
+        """The time in nanoseconds, never the same twice: names sort in the order of events."""
+        self._last_name = max(self._last_name + 1, int(self._now() * 1e9))
+        return self._last_name
 
-    def _repeated(self, before: tuple[str, str]) -> bool:
-        """Count one that was told before; whether it is still there."""
+    def _count(self, key: Key) -> bool:
+        """Increase the count of a recorded event; False if it is gone."""
 
-        def again(event: JsonObject) -> None:
+        def count(event: JsonObject) -> JsonObject:
             event["count"] = event.get("count", 1) + 1
-            event["lastTimestamp"] = self.cluster.timestamp()
+            event["lastTimestamp"] = format_time(self._now())
+            return event
 
-        return self.cluster.change("Event", before, again) is not None
+        try:
+            self._registry.modify("Event", key[1], key[0], change=count)
+        except StatusError as error:
+            if error.code != _NOT_FOUND:
+                raise
+            return False
+        return True
 
-    def _write(
+    def _create(
         self, about: JsonObject, kind: str, reason: str, message: str, component: str
-    ) -> tuple[str, str] | None:
+    ) -> Key | None:
         metadata = about["metadata"]
         namespace = metadata.get("namespace") or "default"
-        at = self.cluster.timestamp()
+        at = format_time(self._now())
         event: JsonObject = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{metadata['name']}.{self._next():016x}",
+                "name": f"{metadata['name']}.{self._next_name():016x}",
                 "namespace": namespace,
             },
             "involvedObject": {
@@ -110,7 +119,7 @@ class Events:
             "count": 1,
         }
         try:
-            made = self.cluster.registry.create("Event", event)
-        except StatusError:  # the namespace is going away
+            made = self._registry.create("Event", event)
+        except StatusError:  # the namespace is terminating
             return None
         return namespace, made["metadata"]["name"]

@@ -1,24 +1,28 @@
-"""Plain questions to plain objects: keys, conditions, times, owners."""
+"""Fields of plain API objects: keys, labels, owners, finalizers, conditions, times."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
+from math import ceil, floor
+from typing import Any, Final
 
 from podium.objects.kinds.meta import JsonObject
 
-NOTHING_YET: Final[JsonObject] = {}
+#: Namespace, empty for objects of the cluster, and name.
+Key = tuple[str, str]
+
+_NO_CONDITION: Final[JsonObject] = {}
 
 
-def key_of(item: JsonObject) -> tuple[str, str]:
-    """Namespace (empty for none) and name."""
+def key_of(item: JsonObject) -> Key:
+    """The namespace and name of an object."""
     metadata = item["metadata"]
     return metadata.get("namespace") or "", metadata["name"]
 
 
 def uid_of(item: JsonObject) -> str:
-    """Who it is, whatever its name."""
+    """The uid of an object; empty if it has none."""
     return str(item["metadata"].get("uid", ""))
 
 
@@ -28,32 +32,32 @@ def labels_of(item: JsonObject) -> dict[str, str]:
 
 
 def annotation(item: JsonObject, name: str) -> str:
-    """The text of an annotation; empty if there is none."""
+    """The value of an annotation; empty if it is not set."""
     return str((item["metadata"].get("annotations") or {}).get(name, ""))
 
 
-def is_leaving(item: JsonObject) -> bool:
-    """Whether it is being deleted."""
+def is_terminating(item: JsonObject) -> bool:
+    """Whether the object has a deletion timestamp."""
     return "deletionTimestamp" in item["metadata"]
 
 
 def replicas_of(item: JsonObject) -> int:
-    """How many pods it wishes for; one unless it says so."""
+    """The replicas in the spec of a workload; 1 by default."""
     replicas = item["spec"].get("replicas")
     return 1 if replicas is None else int(replicas)
 
 
 def condition(item: JsonObject, kind: str) -> JsonObject:
-    """The condition of that type; empty if there is none."""
-    for each in (item.get("status") or NOTHING_YET).get("conditions") or ():
+    """The status condition of this type; empty if there is none."""
+    for each in (item.get("status") or _NO_CONDITION).get("conditions") or ():
         if each.get("type") == kind:
             found: JsonObject = each
             return found
-    return NOTHING_YET
+    return _NO_CONDITION
 
 
 def controller_of(item: JsonObject) -> JsonObject | None:
-    """The reference to the owner that manages it."""
+    """The owner reference of the managing controller."""
     for reference in item["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):
             found: JsonObject = reference
@@ -61,9 +65,34 @@ def controller_of(item: JsonObject) -> JsonObject | None:
     return None
 
 
+def remove_owner(item: JsonObject, uid: str) -> None:
+    """Remove the owner references with this uid from an object."""
+    metadata = item["metadata"]
+    kept = [each for each in metadata.get("ownerReferences") or () if each.get("uid") != uid]
+    metadata["ownerReferences"] = kept
+    if not kept:
+        del metadata["ownerReferences"]
+
+
+def remove_finalizer(holder: JsonObject, finalizer: str) -> None:
+    """Remove a finalizer from the metadata of an object, or from the spec of a namespace."""
+    kept = [each for each in holder.get("finalizers") or () if each != finalizer]
+    holder["finalizers"] = kept
+    if not kept:
+        del holder["finalizers"]
+
+
+def int_or_percent(value: Any, total: int, *, round_up: bool) -> int:
+    """A number, or a percentage of *total*, as in `maxUnavailable`."""
+    if isinstance(value, str) and value.endswith("%"):
+        share = int(value[:-1]) * total / 100
+        return ceil(share) if round_up else floor(share)
+    return int(value)
+
+
 @lru_cache(maxsize=1 << 10)
-def moment(text: str | None) -> float | None:
-    """A time as objects write it, in seconds since 1970."""
+def parse_time(text: str | None) -> float | None:
+    """The seconds since 1970 of a timestamp; None if it is absent or unreadable."""
     if not text:
         return None
     try:
@@ -74,10 +103,10 @@ def moment(text: str | None) -> float | None:
 
 
 @lru_cache(maxsize=1 << 6)
-def _written(second: int) -> str:
+def _format_second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def timestamp(seconds: float) -> str:
-    """A time as objects write it: whole seconds, UTC."""
-    return _written(int(seconds))
+def format_time(seconds: float) -> str:
+    """A timestamp in UTC with whole seconds."""
+    return _format_second(int(seconds))

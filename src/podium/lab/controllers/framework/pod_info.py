@@ -1,72 +1,71 @@
-"""What controllers remember of a pod: the few facts that they ask for again and again.
+"""The fields of pods that controllers read often, kept in memory for every pod.
 
-The whole pod stays in the registry and is read when it has to be changed. Fifty thousand of these
-are nothing to the garbage collector; fifty thousand whole pods would be.
+The whole pod stays encoded in the store and is decoded when it has to be changed. The garbage
+collector of Python would spend much time on the dictionaries of fifty thousand whole pods.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from podium.lab.controllers.framework.object_fields import condition, controller_of
+from podium.lab.controllers.framework.object_fields import Key, condition, controller_of
 from podium.objects.kinds.meta import JsonObject
 
-Key = tuple[str, str]
-
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
-#: What a pod may say about how long it runs and how it ends, for those who try things out.
+#: Annotations for experiments: the seconds that a pod runs, and the exit code it ends with.
 RUN_SECONDS: Final = "lab.podium/run-seconds"
 EXIT_CODE: Final = "lab.podium/exit-code"
-_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_MOST_KEPT: Final = 1 << 16
+_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_INTERNED_LIMIT: Final = 1 << 16
 
 
-class PodFacts:
-    """One version of one pod."""
+class PodInfo:
+    """One version of one pod, never changed."""
 
     __slots__ = (
         "active",
-        "changed",
-        "cost",
         "created",
-        "ends",
+        "deletion_cost",
+        "has_end",
         "ip",
         "key",
         "labels",
-        "leaving",
         "node",
         "owner",
         "phase",
         "ready",
+        "ready_changed",
         "ready_since",
         "restarts",
+        "terminating",
         "uid",
     )
 
     def __init__(self, pod: JsonObject) -> None:
-        """Read from the whole pod."""
+        """Read the fields of *pod*."""
         metadata, status = pod["metadata"], pod.get("status") or {}
         self.key: Key = (metadata.get("namespace") or "", metadata["name"])
         self.uid: str = metadata.get("uid", "")
-        self.labels = _shared(metadata.get("labels") or {})
+        #: Pods with equal labels share one dictionary, so they can be compared by identity.
+        self.labels = _intern_labels(metadata.get("labels") or {})
         owner = controller_of(pod)
-        #: Kind, name and uid of who manages it.
-        self.owner = None if owner is None else _who(owner)
+        #: Kind, name and uid of the managing controller.
+        self.owner = None if owner is None else _intern_owner(owner)
         self.node: str = pod["spec"].get("nodeName") or ""
         self.phase: str = status.get("phase") or "Pending"
         ready = condition(pod, "Ready")
         self.ready: bool = ready.get("status") == "True"
-        #: Since when it is ready or not.
-        self.changed: str = ready.get("lastTransitionTime") or ""
+        #: The last transition of the Ready condition.
+        self.ready_changed: str = ready.get("lastTransitionTime") or ""
         self.ready_since: str = ready.get("lastTransitionTime", "") if self.ready else ""
-        self.leaving: bool = "deletionTimestamp" in metadata
-        #: Whether it counts for whoever wants pods: neither finished nor being deleted.
-        self.active: bool = not self.leaving and self.phase not in FINISHED
+        self.terminating: bool = "deletionTimestamp" in metadata
+        #: Whether the pod counts as a replica: neither finished nor terminating.
+        self.active: bool = not self.terminating and self.phase not in FINISHED
         self.ip: str = status.get("podIP", "")
         self.created: str = metadata.get("creationTimestamp") or ""
-        self.cost: int = _cost(metadata)
-        #: Whether it says itself when it ends.
-        self.ends: bool = "activeDeadlineSeconds" in pod["spec"] or _says_when(metadata)
+        self.deletion_cost: int = _deletion_cost(metadata)
+        #: Whether the pod says when it ends, by a deadline or an annotation.
+        self.has_end: bool = "activeDeadlineSeconds" in pod["spec"] or _has_run_seconds(metadata)
         self.restarts: int = max(
             (each.get("restartCount", 0) for each in status.get("containerStatuses") or ()),
             default=0,
@@ -74,7 +73,7 @@ class PodFacts:
 
     @property
     def finished(self) -> bool:
-        """Whether its containers have ended for good."""
+        """Whether the phase is Succeeded or Failed."""
         return self.phase in FINISHED
 
 
@@ -82,31 +81,29 @@ _owners: dict[tuple[str, str, str], tuple[str, str, str]] = {}
 _label_sets: dict[tuple[Any, ...], dict[str, str]] = {}
 
 
-def _who(owner: JsonObject) -> tuple[str, str, str]:
-    """Kind, name and uid, one value for all pods of an owner."""
+def _intern_owner(owner: JsonObject) -> tuple[str, str, str]:
     found = (owner["kind"], owner["name"], owner["uid"])
-    if len(_owners) > _MOST_KEPT:
+    if len(_owners) > _INTERNED_LIMIT:
         _owners.clear()
     return _owners.setdefault(found, found)
 
 
-def _shared(labels: dict[str, str]) -> dict[str, str]:
-    """The labels, one value for all pods that have the same."""
-    if len(_label_sets) > _MOST_KEPT:
+def _intern_labels(labels: dict[str, str]) -> dict[str, str]:
+    if len(_label_sets) > _INTERNED_LIMIT:
         _label_sets.clear()
     return _label_sets.setdefault(tuple(labels.items()), labels)
 
 
-def _says_when(metadata: JsonObject) -> bool:
+def _has_run_seconds(metadata: JsonObject) -> bool:
     annotations = metadata.get("annotations")
     return annotations is not None and RUN_SECONDS in annotations
 
 
-def _cost(metadata: JsonObject) -> int:
+def _deletion_cost(metadata: JsonObject) -> int:
     annotations = metadata.get("annotations")
-    if not annotations or _COST not in annotations:
+    if not annotations or _DELETION_COST not in annotations:
         return 0
     try:
-        return int(annotations[_COST])
+        return int(annotations[_DELETION_COST])
     except ValueError:
         return 0

@@ -1,4 +1,4 @@
-"""Pods from templates, as controllers make them."""
+"""Pods from the templates of workloads, and the hashes that name templates."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.lab.controllers.framework.controller_ref import reference
+from podium.lab.controllers.framework.controller_ref import controller_ref
 from podium.objects.kinds.meta import JsonObject
 
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no words by accident
+#: The letters of generated names in Kubernetes: without vowels they form no words.
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def from_template(template: JsonObject, owner: JsonObject) -> JsonObject:
-    """A pod of *template* that *owner* manages; its name is generated unless one is given."""
+def pod_from_template(template: JsonObject, owner: JsonObject) -> JsonObject:
+    """A pod managed by *owner*; the API server generates its name."""
     written = template.get("metadata") or {}
     metadata: JsonObject = {
         "generateName": f"{owner['metadata']['name']}-",
         "namespace": owner["metadata"]["namespace"],
         "labels": dict(written.get("labels") or {}),
-        "ownerReferences": [reference(owner)],
+        "ownerReferences": [controller_ref(owner)],
     }
     for part in ("annotations", "finalizers"):
         if written.get(part):
@@ -33,8 +34,8 @@ def from_template(template: JsonObject, owner: JsonObject) -> JsonObject:
     }
 
 
-def digest(value: Any, length: int = 10) -> str:
-    """A short name for a value: the same for equal values, whatever the order of their keys."""
+def template_hash(value: Any, length: int = 10) -> str:
+    """A hash of a JSON value that can stand in a name; the order of keys does not matter."""
     data = hashlib.sha256(msgspec.json.encode(value, order="sorted")).digest()
     number = int.from_bytes(data)
     letters = []

@@ -1,8 +1,10 @@
-"""The work of all controllers: keys that wait to be looked at, each at most once.
+"""The work queue of all controllers: keys to be synced, each queued at most once.
 
-A key says that something about an object may have to be done, not what. It can wait for a time to
-come. One that failed waits longer every time; one that took long to look at rests for a multiple
-of that, so that no object, however large, takes more than its share.
+A key names an object that may need work, not the work itself. It is ready now or at a later time.
+A key whose sync failed waits twice as long each time. A key whose sync took long is held back for
+a multiple of that time, so that a single large object cannot take up all of the time.
+
+Upstream: client-go/util/workqueue (delaying_queue.go, default_rate_limiters.go).
 """
 
 from __future__ import annotations
@@ -12,50 +14,50 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-#: How long a key waits after its first failure, and at most, in seconds.
-FIRST_RETRY: Final = 0.005
-LONGEST_RETRY: Final = 30.0
-#: A look that takes longer than this is long, and is followed by a rest of so many times as much.
-LONG: Final = 0.004
-REST: Final = 9.0
+#: Seconds that a key waits after its first failure, and at most.
+FIRST_RETRY_SECONDS: Final = 0.005
+MAX_RETRY_SECONDS: Final = 30.0
+#: A sync that takes longer than this holds its key back for `PAUSE_FACTOR` times as long.
+SLOW_SYNC_SECONDS: Final = 0.004
+PAUSE_FACTOR: Final = 9.0
 
 
 class WorkQueue:
-    """Keys that are ready, first come first served, and keys whose time has not come."""
+    """Keys that are ready, in the order they were added, and keys that become ready later."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """Times are read from *now*, in seconds."""
+        """Read the time in seconds from *now*."""
         self.now = now
-        #: Called when there is something to do sooner than before.
-        self.woken: Callable[[], None] = _nobody
+        #: Called when a key becomes ready, or due sooner than all others.
+        self.on_wake: Callable[[], None] = _ignore
         self._ready: dict[Hashable, None] = {}
-        self._later: list[tuple[float, int, Hashable]] = []
+        self._delayed: list[tuple[float, int, Hashable]] = []
         self._due: dict[Hashable, float] = {}
         self._failures: dict[Hashable, int] = {}
-        self._resting: dict[Hashable, float] = {}
-        self._numbers = count()
+        self._paused_until: dict[Hashable, float] = {}
+        self._sequence = count()
 
     def __len__(self) -> int:
-        """How many keys are ready."""
+        """The number of keys that are ready."""
         return len(self._ready)
 
     def add(self, key: Hashable) -> None:
-        """Look at *key* as soon as possible."""
+        """Make *key* ready now, or at the end of its pause after a slow sync."""
         if key in self._ready:
             return
-        rests_until = self._resting.get(key)
-        if rests_until is not None:
-            wait = rests_until - self.now()
+        paused_until = self._paused_until.get(key)
+        if paused_until is not None:
+            wait = paused_until - self.now()
             if wait > 0:
                 self.add_after(key, wait)
                 return
-            del self._resting[key]
+            del self._paused_until[key]
         self._ready[key] = None
         if len(self._ready) == 1:
-            self.woken()
+            self.on_wake()
 
     def add_after(self, key: Hashable, seconds: float) -> None:
-        """Look at *key* after so many seconds, unless it is due sooner."""
+        """Make *key* ready in so many seconds, unless it is due sooner."""
         if seconds <= 0:
             self.add(key)
             return
@@ -63,28 +65,28 @@ class WorkQueue:
         if self._due.get(key, due + 1) <= due:
             return
         self._due[key] = due
-        heappush(self._later, (due, next(self._numbers), key))
-        if self._later[0][2] == key:
-            self.woken()
+        heappush(self._delayed, (due, next(self._sequence), key))
+        if self._delayed[0][2] == key:
+            self.on_wake()
 
     def retry(self, key: Hashable) -> float:
-        """Look at a key that failed again, later each time; the seconds until then."""
+        """Delay a key whose sync failed, twice as long each time; the seconds until it is due."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        wait = min(FIRST_RETRY * 2.0 ** min(failures, 30), LONGEST_RETRY)
+        wait = min(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 30), MAX_RETRY_SECONDS)
         self.add_after(key, wait)
         return wait
 
     def done(self, key: Hashable, took: float) -> None:
-        """A look at *key* went well and took so many seconds."""
+        """Forget the failures of a key whose sync succeeded and took so many seconds."""
         self._failures.pop(key, None)
-        if took > LONG:
-            self._resting[key] = self.now() + took * REST
+        if took > SLOW_SYNC_SECONDS:
+            self._paused_until[key] = self.now() + took * PAUSE_FACTOR
 
     def pop(self) -> Hashable | None:
-        """The next key, or None if none is ready."""
-        if self._later:
-            self._mature()
+        """Remove and return the next ready key; None if there is none."""
+        if self._delayed:
+            self._move_due_keys()
         if not self._ready:
             return None
         key = next(iter(self._ready))
@@ -92,22 +94,22 @@ class WorkQueue:
         return key
 
     def next_due(self) -> float | None:
-        """When the next key is due; None if none waits for a time. Ready ones are due now."""
+        """The time at which the next key is due: now if one is ready, None if there is no key."""
         if self._ready:
             return self.now()
-        while self._later and self._due.get(self._later[0][2]) != self._later[0][0]:
-            heappop(self._later)
-        return self._later[0][0] if self._later else None
+        while self._delayed and self._due.get(self._delayed[0][2]) != self._delayed[0][0]:
+            heappop(self._delayed)
+        return self._delayed[0][0] if self._delayed else None
 
-    def _mature(self) -> None:
+    def _move_due_keys(self) -> None:
         now = self.now()
-        while self._later and self._later[0][0] <= now:
-            due, _, key = heappop(self._later)
+        while self._delayed and self._delayed[0][0] <= now:
+            due, _, key = heappop(self._delayed)
             if self._due.get(key) == due:
                 del self._due[key]
-                self._resting.pop(key, None)
+                self._paused_until.pop(key, None)
                 self._ready[key] = None
 
 
-def _nobody() -> None:
-    """Nobody waits."""
+def _ignore() -> None:
+    """Stand in for `on_wake` while no task waits for the queue."""

@@ -1,225 +1,235 @@
-"""Stand-ins for the kubelets of all nodes: pods that are bound come up, end, and go away.
+"""The fake kubelet of all nodes: reports bound pods as created, running, finished and deleted.
 
-Nothing runs. A pod is reported as being made, then as running; pods of jobs end after a while;
-a pod that is deleted is let go. The kubelet of a node that is unreachable does nothing.
+No container runs. A bound pod is reported as being created and then as running. Pods of jobs, and
+pods with an end of their own, finish after a while. A deleted pod is removed after its stop time.
+Pods on a node that is unreachable are left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.object_fields import annotation, condition, moment
-from podium.lab.controllers.framework.pod_info import EXIT_CODE, RUN_SECONDS, Key, PodFacts
+from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.object_fields import Key, annotation, condition, parse_time
+from podium.lab.controllers.framework.pod_info import EXIT_CODE, RUN_SECONDS, PodInfo
 from podium.lab.controllers.nodes import pod_status
 from podium.objects.kinds.meta import JsonObject
 
-#: With more pods than this on their way up, the step in between is not reported.
-_BUSY: Final = 20
-_POOL: Final = 10 << 24 | 64 << 16  # 10.64.0.0/10
-_POOL_SIZE: Final = 1 << 22
+#: While more pods than this are starting, the status ContainerCreating is not written.
+_MANY_STARTING: Final = 20
+_POD_CIDR: Final = 10 << 24 | 64 << 16  # 10.64.0.0/10
+_POD_CIDR_SIZE: Final = 1 << 22
+_KILLED: Final = 137
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How long things take, in seconds."""
+class KubeletTimings:
+    """The seconds that a pod takes to start and to stop, and that pods of jobs run."""
 
     start: float = 0.15
     stop: float = 0.5
-    #: How long the pods of jobs run.
     job: float = 3.0
 
 
-class Kubelets(Controller):
-    """Every node's kubelet."""
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a running pod ends; the seconds count from its start."""
+
+    seconds: float
+    exit_code: int
+    reason: str = ""
+
+
+class FakeKubelet(Controller[Key]):
+    """Writes the status of bound pods. Its keys are those of pods."""
 
     name: ClassVar = "kubelet"
-    hears_pods = True
 
-    def __init__(self, cluster: Cluster, pace: Pace) -> None:
-        """Work on *cluster* at some *pace*."""
+    def __init__(self, cluster: Cluster, timings: KubeletTimings) -> None:
+        """Watch nodes and pods; pods start and stop after the seconds in *timings*."""
         super().__init__(cluster)
-        self.pace = pace
-        self._next_address = 0
-        #: When pods were first seen on their way up or down, by uid.
+        self.timings = timings
+        self._last_ip = 0
+        #: When pods were first seen starting or stopping, by uid.
         self._starting: dict[str, float] = {}
         self._stopping: dict[str, float] = {}
+        self._removed: set[str] = set()
+        self.watch("Node", self._on_node)
+        self.watch_pods(self._on_pod)
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of nodes."""
-        return {"Node": self.hear_node}
-
-    def hear_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A node came, or became reachable or not."""
+    def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None or (old is not None and _readiness(old) == _readiness(new)):
             return
         for key in self.cluster.pods.on_node(new["metadata"]["name"]):
-            self.add(key)
+            self.enqueue(key)
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod was bound, is leaving, or changed its phase."""
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         if new is None:
             assert old is not None
             self._starting.pop(old.uid, None)
             self._stopping.pop(old.uid, None)
+            self._removed.discard(old.uid)
             return
         if not new.node:
             return
         if old is None or not old.node:
-            self._note_address(new.ip)
-        elif old.leaving == new.leaving and old.phase == new.phase:
+            self._reserve_ip(new.ip)
+        elif old.terminating == new.terminating and old.phase == new.phase:
             return
-        self.add(new.key)
+        self.enqueue(new.key)
 
-    def sync(self, key: Any) -> None:
-        """Bring a pod one step further."""
+    def sync(self, key: Key) -> None:
+        """Report the next step in the life of a bound pod, or check again when it is due."""
         pod = self.cluster.pods.all.get(key)
         if pod is None or not pod.node:
             return
         node = self.cluster.get("Node", "", pod.node)
         if node is None or _readiness(node) == "Unknown":
-            if pod.ready and not pod.leaving:
-                self._report(key, lambda found, at: pod_status.ready(found, is_so=False, at=at))
+            if pod.ready and not pod.terminating:
+                self._set_ready(key, ready=False)
             return
-        if pod.leaving:
+        if pod.terminating:
             self._stop(pod)
         elif pod.phase == "Pending":
             self._start(pod, node)
         elif pod.phase == "Running":
-            self._go_on(pod, node)
+            self._follow_node_readiness(pod, node)
+            self._end_when_due(pod)
 
-    def _start(self, pod: PodFacts, node: JsonObject) -> None:
+    def _start(self, pod: PodInfo, node: JsonObject) -> None:
         now = self.cluster.now()
-        host = _address(node)
+        host = _node_ip(node)
         first = self._starting.get(pod.uid)
         if first is None:
-            busy = len(self._starting) > _BUSY
+            many = len(self._starting) > _MANY_STARTING
             self._starting[pod.uid] = now
-            if self.pace.start > 0:
-                self.add(pod.key, after=self.pace.start)
-                if not busy:
-                    self._report(pod.key, lambda found, at: pod_status.creating(found, host, at))
+            if self.timings.start > 0:
+                self.enqueue(pod.key, after=self.timings.start)
+                if not many:
+                    self._update_status(pod.key, lambda it, at: pod_status.creating(it, host, at))
                 return
-        elif now < first + self.pace.start:
-            self.add(pod.key, after=first + self.pace.start - now)
+        elif now < first + self.timings.start:
+            self.enqueue(pod.key, after=first + self.timings.start - now)
             return
         self._starting.pop(pod.uid, None)
-        own = self._address_for_pod()
+        pod_ip = self._allocate_ip()
 
-        def up(found: JsonObject, at: str) -> JsonObject:
-            address = host if found["spec"].get("hostNetwork") else own
-            return pod_status.running(found, host, address, at)
+        def running(found: JsonObject, at: str) -> JsonObject:
+            ip = host if found["spec"].get("hostNetwork") else pod_ip
+            return pod_status.running(found, host, ip, at)
 
-        self._report(pod.key, up)
-        if self.cluster.events.affordable():
-            self._tell(pod.key)
+        self._update_status(pod.key, running)
+        if self.cluster.events.has_budget():
+            self._record_start(pod.key)
 
-    def _go_on(self, pod: PodFacts, node: JsonObject) -> None:
-        """A running pod: follow the readiness of its node; end it when its time has come."""
+    def _follow_node_readiness(self, pod: PodInfo, node: JsonObject) -> None:
         ready = _readiness(node) != "False"
         if ready != pod.ready:
             whole = self.cluster.get("Pod", *pod.key)
             if whole is not None and pod_status.started_here(whole):
-                self._report(pod.key, lambda found, at: pod_status.ready(found, is_so=ready, at=at))
-        if not self._may_end(pod):
+                self._set_ready(pod.key, ready=ready)
+
+    def _end_when_due(self, pod: PodInfo) -> None:
+        if not pod.has_end and (pod.owner is None or pod.owner[0] != "Job"):
             return
         found = self.cluster.get("Pod", *pod.key)
         if found is None or not pod_status.started_here(found):
             return
+        end = self._end_of(found)
+        if end is None:
+            return
         now = self.cluster.now()
-        since = moment(found["status"].get("startTime")) or now
-        ends, code, reason = self._end(found)
-        if ends is None:
+        due = (parse_time(found["status"].get("startTime")) or now) + end.seconds
+        if now < due:
+            self.enqueue(pod.key, after=due - now)
             return
-        if now < since + ends:
-            self.add(pod.key, after=since + ends - now)
-            return
-        self._report(
+        self._update_status(
             pod.key,
-            lambda found, at: pod_status.ended(found, at, exit_code=code, reason=reason),
+            lambda it, at: pod_status.finished(it, at, exit_code=end.exit_code, reason=end.reason),
         )
 
-    def _may_end(self, pod: PodFacts) -> bool:
-        return pod.ends or (pod.owner is not None and pod.owner[0] == "Job")
-
-    def _end(self, pod: JsonObject) -> tuple[float | None, int, str]:
-        """After how many seconds a pod ends, its exit code and the reason if there is one."""
-        ends: float | None = None
-        said = _number(annotation(pod, RUN_SECONDS))
+    def _end_of(self, pod: JsonObject) -> _End | None:
+        """The end that comes first: by annotation, as a pod of a job, or by deadline."""
+        seconds = _number(annotation(pod, RUN_SECONDS))
         owners = pod["metadata"].get("ownerReferences") or ()
-        if said is not None:
-            ends = said
-        elif any(each["kind"] == "Job" for each in owners):
-            ends = self.pace.job
-        code = int(_number(annotation(pod, EXIT_CODE)) or 0)
+        if seconds is None and any(each["kind"] == "Job" for each in owners):
+            seconds = self.timings.job
         deadline = pod["spec"].get("activeDeadlineSeconds")
-        if deadline is not None and (ends is None or deadline < ends):
-            return float(deadline), 137, "DeadlineExceeded"
-        return ends, code, ""
+        if deadline is not None and (seconds is None or deadline < seconds):
+            return _End(float(deadline), _KILLED, "DeadlineExceeded")
+        if seconds is None:
+            return None
+        return _End(seconds, int(_number(annotation(pod, EXIT_CODE)) or 0))
 
-    def _stop(self, pod: PodFacts) -> None:
+    def _stop(self, pod: PodInfo) -> None:
+        """Remove a terminating pod after its stop time; finalizers may keep the object."""
+        if pod.uid in self._removed:
+            return
         now = self.cluster.now()
-        first = self._stopping.get(pod.uid)
-        if first is None:
-            self._stopping[pod.uid] = first = now
-        wait = first + self.pace.stop - now
+        wait = self._stopping.setdefault(pod.uid, now) + self.timings.stop - now
         if wait > 0:
-            self.add(pod.key, after=wait)
-        elif first > 0:
-            self._stopping[pod.uid] = -1.0  # once; finalizers may keep it
-            if not pod.finished:
-                self._last_words(pod)
-            self.cluster.delete_pod(pod, grace=0)
+            self.enqueue(pod.key, after=wait)
+            return
+        self._removed.add(pod.uid)
+        if not pod.finished:
+            self._finish_if_kept(pod)
+        self.cluster.delete_pod(pod, grace=0)
 
-    def _last_words(self, pod: PodFacts) -> None:
-        """A pod that somebody holds back is reported as ended."""
+    def _finish_if_kept(self, pod: PodInfo) -> None:
+        """Report a pod as killed whose object stays because of finalizers."""
         found = self.cluster.get("Pod", *pod.key)
         if found is not None and found["metadata"].get("finalizers"):
-            self._report(pod.key, lambda it, at: pod_status.ended(it, at, exit_code=137))
+            self._update_status(
+                pod.key, lambda it, at: pod_status.finished(it, at, exit_code=_KILLED)
+            )
 
-    def _report(self, key: Key, status: Callable[[JsonObject, str], JsonObject]) -> None:
+    def _set_ready(self, key: Key, *, ready: bool) -> None:
+        self._update_status(key, lambda it, at: pod_status.with_readiness(it, ready=ready, at=at))
+
+    def _update_status(self, key: Key, status: Callable[[JsonObject, str], JsonObject]) -> None:
         at = self.cluster.timestamp()
 
-        def told(found: JsonObject) -> None:
+        def edit(found: JsonObject) -> None:
             found["status"] = status(found, at)
 
-        self.cluster.change("Pod", key, told, "status")
+        self.cluster.update("Pod", key, edit, "status")
 
-    def _tell(self, key: Key) -> None:
+    def _record_start(self, key: Key) -> None:
         pod = self.cluster.get("Pod", *key)
-        for container in () if pod is None else pod["spec"].get("containers") or ():
-            assert pod is not None
+        if pod is None:
+            return
+        events = self.cluster.events
+        for container in pod["spec"].get("containers") or ():
             image, name = container.get("image", ""), container["name"]
-            events = self.cluster.events
             text = f'Container image "{image}" already present on machine'
             events.normal(pod, "Pulled", text, self.name)
             events.normal(pod, "Created", f"Container created: {name}", self.name)
             events.normal(pod, "Started", f"Container started: {name}", self.name)
 
-    def _address_for_pod(self) -> str:
-        self._next_address = (self._next_address + 1) % _POOL_SIZE
-        number = _POOL + self._next_address
+    def _allocate_ip(self) -> str:
+        self._last_ip = (self._last_ip + 1) % _POD_CIDR_SIZE
+        number = _POD_CIDR + self._last_ip
         return f"{number >> 24}.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
-    def _note_address(self, ip: str) -> None:
-        """Do not give out again what an earlier run of the lab gave out."""
+    def _reserve_ip(self, ip: str) -> None:
+        """Continue after the IPs that an earlier run of the lab allocated."""
         parts = ip.split(".")
         if len(parts) == 4 and all(part.isdigit() for part in parts):
             number = 0
             for part in parts:
                 number = number << 8 | int(part)
-            if 0 <= number - _POOL < _POOL_SIZE:
-                self._next_address = max(self._next_address, number - _POOL)
+            if 0 <= number - _POD_CIDR < _POD_CIDR_SIZE:
+                self._last_ip = max(self._last_ip, number - _POD_CIDR)
 
 
 def _readiness(node: JsonObject) -> str:
     return str(condition(node, "Ready").get("status", ""))
 
 
-def _address(node: JsonObject) -> str:
+def _node_ip(node: JsonObject) -> str:
     for each in (node.get("status") or {}).get("addresses") or ():
         if each.get("type") == "InternalIP":
             return str(each.get("address", ""))

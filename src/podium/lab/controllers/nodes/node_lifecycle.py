@@ -1,21 +1,26 @@
-"""The lifecycle of nodes: registration, taints that follow from conditions, and pods left behind.
+"""The node lifecycle controller: registration, taints of conditions, and pods without a node.
 
 Upstream: pkg/controller/nodelifecycle and pkg/controller/podgc.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import condition
-from podium.lab.controllers.framework.pod_info import PodFacts
-from podium.lab.controllers.nodes import node_registration
+from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.nodes.node_registration import (
+    default_labels,
+    is_registered,
+    registered_status,
+)
 from podium.objects.kinds.meta import JsonObject
 
 _PREFIX: Final = "node.kubernetes.io/"
-#: Condition, its value, and the taint that stands for it.
-_CONDITIONS: Final = (
+#: Condition type, its status, and the name of the taint that it causes.
+_CONDITION_TAINTS: Final = (
     ("Ready", "False", "not-ready"),
     ("Ready", "Unknown", "unreachable"),
     ("MemoryPressure", "True", "memory-pressure"),
@@ -23,71 +28,77 @@ _CONDITIONS: Final = (
     ("NetworkUnavailable", "True", "network-unavailable"),
     ("PIDPressure", "True", "pid-pressure"),
 )
+#: The taints that exist with the effect NoExecute, too.
 _EVICTING: Final = ("not-ready", "unreachable")
 _MANAGED: Final = frozenset(
     [
-        *((f"{_PREFIX}{name}", "NoSchedule") for _, _, name in _CONDITIONS),
+        *((f"{_PREFIX}{name}", "NoSchedule") for _, _, name in _CONDITION_TAINTS),
         *((f"{_PREFIX}{name}", "NoExecute") for name in _EVICTING),
         (f"{_PREFIX}unschedulable", "NoSchedule"),
     ]
 )
-#: How long pods of a node that is gone are left alone, in seconds.
+#: Seconds until the pods of a node that is gone are deleted.
 _QUARANTINE: Final = 2.0
 
 
-class Nodes(Controller):
-    """Registers nodes that nobody described, and taints them."""
+class NodeLifecycleController(Controller[str]):
+    """Registers nodes, taints them by their conditions, and deletes pods of nodes that are gone.
+
+    Its keys are names of nodes.
+    """
 
     name: ClassVar = "node-controller"
-    hears_pods = True
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of nodes."""
-        return {"Node": self.hear_node}
+    def __init__(self, cluster: Cluster) -> None:
+        """Watch nodes and pods."""
+        super().__init__(cluster)
+        self.watch("Node", self._on_node)
+        self.watch_pods(self._on_pod)
 
-    def hear_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A node came, changed or went."""
+    def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         node = new if new is not None else old
         assert node is not None
         name = node["metadata"]["name"]
         if new is None:
-            self.add(name, after=_QUARANTINE)
-        elif not node_registration.complete(new) or wished_taints(new, "") != _taints(new):
-            self.add(name)
+            self.enqueue(name, after=_QUARANTINE)
+        elif not is_registered(new) or desired_taints(new, "") != _taints(new):
+            self.enqueue(name)
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod may be on a node that does not exist."""
-        if new is None or not new.node or (old is not None and old.node and not new.leaving):
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
+        if new is None or not new.node or (old is not None and old.node and not new.terminating):
             return
         if self.cluster.get("Node", "", new.node) is None:
-            self.add(new.node, after=_QUARANTINE)
+            self.enqueue(new.node, after=_QUARANTINE)
 
-    def sync(self, key: Any) -> None:
-        """Complete and taint a node; delete the pods of one that is gone."""
+    def sync(self, key: str) -> None:
+        """Register and taint a node; delete the pods of a node that does not exist."""
         node = self.cluster.get("Node", "", key)
         if node is None:
             for pod in list(self.cluster.pods.on_node(key).values()):
                 self.cluster.delete_pod(pod, grace=0)
             return
         at = self.cluster.timestamp()
-        if not node_registration.complete(node):
-            missing = node_registration.labels(node)
+        if not is_registered(node):
+            missing = default_labels(node)
             if missing:
-                self.cluster.change("Node", ("", key), lambda it: _label(it, missing))
-            self.cluster.report(node, node_registration.status(node, at))
+                self.cluster.update("Node", ("", key), lambda it: _set_labels(it, missing))
+            self.cluster.update_status(node, registered_status(node, at))
             node = self.cluster.get("Node", "", key) or node
-        taints = wished_taints(node, at)
+        taints = desired_taints(node, at)
         if taints != _taints(node):
-            self.cluster.change("Node", ("", key), lambda it: _taint(it, taints))
+            self.cluster.update("Node", ("", key), lambda it: _set_taints(it, taints))
 
 
-def wished_taints(node: JsonObject, at: str) -> list[JsonObject]:
-    """The taints that a node should have: those of others, and those of its conditions."""
+def desired_taints(node: JsonObject, at: str) -> list[JsonObject]:
+    """The taints of a node that no condition causes, and those of its present conditions.
+
+    New taints are added at the time *at*.
+    """
     due: list[tuple[str, str]] = []
     if node["spec"].get("unschedulable"):
         due.append((f"{_PREFIX}unschedulable", "NoSchedule"))
-    for kind, value, name in _CONDITIONS:
-        if condition(node, kind).get("status") == value:
+    for kind, status, name in _CONDITION_TAINTS:
+        if condition(node, kind).get("status") == status:
             due.append((f"{_PREFIX}{name}", "NoSchedule"))
             if name in _EVICTING:
                 due.append((f"{_PREFIX}{name}", "NoExecute"))
@@ -106,11 +117,11 @@ def _taints(node: JsonObject) -> list[JsonObject]:
     return node["spec"].get("taints") or []
 
 
-def _taint(node: JsonObject, taints: list[JsonObject]) -> None:
+def _set_taints(node: JsonObject, taints: list[JsonObject]) -> None:
     node["spec"]["taints"] = [dict(each) for each in taints]
     if not taints:
         del node["spec"]["taints"]
 
 
-def _label(node: JsonObject, missing: dict[str, str]) -> None:
+def _set_labels(node: JsonObject, missing: dict[str, str]) -> None:
     node["metadata"]["labels"] = {**(node["metadata"].get("labels") or {}), **missing}

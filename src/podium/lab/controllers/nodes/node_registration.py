@@ -1,6 +1,6 @@
-"""What a kubelet says of a node when it registers, for nodes that nobody described.
+"""The labels and status that a kubelet sets when it registers its node.
 
-Only what is missing is filled in: a node from a real cluster stays as it is.
+Only missing fields are filled in, so a node that comes from a real cluster stays as it is.
 """
 
 from __future__ import annotations
@@ -11,57 +11,62 @@ from typing import Final
 from podium.lab.controllers.framework.object_fields import condition
 from podium.objects.kinds.meta import JsonObject
 
-VERSION: Final = "v1.36.0-lab"
-ROOM: Final = {"cpu": "4", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-_HEALTHY: Final = (
+KUBELET_VERSION: Final = "v1.36.0-lab"
+DEFAULT_CAPACITY: Final = {
+    "cpu": "4",
+    "memory": "16Gi",
+    "pods": "110",
+    "ephemeral-storage": "100Gi",
+}
+_HEALTHY_CONDITIONS: Final = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
 
 
-def complete(node: JsonObject) -> bool:
-    """Whether somebody described the node: its room and whether it is ready."""
+def is_registered(node: JsonObject) -> bool:
+    """Whether the node has allocatable resources and a Ready condition."""
     status = node.get("status") or {}
     return bool(status.get("allocatable")) and bool(condition(node, "Ready"))
 
 
-def status(node: JsonObject, at: str) -> JsonObject:
-    """The status with everything that was missing."""
+def registered_status(node: JsonObject, at: str) -> JsonObject:
+    """The status of the node with all missing fields set; new conditions begin at *at*."""
     written = node.get("status") or {}
     name = node["metadata"]["name"]
-    room = written.get("allocatable") or written.get("capacity") or ROOM
-    if "pods" not in room:
-        room = {**room, "pods": ROOM["pods"]}
+    resources = written.get("allocatable") or written.get("capacity") or DEFAULT_CAPACITY
+    if "pods" not in resources:
+        resources = {**resources, "pods": DEFAULT_CAPACITY["pods"]}
     found: JsonObject = {
         **written,
-        "capacity": written.get("capacity") or dict(room),
-        "allocatable": written.get("allocatable") or dict(room),
+        "capacity": written.get("capacity") or dict(resources),
+        "allocatable": written.get("allocatable") or dict(resources),
     }
     if not condition(node, "Ready"):
         found["conditions"] = [*(written.get("conditions") or ()), *_conditions(node, at)]
     found.setdefault("addresses", [
-        {"type": "InternalIP", "address": address(name)},
+        {"type": "InternalIP", "address": node_address(name)},
         {"type": "Hostname", "address": name},
     ])  # fmt: skip
     found.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 10250}})
-    found.setdefault("nodeInfo", _machine(name))
+    found.setdefault("nodeInfo", _node_info(name))
     return found
 
 
-def labels(node: JsonObject) -> dict[str, str]:
-    """The labels that a kubelet gives its node, where the node has none of that name."""
-    given = node["metadata"].get("labels") or {}
-    usual = {
+def default_labels(node: JsonObject) -> dict[str, str]:
+    """The labels that a kubelet sets, without those that the node has."""
+    present = node["metadata"].get("labels") or {}
+    defaults = {
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": node["metadata"]["name"],
         "kubernetes.io/os": "linux",
     }
-    return {name: text for name, text in usual.items() if name not in given}
+    return {name: text for name, text in defaults.items() if name not in present}
 
 
-def address(name: str) -> str:
-    """An address for a node, always the same for the same name."""
+def node_address(name: str) -> str:
+    """The internal IP of a node, computed from its name."""
     number = zlib.crc32(name.encode()) & 0x3FFFFF
     return f"10.{number >> 16 & 63}.{number >> 8 & 255}.{number & 255}"
 
@@ -69,7 +74,7 @@ def address(name: str) -> str:
 def _conditions(node: JsonObject, at: str) -> list[JsonObject]:
     found = [
         _condition(kind, "False", reason, message, at)
-        for kind, reason, message in _HEALTHY
+        for kind, reason, message in _HEALTHY_CONDITIONS
         if not condition(node, kind)
     ]
     return [
@@ -89,7 +94,7 @@ def _condition(kind: str, value: str, reason: str, message: str, at: str) -> Jso
     }
 
 
-def _machine(name: str) -> JsonObject:
+def _node_info(name: str) -> JsonObject:
     number = f"{zlib.crc32(name.encode()):032x}"
     return {
         "machineID": number,
@@ -98,8 +103,8 @@ def _machine(name: str) -> JsonObject:
         "kernelVersion": "6.12.0",
         "osImage": "Podium lab",
         "containerRuntimeVersion": "lab://1",
-        "kubeletVersion": VERSION,
-        "kubeProxyVersion": VERSION,
+        "kubeletVersion": KUBELET_VERSION,
+        "kubeProxyVersion": KUBELET_VERSION,
         "operatingSystem": "linux",
         "architecture": "amd64",
     }

@@ -1,4 +1,4 @@
-"""What a kubelet reports of a pod: being made, running, ended. Objects in, status out.
+"""The pod status that a kubelet writes: creating, running, finished. Pure functions of a pod.
 
 Upstream: pkg/kubelet/status and pkg/kubelet/kubelet_pods.go.
 """
@@ -12,9 +12,9 @@ from typing import Any, Final
 from podium.lab.controllers.framework.object_fields import condition
 from podium.objects.kinds.meta import JsonObject
 
-#: Where containers of this kubelet run; others came from elsewhere and are left alone.
+#: The prefix of container IDs of the fake kubelet; other containers come from real clusters.
 RUNTIME: Final = "lab://"
-_ORDER: Final = (
+_CONDITION_ORDER: Final = (
     "PodReadyToStartContainers",
     "Initialized",
     "Ready",
@@ -24,7 +24,7 @@ _ORDER: Final = (
 
 
 def creating(pod: JsonObject, host: str, at: str) -> JsonObject:
-    """The status of a pod whose containers are being made."""
+    """The status of a pod whose containers are being created."""
     names = [each["name"] for each in pod["spec"].get("containers") or ()]
     unready = {
         "reason": "ContainersNotReady",
@@ -52,7 +52,7 @@ def creating(pod: JsonObject, host: str, at: str) -> JsonObject:
 
 
 def running(pod: JsonObject, host: str, address: str, at: str) -> JsonObject:
-    """The status of a pod whose containers all run."""
+    """The status of a pod with all containers running and ready."""
     before = pod.get("status") or {}
     uid = pod["metadata"].get("uid", "")
     every = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
@@ -74,20 +74,20 @@ def running(pod: JsonObject, host: str, address: str, at: str) -> JsonObject:
         found["initContainerStatuses"] = [
             _running(each, uid, at)
             if each.get("restartPolicy") == "Always"
-            else _ended(each, uid, at, at, initial=True)
+            else _terminated(each, uid, at, at, initial=True)
             for each in first
         ]
     return found
 
 
-def ready(pod: JsonObject, *, is_so: bool, at: str) -> JsonObject:
-    """The status of a running pod on a node that is, or is not, ready."""
-    changes: dict[str, tuple[str, JsonObject]] = {"Ready": ("True" if is_so else "False", {})}
+def with_readiness(pod: JsonObject, *, ready: bool, at: str) -> JsonObject:
+    """The status of a running pod with another Ready condition."""
+    changes: dict[str, tuple[str, JsonObject]] = {"Ready": ("True" if ready else "False", {})}
     return {**pod["status"], "conditions": _conditions(pod, changes, at)}
 
 
-def ended(pod: JsonObject, at: str, *, exit_code: int = 0, reason: str = "") -> JsonObject:
-    """The status of a pod whose containers have ended for good."""
+def finished(pod: JsonObject, at: str, *, exit_code: int = 0, reason: str = "") -> JsonObject:
+    """The status of a pod whose containers terminated: Succeeded, or Failed with an exit code."""
     before = pod.get("status") or {}
     uid, since = pod["metadata"].get("uid", ""), before.get("startTime") or at
     why = {"reason": "PodCompleted"} if not exit_code else {"reason": "PodFailed"}
@@ -102,7 +102,7 @@ def ended(pod: JsonObject, at: str, *, exit_code: int = 0, reason: str = "") -> 
         "phase": "Failed" if exit_code else "Succeeded",
         "conditions": _conditions(pod, conditions, at),
         "containerStatuses": [
-            _ended(each, uid, since, at, exit_code=exit_code)
+            _terminated(each, uid, since, at, exit_code=exit_code)
             for each in pod["spec"].get("containers") or ()
         ],
     }
@@ -110,7 +110,7 @@ def ended(pod: JsonObject, at: str, *, exit_code: int = 0, reason: str = "") -> 
 
 
 def started_here(pod: JsonObject) -> bool:
-    """Whether this kubelet started the containers."""
+    """Whether the fake kubelet started the containers."""
     statuses: Iterable[Any] = (pod.get("status") or {}).get("containerStatuses") or ()
     return any(str(each.get("containerID", "")).startswith(RUNTIME) for each in statuses)
 
@@ -118,7 +118,7 @@ def started_here(pod: JsonObject) -> bool:
 def _conditions(
     pod: JsonObject, changes: dict[str, tuple[str, JsonObject]], at: str
 ) -> list[JsonObject]:
-    """The conditions with changes, each with the time at which it last became what it is."""
+    """The conditions of a pod with *changes*; an unchanged status keeps its transition time."""
     present = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or ()}
     for kind, (value, more) in changes.items():
         before = condition(pod, kind)
@@ -131,7 +131,7 @@ def _conditions(
             "lastTransitionTime": since or at,
             **more,
         }
-    known = [present.pop(kind) for kind in _ORDER if kind in present]
+    known = [present.pop(kind) for kind in _CONDITION_ORDER if kind in present]
     return [*present.values(), *known]
 
 
@@ -160,7 +160,7 @@ def _running(container: JsonObject, uid: str, at: str) -> JsonObject:
     }
 
 
-def _ended(
+def _terminated(
     container: JsonObject,
     uid: str,
     since: str,

@@ -1,73 +1,76 @@
-"""Taints with the effect NoExecute: who does not put up with them has to go, some after a while.
+"""The taint eviction controller: deletes pods that do not tolerate the NoExecute taints of a node.
 
 Upstream: pkg/controller/tainteviction.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.object_fields import moment
-from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.object_fields import Key, parse_time
+from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
 
 
-class TaintEviction(Controller):
-    """Deletes pods from nodes that they do not tolerate any more."""
+class TaintEvictionController(Controller[Key]):
+    """Evicts pods at once, or after their `tolerationSeconds`. Its keys are those of pods."""
 
     name: ClassVar = "taint-eviction-controller"
-    hears_pods = True
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of nodes."""
-        return {"Node": self.hear_node}
+    def __init__(self, cluster: Cluster) -> None:
+        """Watch nodes and pods."""
+        super().__init__(cluster)
+        self.watch("Node", self._on_node)
+        self.watch_pods(self._on_pod)
 
-    def hear_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """The taints of a node changed."""
+    def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None:
             return
-        before = [] if old is None else evicting(old)
-        if evicting(new) != before:
+        before = [] if old is None else no_execute_taints(old)
+        if no_execute_taints(new) != before:
             for key in self.cluster.pods.on_node(new["metadata"]["name"]):
-                self.add(key)
+                self.enqueue(key)
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod came to a node."""
-        if new is not None and new.node and not new.leaving and (old is None or not old.node):
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
+        is_bound = new is not None and new.node and (old is None or not old.node)
+        if new is not None and is_bound and not new.terminating:
             node = self.cluster.get("Node", "", new.node)
-            if node is not None and evicting(node):
-                self.add(new.key)
+            if node is not None and no_execute_taints(node):
+                self.enqueue(new.key)
 
-    def sync(self, key: Any) -> None:
-        """Delete the pod, or look again when its time is over."""
-        facts = self.cluster.pods.all.get(key)
-        if facts is None or not facts.node or facts.leaving:
+    def sync(self, key: Key) -> None:
+        """Delete a pod whose time on its tainted node is over; otherwise check again then."""
+        info = self.cluster.pods.all.get(key)
+        if info is None or not info.node or info.terminating:
             return
-        node = self.cluster.get("Node", "", facts.node)
-        taints = [] if node is None else evicting(node)
+        node = self.cluster.get("Node", "", info.node)
+        taints = [] if node is None else no_execute_taints(node)
         pod = self.cluster.get("Pod", *key)
         if not taints or pod is None:
             return
         now = self.cluster.now()
-        due = leaves_at(pod["spec"].get("tolerations") or [], taints, now)
+        due = eviction_time(pod["spec"].get("tolerations") or [], taints, now)
         if due is None:
             return
         if due > now:
-            self.add(key, after=due - now)
+            self.enqueue(key, after=due - now)
             return
         text = f"Marking for deletion Pod {key[0]}/{key[1]}"
         self.cluster.events.normal(pod, "TaintManagerEviction", text, self.name)
-        self.cluster.delete_pod(facts)
+        self.cluster.delete_pod(info)
 
 
-def evicting(node: JsonObject) -> list[JsonObject]:
-    """The taints of a node that make pods leave."""
+def no_execute_taints(node: JsonObject) -> list[JsonObject]:
+    """The taints of a node with the effect NoExecute."""
     return [each for each in node["spec"].get("taints") or () if each.get("effect") == "NoExecute"]
 
 
-def leaves_at(tolerations: list[JsonObject], taints: list[JsonObject], now: float) -> float | None:
-    """When a pod has to go: now, later, or never (None)."""
+def eviction_time(
+    tolerations: list[JsonObject], taints: list[JsonObject], now: float
+) -> float | None:
+    """When a pod with these tolerations has to be evicted; None if it may stay."""
     due: float | None = None
     for taint in taints:
         matching = [each for each in tolerations if tolerates(each, taint)]
@@ -75,14 +78,14 @@ def leaves_at(tolerations: list[JsonObject], taints: list[JsonObject], now: floa
             return now
         limits = [s for each in matching if (s := each.get("tolerationSeconds")) is not None]
         if limits:
-            since = moment(taint.get("timeAdded")) or now
+            since = parse_time(taint.get("timeAdded")) or now
             ends = since + max(min(limits), 0)
             due = ends if due is None else min(due, ends)
     return due
 
 
 def tolerates(toleration: JsonObject, taint: JsonObject) -> bool:
-    """Whether a toleration covers a taint; an empty key or effect covers any."""
+    """Whether a toleration matches a taint; an empty key or effect matches any."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     if toleration.get("key") and toleration["key"] != taint.get("key"):

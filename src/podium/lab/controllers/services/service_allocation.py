@@ -1,76 +1,79 @@
-"""Addresses and ports of services, each given out once.
+"""Cluster IPs and node ports of services that were imported without them.
+
+The registry allocates both when a service is created. A service that is put back from a snapshot
+is not created anew, so this controller allocates what it lacks, from a range of its own.
 
 Upstream: pkg/registry/core/service/ipallocator and portallocator.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.object_fields import is_leaving, key_of
+from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.object_fields import Key, is_terminating, key_of
 from podium.objects.kinds.meta import JsonObject
 
-_POOL: Final = 10 << 24 | 128 << 16  # 10.128.0.0/16
+_SERVICE_CIDR: Final = 10 << 24 | 128 << 16  # 10.128.0.0/16
+_LAST_IP: Final = 65_533
+#: With more IPs in use than this, one may be allocated twice rather than searched for ever.
+_NEARLY_FULL: Final = 65_000
 _FIRST_PORT, _LAST_PORT = 30_000, 32_767
-_WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
+_WITH_NODE_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
+_T = TypeVar("_T")
 
 
-class ServiceAddresses(Controller):
-    """Gives services what they did not ask for by name."""
+class ServiceAllocator(Controller[Key]):
+    """Allocates a cluster IP and node ports to services that lack them."""
 
     name: ClassVar = "service-allocator"
 
     def __init__(self, cluster: Cluster) -> None:
-        """Work on *cluster*."""
+        """Watch services."""
         super().__init__(cluster)
-        self._addresses: dict[str, tuple[str, str]] = {}
-        self._ports: dict[int, tuple[str, str]] = {}
-        self._next = 0
+        self._ips: dict[str, Key] = {}
+        self._ports: dict[int, Key] = {}
+        self._last_ip = 0
+        self.watch("Service", self._on_service)
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of services."""
-        return {"Service": self.hear_own}
-
-    def hear_own(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """Note what is taken, and what is free again."""
+    def _on_service(self, old: JsonObject | None, new: JsonObject | None) -> None:
         for each in (old, new):
             if each is None:
                 continue
-            key, taken = key_of(each), each is new
-            address = each["spec"].get("clusterIP")
-            if address and address != "None":
-                _note(self._addresses, address, key, taken=taken)
+            key, in_use = key_of(each), each is new
+            ip = each["spec"].get("clusterIP")
+            if ip and ip != "None":
+                _mark(self._ips, ip, key, in_use=in_use)
             for port in each["spec"].get("ports") or ():
                 if port.get("nodePort"):
-                    _note(self._ports, port["nodePort"], key, taken=taken)
-        if new is not None and _wants(new):
-            self.add(key_of(new))
+                    _mark(self._ports, port["nodePort"], key, in_use=in_use)
+        if new is not None and _lacks_allocation(new):
+            self.enqueue(key_of(new))
 
-    def sync(self, key: Any) -> None:
-        """Give one service its address and ports."""
+    def sync(self, key: Key) -> None:
+        """Write a cluster IP and node ports into a service that lacks them."""
         service = self.cluster.get("Service", *key)
-        if service is None or is_leaving(service) or not _wants(service):
+        if service is None or is_terminating(service) or not _lacks_allocation(service):
             return
-        address = service["spec"].get("clusterIP") or self._free_address()
+        ip = service["spec"].get("clusterIP") or self._free_ip()
 
-        def given(found: JsonObject) -> None:
+        def allocate(found: JsonObject) -> None:
             spec = found["spec"]
-            spec.setdefault("clusterIP", address)
+            spec.setdefault("clusterIP", ip)
             spec.setdefault("clusterIPs", [spec["clusterIP"]])
-            if spec.get("type") in _WITH_PORTS:
+            if spec.get("type") in _WITH_NODE_PORTS:
                 for port in spec.get("ports") or ():
                     port.setdefault("nodePort", self._free_port(spec))
 
-        self.cluster.change("Service", key, given)
+        self.cluster.update("Service", key, allocate)
 
-    def _free_address(self) -> str:
+    def _free_ip(self) -> str:
         while True:
-            self._next = self._next % 65_533 + 1
-            number = _POOL + self._next
+            self._last_ip = self._last_ip % _LAST_IP + 1
+            number = _SERVICE_CIDR + self._last_ip
             text = f"{number >> 24}.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
-            if text not in self._addresses or len(self._addresses) > 65_000:
+            if text not in self._ips or len(self._ips) > _NEARLY_FULL:
                 return text
 
     def _free_port(self, spec: JsonObject) -> int:
@@ -83,20 +86,20 @@ class ServiceAddresses(Controller):
         return next(free, _LAST_PORT)
 
 
-def _note(
-    taken_by: dict[Any, tuple[str, str]], what: Any, key: tuple[str, str], *, taken: bool
-) -> None:
-    if taken:
-        taken_by[what] = key
-    elif taken_by.get(what) == key:
-        del taken_by[what]
+def _mark(users: dict[_T, Key], value: _T, key: Key, *, in_use: bool) -> None:
+    """Note that a service uses a value, or does not use it any more."""
+    if in_use:
+        users[value] = key
+    elif users.get(value) == key:
+        del users[value]
 
 
-def _wants(service: JsonObject) -> bool:
+def _lacks_allocation(service: JsonObject) -> bool:
     spec = service["spec"]
     if spec.get("type") == "ExternalName" or not spec.get("ports"):
         return False
     if not spec.get("clusterIP") or not spec.get("clusterIPs"):
         return True
     ports = spec.get("ports") or ()
-    return spec.get("type") in _WITH_PORTS and not all(each.get("nodePort") for each in ports)
+    has_ports = all(each.get("nodePort") for each in ports)
+    return spec.get("type") in _WITH_NODE_PORTS and not has_ports

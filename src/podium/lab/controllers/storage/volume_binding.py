@@ -1,174 +1,187 @@
-"""Claims find volumes: those that exist, and those that storage classes of the lab make.
+"""The persistent volume controller: binds claims to volumes, and provisions volumes.
 
-Upstream: pkg/controller/volume/persistentvolume.
+Upstream: pkg/controller/volume/persistentvolume, pkg/controller/volume/pvcprotection and
+pvprotection.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.object_fields import annotation, is_leaving, key_of, uid_of
-from podium.lab.controllers.framework.pod_info import PodFacts
+from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.object_fields import (
+    annotation,
+    is_terminating,
+    key_of,
+    remove_finalizer,
+    uid_of,
+)
+from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.storage.volume_matching import (
-    class_of,
-    fits,
-    provisioned,
-    refers,
-    room,
+    can_bind,
+    capacity_of,
+    is_reserved_for,
+    provisioned_volume,
+    storage_class_of,
 )
 from podium.objects.kinds.meta import JsonObject
 
-#: Makes volumes for claims of its classes, in the lab.
+#: The provisioner of the lab's own storage classes.
 PROVISIONER: Final = "lab.podium/volumes"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-_BOUND: Final = "pv.kubernetes.io/bind-completed"
-_BY_US: Final = "pv.kubernetes.io/bound-by-controller"
+_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 _PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-_PROTECTION: Final = "kubernetes.io/pvc-protection"
+_CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
 _VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
 
 
-class Volumes(Controller):
-    """Binds claims and volumes to each other."""
+class ClaimKey(NamedTuple):
+    """The key of a persistent volume claim."""
+
+    namespace: str
+    name: str
+
+
+class VolumeKey(NamedTuple):
+    """The key of a persistent volume."""
+
+    name: str
+
+
+class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
+    """Binds claims and volumes to each other, and releases those that are deleted."""
 
     name: ClassVar = "persistentvolume-controller"
-    hears_pods = True
 
     def __init__(self, cluster: Cluster) -> None:
-        """Work on *cluster*."""
+        """Watch claims, volumes, storage classes and pods."""
         super().__init__(cluster)
-        self._leaving: dict[str, set[str]] = {}
+        #: Names of terminating claims by namespace; they wait for the pods that use them.
+        self._terminating: dict[str, dict[str, None]] = {}
+        self.watch("PersistentVolumeClaim", self._on_claim)
+        self.watch("PersistentVolume", self._on_volume)
+        self.watch("StorageClass", self._on_storage_class)
+        self.watch_pods(self._on_pod)
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of claims, volumes and classes."""
-        return {
-            "PersistentVolumeClaim": self.hear_claim,
-            "PersistentVolume": self.hear_volume,
-            "StorageClass": self.hear_class,
-        }
-
-    def hear_claim(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A claim came, changed or went."""
+    def _on_claim(self, old: JsonObject | None, new: JsonObject | None) -> None:
         claim = new if new is not None else old
         assert claim is not None
         namespace, name = key_of(claim)
-        waiting = self._leaving.setdefault(namespace, set())
-        waiting.discard(name)
-        if new is not None and is_leaving(new):
-            waiting.add(name)
-        self.add(("claim", namespace, name))
-        bound = claim["spec"].get("volumeName")
-        if new is None and bound:
-            self.add(("volume", bound))
+        terminating = self._terminating.setdefault(namespace, {})
+        terminating.pop(name, None)
+        if new is not None and is_terminating(new):
+            terminating[name] = None
+        self.enqueue(ClaimKey(namespace, name))
+        volume = claim["spec"].get("volumeName")
+        if new is None and volume:
+            self.enqueue(VolumeKey(volume))
 
-    def hear_volume(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A volume came, changed or went: claims that wait look again."""
+    def _on_volume(self, old: JsonObject | None, new: JsonObject | None) -> None:
         volume = new if new is not None else old
         assert volume is not None
-        self.add(("volume", volume["metadata"]["name"]))
-        wanted = (volume["spec"].get("claimRef") or {}) if new is not None else {}
-        if wanted:
-            self.add(("claim", wanted.get("namespace", ""), wanted.get("name", "")))
+        self.enqueue(VolumeKey(volume["metadata"]["name"]))
+        reference = (volume["spec"].get("claimRef") or {}) if new is not None else {}
+        if reference:
+            self.enqueue(ClaimKey(reference.get("namespace", ""), reference.get("name", "")))
         elif new is not None:
-            self._wake(volume["spec"].get("storageClassName") or "")
+            self._enqueue_unbound_claims(volume["spec"].get("storageClassName") or "")
 
-    def hear_class(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A class came: its claims need not wait for it any longer."""
+    def _on_storage_class(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is not None and old is None:
-            self._wake(new["metadata"]["name"])
+            self._enqueue_unbound_claims(new["metadata"]["name"])
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod went, or ended: its claims may go."""
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         if old is not None and (new is None or new.finished):
-            for name in self._leaving.get(old.key[0], ()):
-                self.add(("claim", old.key[0], name))
+            for name in self._terminating.get(old.key[0], ()):
+                self.enqueue(ClaimKey(old.key[0], name))
 
-    def _wake(self, name: str) -> None:
-        for claim in self.cluster.all("PersistentVolumeClaim"):
-            if class_of(claim) == name and not claim["spec"].get("volumeName"):
-                self.add(("claim", *key_of(claim)))
+    def _enqueue_unbound_claims(self, storage_class: str) -> None:
+        for claim in self.cluster.list("PersistentVolumeClaim"):
+            if storage_class_of(claim) == storage_class and not claim["spec"].get("volumeName"):
+                self.enqueue(ClaimKey(*key_of(claim)))
 
-    def sync(self, key: Any) -> None:
-        """Look at a claim, or at a volume."""
-        if key[0] == "claim":
-            claim = self.cluster.get("PersistentVolumeClaim", *key[1:])
+    def sync(self, key: ClaimKey | VolumeKey) -> None:
+        """Bind or release a claim, or update the phase of a volume."""
+        if isinstance(key, ClaimKey):
+            claim = self.cluster.get("PersistentVolumeClaim", *key)
             if claim is not None:
-                self._claim(claim)
+                self._sync_claim(claim)
         else:
-            volume = self.cluster.get("PersistentVolume", "", key[1])
+            volume = self.cluster.get("PersistentVolume", "", key.name)
             if volume is not None:
-                self._volume(volume)
+                self._sync_volume(volume)
 
     # Claims
-    def _claim(self, claim: JsonObject) -> None:
-        if is_leaving(claim):
-            self._let_go(claim)
+    def _sync_claim(self, claim: JsonObject) -> None:
+        if is_terminating(claim):
+            self._unprotect_claim(claim)
             return
         status = claim.get("status") or {}
         name = claim["spec"].get("volumeName")
         if name:
             volume = self.cluster.get("PersistentVolume", "", name)
             if volume is None:
-                if annotation(claim, _BOUND):
-                    self.cluster.report(claim, {**status, "phase": "Lost"})
-            elif refers(volume, claim) or not volume["spec"].get("claimRef"):
+                if annotation(claim, _BIND_COMPLETED):
+                    self.cluster.update_status(claim, {**status, "phase": "Lost"})
+            elif is_reserved_for(volume, claim) or not volume["spec"].get("claimRef"):
                 self._bind(claim, volume)
             return
-        promised = self._promised(claim)
-        if promised is not None:
-            self._bind(claim, promised)
+        reserved = self._reserved_volume(claim)
+        if reserved is not None:
+            self._bind(claim, reserved)
             return
-        self._find(claim)
+        self._find_volume(claim)
         present = self.cluster.get("PersistentVolumeClaim", *key_of(claim))
         if present is not None and not (present.get("status") or {}).get("phase"):
-            self.cluster.report(present, {"phase": "Pending"})
+            self.cluster.update_status(present, {"phase": "Pending"})
 
-    def _find(self, claim: JsonObject) -> None:
-        """Bind a claim to a volume that fits, or have one made, or wait."""
-        name = class_of(claim)
-        kind = self.cluster.get("StorageClass", "", name) if name else None
+    def _find_volume(self, claim: JsonObject) -> None:
+        """Bind a claim to the smallest volume that fits, or provision one, or record why not."""
+        name = storage_class_of(claim)
+        storage_class = self.cluster.get("StorageClass", "", name) if name else None
+        mode = "" if storage_class is None else storage_class.get("volumeBindingMode")
         node = annotation(claim, SELECTED_NODE)
-        late = kind is not None and kind.get("volumeBindingMode") == "WaitForFirstConsumer"
-        if late and not node:
+        waits_for_pod = mode == "WaitForFirstConsumer"
+        if waits_for_pod and not node:
             text = "waiting for first consumer to be created before binding"
             self.cluster.events.normal(claim, "WaitForFirstConsumer", text, self.name)
             return
-        if not late:
-            volumes = self.cluster.all("PersistentVolume")
-            fitting = [each for each in volumes if fits(each, claim)]
+        if not waits_for_pod:
+            volumes = self.cluster.list("PersistentVolume")
+            fitting = [each for each in volumes if can_bind(each, claim)]
             if fitting:
-                self._bind(claim, min(fitting, key=lambda each: (room(each), key_of(each))))
+                self._bind(claim, min(fitting, key=lambda each: (capacity_of(each), key_of(each))))
                 return
-        provisioner = "" if kind is None else kind.get("provisioner", "")
-        if kind is not None and provisioner != _NO_PROVISIONER:
-            on = self.cluster.get("Node", "", node) if node else None
-            made = self.cluster.create("PersistentVolume", provisioned(claim, kind, on))
+        provisioner = "" if storage_class is None else storage_class.get("provisioner", "")
+        if storage_class is not None and provisioner != _NO_PROVISIONER:
+            selected = self.cluster.get("Node", "", node) if node else None
+            volume = provisioned_volume(claim, storage_class, selected)
+            made = self.cluster.create("PersistentVolume", volume)
             text = f"Successfully provisioned volume {made['metadata']['name']}"
             self.cluster.events.normal(claim, "ProvisioningSucceeded", text, provisioner)
             self._bind(claim, made)
-        elif name and kind is None:
+        elif name and storage_class is None:
             text = f'storageclass.storage.k8s.io "{name}" not found'
             self.cluster.events.warning(claim, "ProvisioningFailed", text, self.name)
         else:
             text = "no persistent volumes available for this claim and no storage class is set"
             self.cluster.events.normal(claim, "FailedBinding", text, self.name)
 
-    def _promised(self, claim: JsonObject) -> JsonObject | None:
-        """A volume that is kept for this claim."""
-        volumes = self.cluster.all("PersistentVolume")
-        return next((each for each in volumes if refers(each, claim)), None)
+    def _reserved_volume(self, claim: JsonObject) -> JsonObject | None:
+        volumes = self.cluster.list("PersistentVolume")
+        return next((each for each in volumes if is_reserved_for(each, claim)), None)
 
     def _bind(self, claim: JsonObject, volume: JsonObject) -> None:
         name, key = volume["metadata"]["name"], key_of(claim)
         if (volume["spec"].get("claimRef") or {}).get("uid") != uid_of(claim):
-            self.cluster.change("PersistentVolume", ("", name), lambda it: _claimed(it, claim))
+            self.cluster.update("PersistentVolume", ("", name), lambda it: _set_claim(it, claim))
         volume = self.cluster.get("PersistentVolume", "", name) or volume
-        self.cluster.report(volume, {**(volume.get("status") or {}), "phase": "Bound"})
-        if claim["spec"].get("volumeName") != name or not annotation(claim, _BOUND):
-            self.cluster.change("PersistentVolumeClaim", key, lambda it: _given(it, name))
+        self.cluster.update_status(volume, {**(volume.get("status") or {}), "phase": "Bound"})
+        if claim["spec"].get("volumeName") != name or not annotation(claim, _BIND_COMPLETED):
+            self.cluster.update("PersistentVolumeClaim", key, lambda it: _set_volume(it, name))
         present = self.cluster.get("PersistentVolumeClaim", *key) or claim
         status: JsonObject = {
             **(present.get("status") or {}),
@@ -176,60 +189,61 @@ class Volumes(Controller):
             "accessModes": volume["spec"].get("accessModes") or [],
             "capacity": {"storage": (volume["spec"].get("capacity") or {}).get("storage", "0")},
         }
-        self.cluster.report(present, status)
+        self.cluster.update_status(present, status)
 
-    def _let_go(self, claim: JsonObject) -> None:
-        """A claim that is being deleted goes when no pod uses it."""
+    def _unprotect_claim(self, claim: JsonObject) -> None:
+        """Remove the protection of a terminating claim that no pod uses."""
         finalizers = claim["metadata"].get("finalizers") or ()
-        if _PROTECTION in finalizers and not self._used(claim):
-            key = key_of(claim)
-            self.cluster.change(
-                "PersistentVolumeClaim", key, lambda it: _unprotected(it, _PROTECTION)
+        if _CLAIM_PROTECTION in finalizers and not self._is_used(claim):
+            self.cluster.update(
+                "PersistentVolumeClaim",
+                key_of(claim),
+                lambda it: remove_finalizer(it["metadata"], _CLAIM_PROTECTION),
             )
 
-    def _used(self, claim: JsonObject) -> bool:
+    def _is_used(self, claim: JsonObject) -> bool:
         namespace, name = key_of(claim)
-        for facts in self.cluster.pods.within(namespace).values():
-            pod = None if facts.finished else self.cluster.get("Pod", *facts.key)
+        for info in self.cluster.pods.in_namespace(namespace).values():
+            pod = None if info.finished else self.cluster.get("Pod", *info.key)
             for volume in () if pod is None else pod["spec"].get("volumes") or ():
                 if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name:
                     return True
         return False
 
     # Volumes
-    def _volume(self, volume: JsonObject) -> None:
-        status, wanted = volume.get("status") or {}, volume["spec"].get("claimRef")
-        if is_leaving(volume):
-            if _VOLUME_PROTECTION in (volume["metadata"].get("finalizers") or ()) and (
-                self._claim_of(volume) is None
-            ):
-                self.cluster.change(
-                    "PersistentVolume",
-                    key_of(volume),
-                    lambda it: _unprotected(it, _VOLUME_PROTECTION),
-                )
-            return
-        if not wanted or not wanted.get("uid"):
-            self.cluster.report(volume, {**status, "phase": "Available"})
+    def _sync_volume(self, volume: JsonObject) -> None:
+        status, reference = volume.get("status") or {}, volume["spec"].get("claimRef")
+        if is_terminating(volume):
+            self._unprotect_volume(volume)
+        elif not reference or not reference.get("uid"):
+            self.cluster.update_status(volume, {**status, "phase": "Available"})
         elif self._claim_of(volume) is None:
+            self.cluster.update_status(volume, {**status, "phase": "Released"})
             policy = volume["spec"].get("persistentVolumeReclaimPolicy", "Retain")
             if policy == "Delete" and annotation(volume, _PROVISIONED_BY):
-                self.cluster.report(volume, {**status, "phase": "Released"})
                 present = self.cluster.get("PersistentVolume", *key_of(volume))
                 self.cluster.delete(present or volume)
-            else:
-                self.cluster.report(volume, {**status, "phase": "Released"})
+
+    def _unprotect_volume(self, volume: JsonObject) -> None:
+        """Remove the protection of a terminating volume whose claim is gone."""
+        finalizers = volume["metadata"].get("finalizers") or ()
+        if _VOLUME_PROTECTION in finalizers and self._claim_of(volume) is None:
+            self.cluster.update(
+                "PersistentVolume",
+                key_of(volume),
+                lambda it: remove_finalizer(it["metadata"], _VOLUME_PROTECTION),
+            )
 
     def _claim_of(self, volume: JsonObject) -> JsonObject | None:
-        wanted = volume["spec"].get("claimRef") or {}
-        key = wanted.get("namespace", ""), wanted.get("name", "")
+        reference = volume["spec"].get("claimRef") or {}
+        key = reference.get("namespace", ""), reference.get("name", "")
         found = self.cluster.get("PersistentVolumeClaim", *key)
-        if found is not None and wanted.get("uid") in {None, "", uid_of(found)}:
+        if found is not None and reference.get("uid") in {None, "", uid_of(found)}:
             return found
         return None
 
 
-def _claimed(volume: JsonObject, claim: JsonObject) -> None:
+def _set_claim(volume: JsonObject, claim: JsonObject) -> None:
     namespace, name = key_of(claim)
     volume["spec"]["claimRef"] = {
         "apiVersion": "v1",
@@ -239,19 +253,12 @@ def _claimed(volume: JsonObject, claim: JsonObject) -> None:
         "uid": uid_of(claim),
         "resourceVersion": claim["metadata"].get("resourceVersion", ""),
     }
-    volume["metadata"].setdefault("annotations", {})[_BY_US] = "yes"
+    volume["metadata"].setdefault("annotations", {})[_BOUND_BY_CONTROLLER] = "yes"
 
 
-def _given(claim: JsonObject, volume: str) -> None:
+def _set_volume(claim: JsonObject, volume: str) -> None:
     annotations = claim["metadata"].setdefault("annotations", {})
     if claim["spec"].get("volumeName") != volume:
         claim["spec"]["volumeName"] = volume
-        annotations[_BY_US] = "yes"
-    annotations[_BOUND] = "yes"
-
-
-def _unprotected(item: JsonObject, finalizer: str) -> None:
-    kept = [each for each in item["metadata"]["finalizers"] if each != finalizer]
-    item["metadata"]["finalizers"] = kept
-    if not kept:
-        del item["metadata"]["finalizers"]
+        annotations[_BOUND_BY_CONTROLLER] = "yes"
+    annotations[_BIND_COMPLETED] = "yes"

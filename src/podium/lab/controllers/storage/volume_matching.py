@@ -1,4 +1,4 @@
-"""Which volume suits which claim, and what a volume made for a claim looks like.
+"""Which volume a claim can be bound to, and the volume that is provisioned for it.
 
 Upstream: component-helpers/storage/volume and pkg/controller/volume/persistentvolume.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.lab.controllers.framework.controller_ref import selector
+from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     annotation,
-    is_leaving,
+    is_terminating,
     key_of,
     labels_of,
     uid_of,
@@ -19,50 +19,49 @@ from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import QuantityError, value
 
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-_ZONES: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+_ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 
 
-def class_of(item: JsonObject) -> str:
-    """The storage class of a claim or a volume; empty for none."""
+def storage_class_of(item: JsonObject) -> str:
+    """The name of the storage class of a claim or a volume; empty for none."""
     return annotation(item, _BETA_CLASS) or item["spec"].get("storageClassName") or ""
 
 
-def refers(volume: JsonObject, claim: JsonObject) -> bool:
-    """Whether a volume is kept for a claim, and for this one under that name."""
-    wanted = volume["spec"].get("claimRef") or {}
-    if (wanted.get("namespace"), wanted.get("name")) != key_of(claim):
+def is_reserved_for(volume: JsonObject, claim: JsonObject) -> bool:
+    """Whether the `claimRef` of a volume names this claim."""
+    reference = volume["spec"].get("claimRef") or {}
+    if (reference.get("namespace"), reference.get("name")) != key_of(claim):
         return False
-    return wanted.get("uid") in {None, "", uid_of(claim)}
+    return reference.get("uid") in {None, "", uid_of(claim)}
 
 
-def room(volume: JsonObject) -> int:
-    """How much a volume holds."""
-    return _amount((volume["spec"].get("capacity") or {}).get("storage", "0"))
+def capacity_of(volume: JsonObject) -> int:
+    """The capacity of a volume in bytes."""
+    return _bytes((volume["spec"].get("capacity") or {}).get("storage", "0"))
 
 
-def wish(claim: JsonObject) -> int:
-    """How much a claim asks for."""
-    return _amount(_requested(claim))
-
-
-def fits(volume: JsonObject, claim: JsonObject) -> bool:
-    """Whether a volume that nobody has suits a claim."""
+def can_bind(volume: JsonObject, claim: JsonObject) -> bool:
+    """Whether a volume is free and has the class, mode, labels and size that the claim asks for."""
     spec = volume["spec"]
-    if spec.get("claimRef") or is_leaving(volume) or class_of(volume) != class_of(claim):
+    if spec.get("claimRef") or is_terminating(volume):
+        return False
+    if storage_class_of(volume) != storage_class_of(claim):
         return False
     wanted = claim["spec"]
     if (spec.get("volumeMode") or "Filesystem") != (wanted.get("volumeMode") or "Filesystem"):
         return False
     if not set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ()):
         return False
-    labels = wanted.get("selector")
-    if labels is not None and not selector(labels).matches(labels_of(volume)):
+    selector = wanted.get("selector")
+    if selector is not None and not compile_selector(selector).matches(labels_of(volume)):
         return False
-    return room(volume) >= wish(claim)
+    return capacity_of(volume) >= _bytes(_requested(claim))
 
 
-def provisioned(claim: JsonObject, kind: JsonObject, node: JsonObject | None) -> JsonObject:
-    """A new volume for a claim, in the zone of the node where it is wanted."""
+def provisioned_volume(
+    claim: JsonObject, storage_class: JsonObject, node: JsonObject | None
+) -> JsonObject:
+    """A new volume for a claim; with *node* it can only be used in the zone of that node."""
     name = f"pvc-{uid_of(claim)}"
     spec: JsonObject = {
         "accessModes": claim["spec"].get("accessModes") or ["ReadWriteOnce"],
@@ -74,19 +73,19 @@ def provisioned(claim: JsonObject, kind: JsonObject, node: JsonObject | None) ->
             "name": claim["metadata"]["name"],
             "uid": uid_of(claim),
         },
-        "csi": {"driver": kind.get("provisioner", ""), "volumeHandle": name},
-        "persistentVolumeReclaimPolicy": kind.get("reclaimPolicy") or "Delete",
-        "storageClassName": kind["metadata"]["name"],
+        "csi": {"driver": storage_class.get("provisioner", ""), "volumeHandle": name},
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
+        "storageClassName": storage_class["metadata"]["name"],
         "volumeMode": claim["spec"].get("volumeMode") or "Filesystem",
     }
-    near = {} if node is None else labels_of(node)
-    for key in _ZONES:
-        if key in near:
-            zone = {"key": key, "operator": "In", "values": [near[key]]}
+    labels = {} if node is None else labels_of(node)
+    for key in _ZONE_LABELS:
+        if key in labels:
+            zone = {"key": key, "operator": "In", "values": [labels[key]]}
             terms = [{"matchExpressions": [zone]}]
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
             break
-    annotations = {"pv.kubernetes.io/provisioned-by": kind.get("provisioner", "")}
+    annotations = {"pv.kubernetes.io/provisioned-by": storage_class.get("provisioner", "")}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -100,7 +99,7 @@ def _requested(claim: JsonObject) -> str:
     return str((resources.get("requests") or {}).get("storage", "0"))
 
 
-def _amount(text: str) -> int:
+def _bytes(text: str) -> int:
     try:
         return value(text)
     except QuantityError:

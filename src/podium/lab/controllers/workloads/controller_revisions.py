@@ -1,7 +1,7 @@
-"""The versions of a template that daemon sets and stateful sets have had, as ControllerRevisions.
+"""The history of templates of daemon sets and stateful sets, stored as ControllerRevisions.
 
-A set that comes from another cluster without its revisions is taken to be up to date: the hash
-that its pods have is the name of its present template.
+A set that was imported without its revisions counts as up to date: its first revision gets the
+hash that most of its pods carry.
 
 Upstream: pkg/controller/history.
 """
@@ -9,72 +9,77 @@ Upstream: pkg/controller/history.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from podium.lab.controllers.framework.controller_ref import reference
-from podium.lab.controllers.framework.object_fields import controller_of, key_of, labels_of, uid_of
-from podium.lab.controllers.framework.pod_template import digest
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller_ref import controller_ref
+from podium.lab.controllers.framework.object_fields import (
+    controller_of,
+    key_of,
+    labels_of,
+    uid_of,
+)
+from podium.lab.controllers.framework.pod_template import template_hash
 from podium.objects.kinds.meta import JsonObject
 
-if TYPE_CHECKING:
-    from podium.lab.controllers.framework.cluster import Cluster
-
-HASH: Final = "controller-revision-hash"
-_KEPT: Final = 10
+HASH_LABEL: Final = "controller-revision-hash"
+_DEFAULT_HISTORY_LIMIT: Final = 10
 
 
-def present_revision(cluster: Cluster, owner: JsonObject, *, prefix: str = "") -> str:
-    """The hash of the present template, which is written down if it is new.
+def current_revision_hash(cluster: Cluster, owner: JsonObject, *, prefix: str = "") -> str:
+    """The hash of the owner's present template; a new template is stored as a revision.
 
-    *prefix* stands before the hash in the label of pods.
+    The hash begins with *prefix*, as pods of stateful sets carry it.
     """
     revisions = _revisions(cluster, owner)
     template = owner["spec"]["template"]
-    found = next((each for each in revisions if _template(each) == template), None)
+    found = next((each for each in revisions if _template_of(each) == template), None)
     if found is None:
-        tag = _hash_of_pods(cluster, owner) if not revisions else ""
-        found = _write(cluster, owner, revisions, tag or f"{prefix}{digest(template)}")
+        carried = _most_common_hash(cluster, owner) if not revisions else ""
+        tag = carried or f"{prefix}{template_hash(template)}"
+        found = _create_revision(cluster, owner, revisions, tag)
     elif found is not revisions[-1]:
         number = revisions[-1]["revision"] + 1
 
-        def again(it: JsonObject) -> None:
+        def renumber(it: JsonObject) -> None:
             it["revision"] = number
 
-        cluster.change("ControllerRevision", key_of(found), again)
-    _forget(cluster, owner, revisions, found)
-    return labels_of(found)[HASH]
+        cluster.update("ControllerRevision", key_of(found), renumber)
+    _delete_old_revisions(cluster, owner, revisions, found)
+    return labels_of(found)[HASH_LABEL]
 
 
-def template_of(cluster: Cluster, owner: JsonObject, tag: str) -> JsonObject:
-    """The template that pods with this hash are made of; the present one if it is forgotten."""
+def template_of_revision(cluster: Cluster, owner: JsonObject, tag: str) -> JsonObject:
+    """The template with this hash; the present one if its revision was deleted."""
     revisions = _revisions(cluster, owner)
-    found = next((each for each in revisions if labels_of(each).get(HASH) == tag), None)
+    found = next((each for each in revisions if labels_of(each).get(HASH_LABEL) == tag), None)
     present: JsonObject = owner["spec"]["template"]
-    return present if found is None else _template(found)
+    return present if found is None else _template_of(found)
 
 
 def _revisions(cluster: Cluster, owner: JsonObject) -> list[JsonObject]:
+    """The revisions of an owner, oldest first."""
     uid = uid_of(owner)
     own = [
         each
-        for each in cluster.within("ControllerRevision", owner["metadata"]["namespace"])
-        if (by := controller_of(each)) is not None and by["uid"] == uid
+        for each in cluster.list_in_namespace("ControllerRevision", owner["metadata"]["namespace"])
+        if (controller := controller_of(each)) is not None and controller["uid"] == uid
     ]
     return sorted(own, key=lambda each: each.get("revision", 0))
 
 
-def _template(revision: JsonObject) -> JsonObject:
+def _template_of(revision: JsonObject) -> JsonObject:
     template = ((revision.get("data") or {}).get("spec") or {}).get("template") or {}
     return {name: part for name, part in template.items() if name != "$patch"}
 
 
-def _hash_of_pods(cluster: Cluster, owner: JsonObject) -> str:
+def _most_common_hash(cluster: Cluster, owner: JsonObject) -> str:
     pods = cluster.pods.of_owner(uid_of(owner))
-    hashes = Counter(pod.labels[HASH] for pod in pods if HASH in pod.labels)
+    hashes = Counter(pod.labels[HASH_LABEL] for pod in pods if HASH_LABEL in pod.labels)
     return hashes.most_common(1)[0][0] if hashes else ""
 
 
-def _write(
+def _create_revision(
     cluster: Cluster, owner: JsonObject, revisions: list[JsonObject], tag: str
 ) -> JsonObject:
     name = owner["metadata"]["name"]
@@ -87,8 +92,8 @@ def _write(
             "metadata": {
                 "name": tag if tag.startswith(f"{name}-") else f"{name}-{tag}",
                 "namespace": owner["metadata"]["namespace"],
-                "labels": {**labels, HASH: tag},
-                "ownerReferences": [reference(owner)],
+                "labels": {**labels, HASH_LABEL: tag},
+                "ownerReferences": [controller_ref(owner)],
             },
             "data": {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}},
             "revision": revisions[-1]["revision"] + 1 if revisions else 1,
@@ -96,16 +101,16 @@ def _write(
     )
 
 
-def _forget(
-    cluster: Cluster, owner: JsonObject, revisions: list[JsonObject], present: JsonObject
+def _delete_old_revisions(
+    cluster: Cluster, owner: JsonObject, revisions: list[JsonObject], current: JsonObject
 ) -> None:
-    """Delete the oldest revisions that no pod has."""
+    """Delete the oldest revisions beyond the history limit whose hash no pod carries."""
     limit = owner["spec"].get("revisionHistoryLimit")
-    surplus = len(revisions) - (_KEPT if limit is None else limit)
+    surplus = len(revisions) - (_DEFAULT_HISTORY_LIMIT if limit is None else limit)
     if surplus <= 0:
         return
-    live = {pod.labels.get(HASH) for pod in cluster.pods.of_owner(uid_of(owner))}
-    live.add(labels_of(present)[HASH])
-    old = [each for each in revisions if labels_of(each).get(HASH) not in live]
-    for each in old[:surplus]:
+    carried = {pod.labels.get(HASH_LABEL) for pod in cluster.pods.of_owner(uid_of(owner))}
+    carried.add(labels_of(current)[HASH_LABEL])
+    unused = [each for each in revisions if labels_of(each).get(HASH_LABEL) not in carried]
+    for each in unused[:surplus]:
         cluster.delete(each)

@@ -1,6 +1,7 @@
-"""Daemon sets: one pod on each node that wants it, placed by the scheduler.
+"""The daemon set controller: one pod on every eligible node.
 
-The controller picks the nodes; each pod can go to one node only, by its node affinity.
+The controller selects the nodes; each pod has a node affinity to one node, and the scheduler binds
+it there.
 
 Upstream: pkg/controller/daemon.
 """
@@ -12,26 +13,29 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.controller_ref import claim, selector
+from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller_ref import claim_pods
+from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
-    is_leaving,
+    Key,
+    int_or_percent,
+    is_terminating,
     key_of,
     labels_of,
-    moment,
+    parse_time,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_info import Key, PodFacts
-from podium.lab.controllers.framework.pod_template import from_template
-from podium.lab.controllers.workloads.controller_revisions import HASH, present_revision
-from podium.lab.controllers.workloads.deployment_rollout import resolved
-from podium.lab.controllers.workloads.replica_sets import available_in
+from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pod_template import pod_from_template
+from podium.lab.controllers.workloads.controller_revisions import HASH_LABEL, current_revision_hash
+from podium.lab.controllers.workloads.replica_sets import seconds_until_available
 from podium.objects.completing import daemons
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import PodSpec
 
 _PREFIX: Final = "node.kubernetes.io/"
+#: Names and effects of the taints that pods of daemon sets tolerate.
 _TOLERATED: Final = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -40,192 +44,194 @@ _TOLERATED: Final = (
     ("pid-pressure", "NoSchedule"),
     ("unschedulable", "NoSchedule"),
 )
-_HOST_NETWORK: Final = (("network-unavailable", "NoSchedule"),)
-#: Pods made in one go; the rest follows when others had their turn.
+_TOLERATED_ON_HOST_NETWORK: Final = (("network-unavailable", "NoSchedule"),)
+#: Pods created by one sync; the others follow in the next one.
 _BURST: Final = 100
+#: Numbers of the status that are written even when they are 0.
+_ALWAYS_WRITTEN: Final = frozenset(
+    {"currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"}
+)
 
 
-class DaemonSets(Controller):
-    """Keeps one pod per node."""
+class DaemonSetController(Controller[Key]):
+    """Creates a pod for every eligible node and deletes pods from the others."""
 
     name: ClassVar = "daemonset-controller"
-    hears_pods = True
 
     def __init__(self, cluster: Cluster) -> None:
-        """Work on *cluster*."""
+        """Watch daemon sets, nodes and pods."""
         super().__init__(cluster)
-        self._relabelled: dict[Key, set[Key]] = {}
+        #: Owned pods whose labels changed since the last sync, by owner.
+        self._relabelled: dict[Key, dict[Key, None]] = {}
+        #: Decoded nodes by name, with the resource version they were decoded from.
         self._nodes: dict[str, tuple[str, Node]] = {}
-        #: The node that a pod is for, by uid.
-        self._targets: dict[str, str] = {}
+        #: The node that a pod is meant for, by the pod's uid.
+        self._target_nodes: dict[str, str] = {}
+        self.watch("DaemonSet", lambda old, new: self.enqueue(changed_key(old, new)))
+        self.watch("Node", self._on_node)
+        self.watch_pods(self._on_pod)
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of daemon sets and nodes."""
-        return {"DaemonSet": self.hear_own, "Node": self.hear_node}
-
-    def hear_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A node came, went, or changed in a way that concerns who goes there."""
-        if old is not None and new is not None and _choice(old) == _choice(new):
+    def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
+        if old is not None and new is not None and _placement(old) == _placement(new):
             return
-        for each in self.cluster.all("DaemonSet"):
-            self.add(key_of(each))
+        for each in self.cluster.list("DaemonSet"):
+            self.enqueue(key_of(each))
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod of a daemon set changed, or one that may be adopted."""
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old
         assert pod is not None
         if new is None:
-            self._targets.pop(pod.uid, None)
+            self._target_nodes.pop(pod.uid, None)
         relabelled = old is not None and new is not None and old.labels is not new.labels
         for each in (old, new):
             if each is not None and each.owner is not None and each.owner[0] == "DaemonSet":
                 key = (each.key[0], each.owner[1])
                 if relabelled:
-                    self._relabelled.setdefault(key, set()).add(each.key)
-                self.add(key)
+                    self._relabelled.setdefault(key, {})[each.key] = None
+                self.enqueue(key)
 
-    def sync(self, key: Any) -> None:
-        """Make and delete pods until every node has what it should."""
+    def sync(self, key: Key) -> None:
+        """Adopt and release pods, create and delete them per node, then update the status."""
         owner = self.cluster.get("DaemonSet", *key)
         if owner is None:
             self._relabelled.pop(key, None)
             return
-        wanted = selector(owner["spec"].get("selector"))
-        claim(self.cluster, owner, wanted, self._relabelled.pop(key, set()))
-        template = _template(owner)
-        tag = present_revision(self.cluster, owner)
+        selector = compile_selector(owner["spec"].get("selector"))
+        claim_pods(self.cluster, owner, selector, self._relabelled.pop(key, {}))
+        template = _template_with_tolerations(owner)
+        tag = current_revision_hash(self.cluster, owner)
         spec = msgspec.convert(template["spec"], PodSpec)
-        placed: dict[str, list[PodFacts]] = {}
+        by_node: dict[str, list[PodInfo]] = {}
         for pod in self.cluster.pods.of_owner(uid_of(owner)):
-            placed.setdefault(self._target(pod), []).append(pod)
-        if not is_leaving(owner):
-            self._place(owner, template, spec, tag, placed)
-            self._roll(owner, tag, len(placed))
-        self._report(owner, spec, tag)
+            by_node.setdefault(self._target_node(pod), []).append(pod)
+        if not is_terminating(owner):
+            self._sync_nodes(owner, template, spec, tag, by_node)
+            self._replace_outdated(owner, tag, len(by_node))
+        self._update_status(owner, spec, tag)
 
-    def _target(self, pod: PodFacts) -> str:
-        """The node that a pod is for, bound or not."""
+    def _target_node(self, pod: PodInfo) -> str:
+        """The node that a pod is bound to or has its node affinity to."""
         if pod.node:
             return pod.node
-        known = self._targets.get(pod.uid)
+        known = self._target_nodes.get(pod.uid)
         if known is None:
             whole = self.cluster.get("Pod", *pod.key)
-            known = self._targets[pod.uid] = "" if whole is None else _only_node(whole)
+            known = self._target_nodes[pod.uid] = "" if whole is None else _affinity_node(whole)
         return known
 
-    def _wanted_on(self, spec: PodSpec, node: JsonObject) -> bool:
+    def _is_eligible(self, spec: PodSpec, node: JsonObject) -> bool:
         name, version = node["metadata"]["name"], node["metadata"].get("resourceVersion", "")
         known = self._nodes.get(name)
         if known is None or known[0] != version:
             known = self._nodes[name] = (version, msgspec.convert(node, Node))
         return daemons.wanted_on(spec, known[1])
 
-    def _place(
+    def _sync_nodes(
         self,
         owner: JsonObject,
         template: JsonObject,
         spec: PodSpec,
         tag: str,
-        placed: dict[str, list[PodFacts]],
+        by_node: dict[str, list[PodInfo]],
     ) -> None:
         budget = _BURST
-        for node in self.cluster.all("Node"):
+        for node in self.cluster.list("Node"):
             name = node["metadata"]["name"]
-            pods = placed.get(name, [])
-            wanted = self._wanted_on(spec, node)
+            pods = by_node.get(name, [])
+            eligible = self._is_eligible(spec, node)
             for pod in pods:
-                ended = pod.finished and not pod.leaving
-                if ended or (not wanted and not pod.leaving and _must_go(spec, node)):
+                failed = pod.finished and not pod.terminating
+                if failed or (not eligible and not pod.terminating and _must_leave(spec, node)):
                     self.cluster.delete_pod(pod)
-            if wanted and not pods:
+            if eligible and not pods:
                 if budget <= 0:
-                    self.add(key_of(owner))
+                    self.enqueue(key_of(owner))
                     return
                 budget -= 1
-                self._make(owner, template, tag, name)
-            for extra in sorted((p for p in pods if p.active), key=_seniority)[1:]:
-                self.cluster.delete_pod(extra)
+                self._create_pod(owner, template, tag, name)
+            for duplicate in sorted((p for p in pods if p.active), key=_seniority)[1:]:
+                self.cluster.delete_pod(duplicate)
 
-    def _make(self, owner: JsonObject, template: JsonObject, tag: str, node: str) -> None:
-        pod = from_template(template, owner)
-        pod["metadata"]["labels"][HASH] = tag
-        pod["spec"] = _bound_to(pod["spec"], node)
+    def _create_pod(self, owner: JsonObject, template: JsonObject, tag: str, node: str) -> None:
+        pod = pod_from_template(template, owner)
+        pod["metadata"]["labels"][HASH_LABEL] = tag
+        pod["spec"] = _with_node_affinity(pod["spec"], node)
         made = self.cluster.create("Pod", pod)
-        self._targets[uid_of(made)] = node
+        self._target_nodes[uid_of(made)] = node
         text = f"Created pod: {made['metadata']['name']}"
         self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
 
-    def _roll(self, owner: JsonObject, tag: str, nodes: int) -> None:
-        """Replace pods of an older template, a few at a time."""
+    def _replace_outdated(self, owner: JsonObject, tag: str, nodes: int) -> None:
+        """Delete pods of an older template, as many as `maxUnavailable` allows."""
         strategy = owner["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return
         rolling = strategy.get("rollingUpdate") or {}
-        most = max(resolved(rolling.get("maxUnavailable", 1), nodes, up=True), 1)
+        limit = rolling.get("maxUnavailable", 1)
+        max_unavailable = max(int_or_percent(limit, nodes, round_up=True), 1)
         pods = [p for p in self.cluster.pods.of_owner(uid_of(owner)) if not p.finished]
-        missing = sum(pod.leaving or not pod.ready for pod in pods)
-        old = [pod for pod in pods if pod.active and pod.labels.get(HASH) != tag]
-        for pod in sorted(old, key=lambda each: each.ready):
+        unavailable = sum(pod.terminating or not pod.ready for pod in pods)
+        outdated = [pod for pod in pods if pod.active and pod.labels.get(HASH_LABEL) != tag]
+        for pod in sorted(outdated, key=lambda each: each.ready):
             if pod.ready:
-                if missing >= most:
+                if unavailable >= max_unavailable:
                     return
-                missing += 1
+                unavailable += 1
             self.cluster.delete_pod(pod)
 
-    def _report(self, owner: JsonObject, spec: PodSpec, tag: str) -> None:
+    def _update_status(self, owner: JsonObject, spec: PodSpec, tag: str) -> None:
         key = key_of(owner)
         present = self.cluster.get("DaemonSet", *key)
         if present is None:
             return
         owner, now = present, self.cluster.now()
-        min_ready = owner["spec"].get("minReadySeconds") or 0
-        on: dict[str, PodFacts] = {}
+        min_ready_seconds = owner["spec"].get("minReadySeconds") or 0
+        on_node: dict[str, PodInfo] = {}
         for pod in self.cluster.pods.of_owner(uid_of(owner)):
             if pod.active:
-                on[self._target(pod)] = pod
-        wanted = [
+                on_node[self._target_node(pod)] = pod
+        eligible = [
             node["metadata"]["name"]
-            for node in self.cluster.all("Node")
-            if self._wanted_on(spec, node)
+            for node in self.cluster.list("Node")
+            if self._is_eligible(spec, node)
         ]
-        there = [on[name] for name in wanted if name in on]
-        waits = [available_in(pod, min_ready, now) for pod in there]
+        scheduled = [on_node[name] for name in eligible if name in on_node]
+        waits = [seconds_until_available(pod, min_ready_seconds, now) for pod in scheduled]
         available = sum(wait is not None and wait <= 0 for wait in waits)
         later = [wait for wait in waits if wait]
         if later:
-            self.add(key, after=min(later))
+            self.enqueue(key, after=min(later))
         status: JsonObject = {
-            "currentNumberScheduled": len(there),
-            "numberMisscheduled": len(on.keys() - set(wanted)),
-            "desiredNumberScheduled": len(wanted),
-            "numberReady": sum(pod.ready for pod in there),
+            "currentNumberScheduled": len(scheduled),
+            "numberMisscheduled": len(on_node.keys() - set(eligible)),
+            "desiredNumberScheduled": len(eligible),
+            "numberReady": sum(pod.ready for pod in scheduled),
             "observedGeneration": owner["metadata"].get("generation", 1),
-            "updatedNumberScheduled": sum(pod.labels.get(HASH) == tag for pod in there),
+            "updatedNumberScheduled": sum(pod.labels.get(HASH_LABEL) == tag for pod in scheduled),
             "numberAvailable": available,
-            "numberUnavailable": len(wanted) - available,
+            "numberUnavailable": len(eligible) - available,
         }
-        always = {"currentNumberScheduled", "numberMisscheduled", "numberReady"}
-        always.add("desiredNumberScheduled")
-        status = {name: n for name, n in status.items() if n or name in always}
-        self.cluster.report(owner, status)
+        status = {name: n for name, n in status.items() if n or name in _ALWAYS_WRITTEN}
+        self.cluster.update_status(owner, status)
 
 
-def _template(owner: JsonObject) -> JsonObject:
-    """The template with the tolerations that every daemon has."""
+def _template_with_tolerations(owner: JsonObject) -> JsonObject:
+    """The pod template with the tolerations that all pods of daemon sets get."""
     template = owner["spec"]["template"]
     spec = template.get("spec") or {}
     tolerations = list(spec.get("tolerations") or ())
-    for name, effect in (*_TOLERATED, *(_HOST_NETWORK if spec.get("hostNetwork") else ())):
+    on_host = _TOLERATED_ON_HOST_NETWORK if spec.get("hostNetwork") else ()
+    for name, effect in (*_TOLERATED, *on_host):
         added = {"key": f"{_PREFIX}{name}", "operator": "Exists", "effect": effect}
         if added not in tolerations:
             tolerations.append(added)
     return {**template, "spec": {**spec, "tolerations": tolerations}}
 
 
-def _bound_to(spec: JsonObject, node: str) -> JsonObject:
-    """The pod for one node: what the template required of nodes gives way to the node's name."""
-    only = {"key": "metadata.name", "operator": "In", "values": [node]}
-    required = {"nodeSelectorTerms": [{"matchFields": [only]}]}
+def _with_node_affinity(spec: JsonObject, node: str) -> JsonObject:
+    """The pod spec with a required affinity to one node instead of that of the template."""
+    by_name = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
     affinity = spec.get("affinity") or {}
     node_affinity = {
         **(affinity.get("nodeAffinity") or {}),
@@ -234,7 +240,8 @@ def _bound_to(spec: JsonObject, node: str) -> JsonObject:
     return {**spec, "affinity": {**affinity, "nodeAffinity": node_affinity}}
 
 
-def _only_node(pod: JsonObject) -> str:
+def _affinity_node(pod: JsonObject) -> str:
+    """The node that a pod has its node affinity to; empty if there is none."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
@@ -244,20 +251,17 @@ def _only_node(pod: JsonObject) -> str:
     return ""
 
 
-def _must_go(spec: PodSpec, node: JsonObject) -> bool:
-    """Whether a daemon that would not be put on a node now may not stay there, either.
-
-    Taints that only keep pods from coming do not drive them away.
-    """
+def _must_leave(spec: PodSpec, node: JsonObject) -> bool:
+    """Whether a pod on a node that is not eligible is deleted: not for a NoSchedule taint alone."""
     taints = [t for t in node["spec"].get("taints") or () if t.get("effect") == "NoExecute"]
     lenient = {**node, "spec": {**node["spec"], "taints": taints}}
     return not daemons.wanted_on(spec, msgspec.convert(lenient, Node))
 
 
-def _choice(node: JsonObject) -> tuple[Any, ...]:
-    """What decides whether a daemon goes to a node."""
+def _placement(node: JsonObject) -> tuple[Any, ...]:
+    """The fields of a node that decide whether it is eligible."""
     return labels_of(node), node["spec"].get("taints") or [], node["spec"].get("unschedulable")
 
 
-def _seniority(pod: PodFacts) -> tuple[bool, float]:
-    return not pod.ready, moment(pod.created) or 0.0
+def _seniority(pod: PodInfo) -> tuple[bool, float]:
+    return not pod.ready, parse_time(pod.created) or 0.0

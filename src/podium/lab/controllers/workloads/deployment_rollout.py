@@ -1,4 +1,4 @@
-"""How many replicas each replica set of a deployment gets next: numbers in, numbers out.
+"""How a deployment scales its replica sets during a rollout. Pure functions of numbers.
 
 Upstream: pkg/controller/deployment (rolling.go, recreate.go, util/deployment_util.go).
 """
@@ -7,102 +7,102 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor
 from typing import Any, NamedTuple
 
+from podium.lab.controllers.framework.object_fields import int_or_percent
 
-class Standing(NamedTuple):
-    """One replica set: what it was told, how many pods it has and how many are available."""
 
-    wish: int
+class ReplicaCounts(NamedTuple):
+    """The numbers of one replica set: `spec.replicas`, its pods, and its available pods."""
+
+    desired: int
     pods: int
     available: int
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How far a rollout may go beyond and below the wished number."""
+class RolloutLimits:
+    """`maxSurge` and `maxUnavailable` as numbers of pods."""
 
     surge: int
     unavailable: int
 
 
-def limits(replicas: int, strategy: Any) -> Limits:
-    """The limits of a rolling update; not both can be 0. The defaults are a quarter."""
+def rollout_limits(replicas: int, strategy: Any) -> RolloutLimits:
+    """The limits of a rolling update, a quarter by default; not both of them can be 0."""
     rolling = (strategy or {}).get("rollingUpdate") or {}
-    surge = resolved(rolling.get("maxSurge", "25%"), replicas, up=True)
-    unavailable = resolved(rolling.get("maxUnavailable", "25%"), replicas, up=False)
+    surge = int_or_percent(rolling.get("maxSurge", "25%"), replicas, round_up=True)
+    unavailable = int_or_percent(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
     if surge == 0 and unavailable == 0:
         unavailable = 1
-    return Limits(surge, min(unavailable, replicas))
+    return RolloutLimits(surge, min(unavailable, replicas))
 
 
-def resolved(amount: Any, total: int, *, up: bool) -> int:
-    """A number, or a percentage of *total*."""
-    if isinstance(amount, str) and amount.endswith("%"):
-        share = int(amount[:-1]) * total / 100
-        return ceil(share) if up else floor(share)
-    return int(amount)
+def rolling_step(
+    replicas: int, new: ReplicaCounts, old: Sequence[ReplicaCounts], limits: RolloutLimits
+) -> list[int]:
+    """The next replicas of the new set and the old ones: the new set grows before old ones shrink.
+
+    The result starts with the new set.
+    """
+    desired = [new.desired, *(each.desired for each in old)]
+    scaled_up = _scaled_up(replicas, new.desired, sum(desired), limits)
+    if scaled_up != new.desired:
+        return [scaled_up, *desired[1:]]
+    return [new.desired, *_scaled_down(replicas, new, old, limits)]
 
 
-def rolled(replicas: int, new: Standing, old: Sequence[Standing], bounds: Limits) -> list[int]:
-    """The next wishes: of the new set, then of the old ones. One step, up before down."""
-    wishes = [new.wish, *(each.wish for each in old)]
-    more = _scaled_up(replicas, new.wish, sum(wishes), bounds)
-    if more != new.wish:
-        return [more, *wishes[1:]]
-    return [new.wish, *_scaled_down(replicas, new, old, bounds)]
-
-
-def _scaled_up(replicas: int, wish: int, total: int, bounds: Limits) -> int:
-    if wish > replicas:
+def _scaled_up(replicas: int, desired: int, total: int, limits: RolloutLimits) -> int:
+    if desired > replicas:
         return replicas
-    room = replicas + bounds.surge - total
-    return wish + max(min(room, replicas - wish), 0)
+    spare = replicas + limits.surge - total
+    return desired + max(min(spare, replicas - desired), 0)
 
 
 def _scaled_down(
-    replicas: int, new: Standing, old: Sequence[Standing], bounds: Limits
+    replicas: int, new: ReplicaCounts, old: Sequence[ReplicaCounts], limits: RolloutLimits
 ) -> list[int]:
-    """Old sets: first pods that do not run anyway, then as many as may be unavailable."""
-    total = new.wish + sum(each.wish for each in old)
-    least = replicas - bounds.unavailable
-    coming = new.wish - new.available
-    spare = total - least - coming
-    wishes = [each.wish for each in old]
-    if spare <= 0 or not any(wishes):
-        return wishes
-    for place, each in enumerate(old):
-        broken = min(spare, each.wish - each.available)
-        if broken > 0:
-            wishes[place] -= broken
-            spare -= broken
-    spare = min(spare, sum(each.available for each in (new, *old)) - least)
-    for place in range(len(old)):
-        gone = min(max(spare, 0), wishes[place])
-        wishes[place] -= gone
-        spare -= gone
-    return wishes
+    """Old sets lose unavailable pods first, then as many as may be unavailable."""
+    total = new.desired + sum(each.desired for each in old)
+    min_available = replicas - limits.unavailable
+    starting = new.desired - new.available
+    surplus = total - min_available - starting
+    desired = [each.desired for each in old]
+    if surplus <= 0 or not any(desired):
+        return desired
+    for index, each in enumerate(old):
+        unavailable = min(surplus, each.desired - each.available)
+        if unavailable > 0:
+            desired[index] -= unavailable
+            surplus -= unavailable
+    surplus = min(surplus, sum(each.available for each in (new, *old)) - min_available)
+    for index in range(len(old)):
+        removed = min(max(surplus, 0), desired[index])
+        desired[index] -= removed
+        surplus -= removed
+    return desired
 
 
-def recreated(replicas: int, new: Standing | None, old: Sequence[Standing]) -> list[int]:
-    """The next wishes when everything old has to be gone first."""
-    if any(each.wish for each in old) or any(each.pods for each in old):
-        return [new.wish if new else 0, *(0 for _ in old)]
+def recreate_step(
+    replicas: int, new: ReplicaCounts | None, old: Sequence[ReplicaCounts]
+) -> list[int]:
+    """The next replicas under `Recreate`: the new set starts when no old pod is left."""
+    if any(each.desired for each in old) or any(each.pods for each in old):
+        return [new.desired if new else 0, *(0 for _ in old)]
     return [replicas, *(0 for _ in old)]
 
 
-def spread(replicas: int, wishes: Sequence[int], surge: int) -> list[int]:
-    """Sets of a deployment that was scaled while rolling out, each in proportion.
+def scale_proportionally(replicas: int, desired: Sequence[int], surge: int) -> list[int]:
+    """The replicas of all sets after a deployment was scaled during a rollout.
 
-    The first takes what is left over by rounding.
+    The largest set takes the remainder of the rounding.
     """
-    total = sum(wishes)
+    total = sum(desired)
     allowed = replicas + surge if replicas > 0 else 0
     if total in {0, allowed}:
-        return list(wishes)
-    scaled = [each * allowed // total for each in wishes]
-    rest = allowed - sum(scaled)
-    biggest = max(range(len(scaled)), key=scaled.__getitem__)
-    scaled[biggest] += rest
+        return list(desired)
+    scaled = [each * allowed // total for each in desired]
+    remainder = allowed - sum(scaled)
+    largest = max(range(len(scaled)), key=scaled.__getitem__)
+    scaled[largest] += remainder
     return scaled

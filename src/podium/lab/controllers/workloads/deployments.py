@@ -1,56 +1,64 @@
-"""Deployments: a replica set for each version of the template, and the way from one to the next.
+"""The deployment controller: a replica set per version of the template, and rollouts between them.
 
 Upstream: pkg/controller/deployment.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.controller_ref import adopted, reference, selector
+from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller_ref import adopt, controller_ref
+from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
+    Key,
     annotation,
     controller_of,
-    is_leaving,
+    is_terminating,
     key_of,
     labels_of,
-    moment,
+    parse_time,
     replicas_of,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_info import Key, PodFacts
-from podium.lab.controllers.framework.pod_template import digest
-from podium.lab.controllers.workloads import deployment_rollout, deployment_status
-from podium.lab.controllers.workloads.deployment_rollout import Standing
+from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pod_template import template_hash
+from podium.lab.controllers.workloads.deployment_rollout import (
+    ReplicaCounts,
+    recreate_step,
+    rolling_step,
+    rollout_limits,
+    scale_proportionally,
+)
+from podium.lab.controllers.workloads.deployment_status import deployment_status
 from podium.objects.kinds.meta import JsonObject
 
-HASH: Final = "pod-template-hash"
+HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
-_DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
-_MOST: Final = "deployment.kubernetes.io/max-replicas"
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_NOT_COPIED: Final = frozenset({REVISION, _DESIRED, _MOST, _APPLIED})
+_DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
+_MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+#: Annotations of a deployment that its replica sets do not inherit.
+_NOT_INHERITED: Final = frozenset({REVISION, _DESIRED_REPLICAS, _MAX_REPLICAS, _LAST_APPLIED})
+_DEFAULT_HISTORY_LIMIT: Final = 10
 
 
-class Deployments(Controller):
-    """Moves pods from old replica sets to the one of the present template."""
+class DeploymentController(Controller[Key]):
+    """Moves pods from old replica sets to that of the present template, step by step."""
 
     name: ClassVar = "deployment-controller"
-    hears_pods = True
 
     def __init__(self, cluster: Cluster) -> None:
-        """Work on *cluster*."""
+        """Watch deployments, replica sets and pods."""
         super().__init__(cluster)
+        #: Replica sets by the uid of their deployment.
         self._sets: dict[str, dict[Key, JsonObject]] = {}
+        self.watch("Deployment", lambda old, new: self.enqueue(changed_key(old, new)))
+        self.watch("ReplicaSet", self._on_replica_set)
+        self.watch_pods(self._on_pod)
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of deployments and replica sets."""
-        return {"Deployment": self.hear_own, "ReplicaSet": self.hear_set}
-
-    def hear_set(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        """A replica set changed: its deployment looks again."""
+    def _on_replica_set(self, old: JsonObject | None, new: JsonObject | None) -> None:
         for each in (old, new):
             owner = None if each is None else controller_of(each)
             if each is not None and owner is not None and owner["kind"] == "Deployment":
@@ -60,259 +68,267 @@ class Deployments(Controller):
                     sets[key_of(each)] = each
                 elif not sets:
                     del self._sets[owner["uid"]]
-                self.add((each["metadata"]["namespace"], owner["name"]))
+                self.enqueue((each["metadata"]["namespace"], owner["name"]))
             elif each is not None and each is new:
-                self._found_orphan(each)
+                self._enqueue_adopters(each)
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod went: one that waits for old pods to be gone may go on."""
+    def _enqueue_adopters(self, orphan: JsonObject) -> None:
+        for each in self.cluster.list_in_namespace("Deployment", orphan["metadata"]["namespace"]):
+            if compile_selector(each["spec"].get("selector")).matches(labels_of(orphan)):
+                self.enqueue(key_of(each))
+
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
+        """Enqueue the deployment of a pod that is gone: `Recreate` waits for that."""
         if new is None and old is not None and old.owner and old.owner[0] == "ReplicaSet":
-            made = self.cluster.get("ReplicaSet", old.key[0], old.owner[1])
-            above = None if made is None else controller_of(made)
+            owner = self.cluster.get("ReplicaSet", old.key[0], old.owner[1])
+            above = None if owner is None else controller_of(owner)
             if above is not None and above["kind"] == "Deployment":
-                self.add((old.key[0], above["name"]))
+                self.enqueue((old.key[0], above["name"]))
 
-    def _found_orphan(self, item: JsonObject) -> None:
-        for each in self.cluster.within("Deployment", item["metadata"]["namespace"]):
-            if selector(each["spec"].get("selector")).matches(labels_of(item)):
-                self.add(key_of(each))
-
-    def sync(self, key: Any) -> None:
-        """One step of the rollout, then the status."""
-        owner = self.cluster.get("Deployment", *key)
-        if owner is None:
+    def sync(self, key: Key) -> None:
+        """Take one step of the rollout, then update the status."""
+        deployment = self.cluster.get("Deployment", *key)
+        if deployment is None:
             return
-        if not is_leaving(owner):
-            self._adopt(owner)
-            self._step(owner)
-        self._report(key)
+        if not is_terminating(deployment):
+            self._adopt_replica_sets(deployment)
+            self._roll_out(deployment)
+        self._update_status(key)
 
-    def sets(self, owner: JsonObject) -> list[JsonObject]:
-        """Its replica sets, oldest first."""
-        found = self._sets.get(uid_of(owner), {}).values()
+    def replica_sets(self, deployment: JsonObject) -> list[JsonObject]:
+        """The replica sets of a deployment, oldest first."""
+        found = self._sets.get(uid_of(deployment), {}).values()
         return sorted(found, key=_age)
 
-    def _adopt(self, owner: JsonObject) -> None:
-        wanted = selector(owner["spec"].get("selector"))
-        for each in list(self.cluster.within("ReplicaSet", owner["metadata"]["namespace"])):
-            free = controller_of(each) is None and not is_leaving(each)
-            if free and wanted.matches(labels_of(each)):
-                self.cluster.change("ReplicaSet", key_of(each), lambda it: adopted(it, owner))
+    def _adopt_replica_sets(self, deployment: JsonObject) -> None:
+        selector = compile_selector(deployment["spec"].get("selector"))
+        namespace = deployment["metadata"]["namespace"]
+        for each in list(self.cluster.list_in_namespace("ReplicaSet", namespace)):
+            is_orphan = controller_of(each) is None and not is_terminating(each)
+            if is_orphan and selector.matches(labels_of(each)):
+                self.cluster.update("ReplicaSet", key_of(each), lambda it: adopt(it, deployment))
 
-    def _step(self, owner: JsonObject) -> None:
-        everyone = self.sets(owner)
-        new = current(owner, everyone)
-        spec = owner["spec"]
-        replicas = replicas_of(owner)
+    def _roll_out(self, deployment: JsonObject) -> None:
+        sets = self.replica_sets(deployment)
+        new = current_replica_set(deployment, sets)
+        spec = deployment["spec"]
+        replicas = replicas_of(deployment)
         strategy = spec.get("strategy") or {}
         recreate = strategy.get("type") == "Recreate"
-        bounds = deployment_rollout.limits(replicas, strategy)
+        limits = rollout_limits(replicas, strategy)
         if new is not None:
-            new = self._revised(owner, new, everyone)
-            everyone = self.sets(owner)
-        old = [each for each in everyone if new is None or each is not new]
-        if spec.get("paused") or self._was_scaled(replicas, everyone):
-            self._scale_all(owner, new, everyone, 0 if recreate else bounds.surge)
+            new = self._renew_revision(deployment, new, sets)
+            sets = self.replica_sets(deployment)
+        old = [each for each in sets if new is None or each is not new]
+        if spec.get("paused") or self._was_scaled(replicas, sets):
+            self._scale_without_rollout(deployment, new, sets, 0 if recreate else limits.surge)
             return
-        before = [_standing(each) for each in old]
+        counts = [_counts(each) for each in old]
         if recreate:
             pods = sum(len(self.cluster.pods.of_owner(uid_of(each)).pods) for each in old)
-            if pods and before:
-                before[0] = before[0]._replace(pods=pods)
-            wishes = deployment_rollout.recreated(
-                replicas, None if new is None else _standing(new), before
-            )
-            if new is None and any(each.wish or each.pods for each in before):
-                self._scale(owner, old, wishes[1:])
+            if pods and counts:
+                counts[0] = counts[0]._replace(pods=pods)
+            desired = recreate_step(replicas, None if new is None else _counts(new), counts)
+            if new is None and any(each.desired or each.pods for each in counts):
+                self._scale(deployment, old, desired[1:])
                 return
-            new = new or self._make(owner, everyone, wishes[0])
+            new = new or self._create_replica_set(deployment, sets, desired[0])
         else:
             if new is None:
-                total = sum(each.wish for each in before)
-                room = max(replicas + bounds.surge - total, 0)
-                new = self._make(owner, everyone, min(room, replicas))
-            wishes = deployment_rollout.rolled(replicas, _standing(new), before, bounds)
-        self._scale(owner, [new, *old], wishes)
-        self._forget_history(owner, old)
+                total = sum(each.desired for each in counts)
+                spare = max(replicas + limits.surge - total, 0)
+                new = self._create_replica_set(deployment, sets, min(spare, replicas))
+            desired = rolling_step(replicas, _counts(new), counts, limits)
+        self._scale(deployment, [new, *old], desired)
+        self._delete_old_revisions(deployment, old)
 
-    def _was_scaled(self, replicas: int, everyone: list[JsonObject]) -> bool:
+    def _was_scaled(self, replicas: int, sets: list[JsonObject]) -> bool:
         return any(
-            replicas_of(each) > 0 and annotation(each, _DESIRED) not in {"", str(replicas)}
-            for each in everyone
+            replicas_of(each) > 0 and annotation(each, _DESIRED_REPLICAS) not in {"", str(replicas)}
+            for each in sets
         )
 
-    def _scale_all(
-        self, owner: JsonObject, new: JsonObject | None, everyone: list[JsonObject], surge: int
+    def _scale_without_rollout(
+        self, deployment: JsonObject, new: JsonObject | None, sets: list[JsonObject], surge: int
     ) -> None:
-        """Follow a new number of replicas without rolling on."""
-        replicas = replicas_of(owner)
-        active = [each for each in everyone if replicas_of(each) > 0]
-        alone = active[0] if len(active) == 1 else (new or everyone[-1]) if not active else None
-        if not active and not everyone:
+        """Follow a change of `spec.replicas` while the rollout is paused or half done."""
+        if not sets:
             return
-        if alone is not None:
-            self._scale(owner, [alone], [replicas])
+        replicas = replicas_of(deployment)
+        active = [each for each in sets if replicas_of(each) > 0]
+        if len(active) <= 1:
+            only = active[0] if active else new or sets[-1]
+            self._scale(deployment, [only], [replicas])
             return
-        standing = None if new is None else _standing(new)
-        if standing and standing.wish == replicas == standing.available:
+        counts = None if new is None else _counts(new)
+        if counts and counts.desired == replicas == counts.available:
             old = [each for each in active if each is not new]
-            self._scale(owner, old, [0] * len(old))
+            self._scale(deployment, old, [0] * len(old))
             return
-        wishes = [replicas_of(each) for each in active]
-        self._scale(owner, active, deployment_rollout.spread(replicas, wishes, surge))
+        desired = [replicas_of(each) for each in active]
+        self._scale(deployment, active, scale_proportionally(replicas, desired, surge))
 
-    def _scale(self, owner: JsonObject, sets: list[JsonObject], wishes: list[int]) -> None:
-        for each, wish in zip(sets, wishes, strict=True):
+    def _scale(self, deployment: JsonObject, sets: list[JsonObject], desired: list[int]) -> None:
+        for each, replicas in zip(sets, desired, strict=True):
             before = replicas_of(each)
-            notes = self._counts(owner)
+            wanted = self._replica_annotations(deployment)
             annotations = each["metadata"].get("annotations") or {}
-            if wish == before and notes.items() <= annotations.items():
+            if replicas == before and wanted.items() <= annotations.items():
                 continue
 
-            def scaled(it: JsonObject, notes: JsonObject = notes, wish: int = wish) -> None:
-                it["metadata"].setdefault("annotations", {}).update(notes)
-                it["spec"]["replicas"] = wish
+            def scale(
+                it: JsonObject, wanted: JsonObject = wanted, replicas: int = replicas
+            ) -> None:
+                it["metadata"].setdefault("annotations", {}).update(wanted)
+                it["spec"]["replicas"] = replicas
 
-            self.cluster.change("ReplicaSet", key_of(each), scaled)
-            if wish != before:
-                self._tell(owner, each["metadata"]["name"], before, wish)
+            self.cluster.update("ReplicaSet", key_of(each), scale)
+            if replicas != before:
+                self._record_scaling(deployment, each["metadata"]["name"], before, replicas)
 
-    def _tell(self, owner: JsonObject, name: str, before: int, wish: int) -> None:
-        way = "up" if wish > before else "down"
-        text = f"Scaled {way} replica set {name} from {before} to {wish}"
-        self.cluster.events.normal(owner, "ScalingReplicaSet", text, self.name)
+    def _record_scaling(self, deployment: JsonObject, name: str, before: int, after: int) -> None:
+        direction = "up" if after > before else "down"
+        text = f"Scaled {direction} replica set {name} from {before} to {after}"
+        self.cluster.events.normal(deployment, "ScalingReplicaSet", text, self.name)
 
-    def _counts(self, owner: JsonObject) -> dict[str, str]:
-        replicas = replicas_of(owner)
-        strategy = owner["spec"].get("strategy") or {}
+    def _replica_annotations(self, deployment: JsonObject) -> dict[str, str]:
+        replicas = replicas_of(deployment)
+        strategy = deployment["spec"].get("strategy") or {}
         surge = 0
         if strategy.get("type") != "Recreate":
-            surge = deployment_rollout.limits(replicas, strategy).surge
-        return {_DESIRED: str(replicas), _MOST: str(replicas + surge)}
+            surge = rollout_limits(replicas, strategy).surge
+        return {_DESIRED_REPLICAS: str(replicas), _MAX_REPLICAS: str(replicas + surge)}
 
-    def _make(self, owner: JsonObject, everyone: list[JsonObject], wish: int) -> JsonObject:
-        """The replica set of the present template."""
-        template = owner["spec"]["template"]
-        tag = {HASH: digest([template, (owner.get("status") or {}).get("collisionCount", 0)])}
+    def _create_replica_set(
+        self, deployment: JsonObject, sets: list[JsonObject], replicas: int
+    ) -> JsonObject:
+        template = deployment["spec"]["template"]
+        collisions = (deployment.get("status") or {}).get("collisionCount", 0)
+        hash_label = {HASH_LABEL: template_hash([template, collisions])}
         metadata = template.get("metadata") or {}
-        labels = {**(metadata.get("labels") or {}), **tag}
-        wanted = owner["spec"].get("selector") or {}
-        revision = str(max((_revision(each) for each in everyone), default=0) + 1)
+        labels = {**(metadata.get("labels") or {}), **hash_label}
+        selector = deployment["spec"].get("selector") or {}
+        match_labels = {**(selector.get("matchLabels") or {}), **hash_label}
+        revision = str(max((_revision(each) for each in sets), default=0) + 1)
         spec: JsonObject = {
-            "replicas": wish,
-            "selector": {**wanted, "matchLabels": {**(wanted.get("matchLabels") or {}), **tag}},
+            "replicas": replicas,
+            "selector": {**selector, "matchLabels": match_labels},
             "template": {**template, "metadata": {**metadata, "labels": labels}},
         }
-        if owner["spec"].get("minReadySeconds"):
-            spec["minReadySeconds"] = owner["spec"]["minReadySeconds"]
+        if deployment["spec"].get("minReadySeconds"):
+            spec["minReadySeconds"] = deployment["spec"]["minReadySeconds"]
+        annotations = self._inherited_annotations(deployment)
+        annotations |= self._replica_annotations(deployment) | {REVISION: revision}
         made = self.cluster.create(
             "ReplicaSet",
             {
                 "apiVersion": "apps/v1",
                 "kind": "ReplicaSet",
                 "metadata": {
-                    "name": f"{owner['metadata']['name']}-{tag[HASH]}",
-                    "namespace": owner["metadata"]["namespace"],
+                    "name": f"{deployment['metadata']['name']}-{hash_label[HASH_LABEL]}",
+                    "namespace": deployment["metadata"]["namespace"],
                     "labels": labels,
-                    "annotations": self._copied(owner) | self._counts(owner) | {REVISION: revision},
-                    "ownerReferences": [reference(owner)],
+                    "annotations": annotations,
+                    "ownerReferences": [controller_ref(deployment)],
                 },
                 "spec": spec,
             },
         )
-        if wish:
-            self._tell(owner, made["metadata"]["name"], 0, wish)
-        self._note_revision(owner, revision)
+        if replicas:
+            self._record_scaling(deployment, made["metadata"]["name"], 0, replicas)
+        self._set_revision(deployment, revision)
         return made
 
-    def _revised(
-        self, owner: JsonObject, new: JsonObject, everyone: list[JsonObject]
+    def _renew_revision(
+        self, deployment: JsonObject, new: JsonObject, sets: list[JsonObject]
     ) -> JsonObject:
-        """The present replica set with the highest revision, and the deployment's annotations."""
-        others = (_revision(each) for each in everyone if each is not new)
+        """Give the present replica set the highest revision and the deployment's annotations."""
+        others = (_revision(each) for each in sets if each is not new)
         revision = str(max(_revision(new), max(others, default=0) + 1))
         annotations = new["metadata"].get("annotations") or {}
-        notes = self._copied(owner) | {REVISION: revision}
-        min_ready = owner["spec"].get("minReadySeconds") or 0
-        if not notes.items() <= annotations.items() or min_ready != (
+        wanted = self._inherited_annotations(deployment) | {REVISION: revision}
+        min_ready_seconds = deployment["spec"].get("minReadySeconds") or 0
+        if not wanted.items() <= annotations.items() or min_ready_seconds != (
             new["spec"].get("minReadySeconds") or 0
         ):
 
-            def revised(it: JsonObject) -> None:
-                it["metadata"].setdefault("annotations", {}).update(notes)
-                it["spec"]["minReadySeconds"] = min_ready
+            def renew(it: JsonObject) -> None:
+                it["metadata"].setdefault("annotations", {}).update(wanted)
+                it["spec"]["minReadySeconds"] = min_ready_seconds
 
-            new = self.cluster.change("ReplicaSet", key_of(new), revised) or new
-        self._note_revision(owner, revision)
+            new = self.cluster.update("ReplicaSet", key_of(new), renew) or new
+        self._set_revision(deployment, revision)
         return new
 
-    def _copied(self, owner: JsonObject) -> dict[str, str]:
-        written = owner["metadata"].get("annotations") or {}
-        return {name: text for name, text in written.items() if name not in _NOT_COPIED}
+    def _inherited_annotations(self, deployment: JsonObject) -> dict[str, str]:
+        written = deployment["metadata"].get("annotations") or {}
+        return {name: text for name, text in written.items() if name not in _NOT_INHERITED}
 
-    def _note_revision(self, owner: JsonObject, revision: str) -> None:
-        present = self.cluster.get("Deployment", *key_of(owner))
+    def _set_revision(self, deployment: JsonObject, revision: str) -> None:
+        present = self.cluster.get("Deployment", *key_of(deployment))
         if present is not None and annotation(present, REVISION) != revision:
 
-            def numbered(it: JsonObject) -> None:
+            def set_revision(it: JsonObject) -> None:
                 it["metadata"].setdefault("annotations", {})[REVISION] = revision
 
-            self.cluster.change("Deployment", key_of(owner), numbered)
+            self.cluster.update("Deployment", key_of(deployment), set_revision)
 
-    def _forget_history(self, owner: JsonObject, old: list[JsonObject]) -> None:
-        kept = owner["spec"].get("revisionHistoryLimit")
-        kept = 10 if kept is None else kept
-        idle = [
+    def _delete_old_revisions(self, deployment: JsonObject, old: list[JsonObject]) -> None:
+        limit = deployment["spec"].get("revisionHistoryLimit")
+        limit = _DEFAULT_HISTORY_LIMIT if limit is None else limit
+        unused = [
             each
             for each in sorted(old, key=_revision)
             if not replicas_of(each)
             and not (each.get("status") or {}).get("replicas")
-            and not is_leaving(each)
+            and not is_terminating(each)
         ]
-        for each in idle[: max(len(idle) - kept, 0)]:
+        for each in unused[: max(len(unused) - limit, 0)]:
             self.cluster.delete(each)
 
-    def _report(self, key: Any) -> None:
-        owner = self.cluster.get("Deployment", *key)
-        if owner is None:
+    def _update_status(self, key: Key) -> None:
+        deployment = self.cluster.get("Deployment", *key)
+        if deployment is None:
             return
-        everyone = self.sets(owner)
-        new = current(owner, everyone)
-        status, wait = deployment_status.status(owner, new, everyone, self.cluster.now())
-        self.cluster.report(owner, status)
+        sets = self.replica_sets(deployment)
+        new = current_replica_set(deployment, sets)
+        status, wait = deployment_status(deployment, new, sets, self.cluster.now())
+        self.cluster.update_status(deployment, status)
         if wait is not None:
-            self.add(key, after=wait)
+            self.enqueue(key, after=wait)
 
 
-def current(owner: JsonObject, sets: list[JsonObject]) -> JsonObject | None:
-    """The oldest replica set whose template is the present one."""
-    wanted = owner["spec"].get("template") or {}
-    return next((each for each in sets if _plain(each["spec"]["template"]) == wanted), None)
+def current_replica_set(deployment: JsonObject, sets: list[JsonObject]) -> JsonObject | None:
+    """The oldest replica set with the present template of the deployment."""
+    template = deployment["spec"].get("template") or {}
+    found = (each for each in sets if _without_hash(each["spec"]["template"]) == template)
+    return next(found, None)
 
 
-def _plain(template: JsonObject) -> JsonObject:
-    """A replica set's template as its deployment has it."""
+def _without_hash(template: JsonObject) -> JsonObject:
     metadata = template.get("metadata") or {}
-    labels = {name: text for name, text in (metadata.get("labels") or {}).items() if name != HASH}
+    labels = {
+        name: text for name, text in (metadata.get("labels") or {}).items() if name != HASH_LABEL
+    }
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
-def _standing(item: JsonObject) -> Standing:
-    status = item.get("status") or {}
-    return Standing(
-        replicas_of(item), status.get("replicas", 0), status.get("availableReplicas", 0)
+def _counts(replica_set: JsonObject) -> ReplicaCounts:
+    status = replica_set.get("status") or {}
+    return ReplicaCounts(
+        replicas_of(replica_set), status.get("replicas", 0), status.get("availableReplicas", 0)
     )
 
 
-def _revision(item: JsonObject) -> int:
-    text = annotation(item, REVISION)
+def _revision(replica_set: JsonObject) -> int:
+    text = annotation(replica_set, REVISION)
     return int(text) if text.isdigit() else 0
 
 
-def _age(item: JsonObject) -> tuple[float, int, str]:
-    metadata = item["metadata"]
+def _age(replica_set: JsonObject) -> tuple[float, int, str]:
+    metadata = replica_set["metadata"]
     return (
-        moment(metadata.get("creationTimestamp")) or 0.0,
-        _revision(item),
+        parse_time(metadata.get("creationTimestamp")) or 0.0,
+        _revision(replica_set),
         metadata["name"],
     )

@@ -1,70 +1,83 @@
-"""Jobs: pods that are run until enough of them have succeeded.
+"""The job controller: runs pods until enough of them have succeeded.
 
-A pod of a job is held by a finalizer until its end has been counted.
+A finalizer keeps each pod of a job until its result is counted in the status of the job.
 
 Upstream: pkg/controller/job.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
-from podium.lab.controllers.framework.controller import Controller, Hearing
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, changed_key
 from podium.lab.controllers.framework.object_fields import (
+    Key,
     condition,
-    is_leaving,
+    is_terminating,
     key_of,
-    moment,
+    parse_time,
+    remove_finalizer,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_info import Key, PodFacts
-from podium.lab.controllers.framework.pod_template import from_template
+from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pod_template import pod_from_template
 from podium.objects.kinds.meta import JsonObject
 
-TRACKING: Final = "batch.kubernetes.io/job-tracking"
-INDEX: Final = "batch.kubernetes.io/job-completion-index"
-#: Seconds until a failed pod is replaced, for the first time; doubled each time.
-_BACKOFF: Final = 1.0
-_LONGEST_BACKOFF: Final = 60.0
+TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
+INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+#: Seconds until a failed pod is replaced for the first time, and at most; they double each time.
+_FIRST_BACKOFF: Final = 1.0
+_MAX_BACKOFF: Final = 60.0
+#: Pods created by one sync; the others follow in the next one.
 _BURST: Final = 100
 
 
-class Jobs(Controller):
-    """Runs jobs."""
+class _TerminatingPod(NamedTuple):
+    """A key for a pod of a job that is being deleted."""
+
+    pod: Key
+
+
+class JobController(Controller[Key | _TerminatingPod]):
+    """Runs jobs. Its keys are those of jobs and of terminating pods."""
 
     name: ClassVar = "job-controller"
-    hears_pods = True
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of jobs."""
-        return {"Job": self.hear_own}
+    def __init__(self, cluster: Cluster) -> None:
+        """Watch jobs and pods."""
+        super().__init__(cluster)
+        self.watch("Job", lambda old, new: self.enqueue(changed_key(old, new)))
+        self.watch_pods(self._on_pod)
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod of a job changed."""
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old
         assert pod is not None
         if pod.owner is not None and pod.owner[0] == "Job":
-            self.add((pod.key[0], pod.owner[1]))
-            if new is not None and new.leaving:
-                self.add(("pod", new.key))
+            self.enqueue((pod.key[0], pod.owner[1]))
+            if new is not None and new.terminating:
+                self.enqueue(_TerminatingPod(new.key))
 
-    def sync(self, key: Any) -> None:
-        """Count what ended, then make or delete pods."""
-        if key[0] == "pod":
-            self._release_orphan(key[1])
+    def sync(self, key: Key | _TerminatingPod) -> None:
+        """Count finished pods of a job, create or delete pods, and update the status.
+
+        A terminating pod is released if there is nothing to count.
+        """
+        if isinstance(key, _TerminatingPod):
+            self._release_uncounted(key.pod)
             return
         job = self.cluster.get("Job", *key)
         if job is None:
             return
-        if is_leaving(job):
+        if is_terminating(job):
             for pod in list(self.cluster.pods.of_owner(uid_of(job))):
-                if pod.leaving:
+                if pod.terminating:
                     self.release(pod.key)
             return
-        _Round(self, job).run()
+        _JobSync(self, job).run()
 
-    def _release_orphan(self, key: Key) -> None:
-        """A pod that never ran, or whose job is gone, need not be counted."""
+    def _release_uncounted(self, key: Key) -> None:
+        """Release a terminating pod that never had a node or whose job is gone."""
         pod = self.cluster.pods.all.get(key)
         if pod is not None and pod.owner is not None:
             job = self.cluster.get("Job", key[0], pod.owner[1])
@@ -72,16 +85,18 @@ class Jobs(Controller):
                 self.release(key)
 
     def release(self, key: Key) -> None:
-        """Take the finalizer from a pod that has been counted."""
+        """Remove the tracking finalizer from a pod."""
         pod = self.cluster.get("Pod", *key)
-        if pod is not None and TRACKING in (pod["metadata"].get("finalizers") or ()):
-            self.cluster.change("Pod", key, _untracked)
+        if pod is not None and TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ()):
+            self.cluster.update(
+                "Pod", key, lambda it: remove_finalizer(it["metadata"], TRACKING_FINALIZER)
+            )
 
 
-class _Round:
-    """One look at one job."""
+class _JobSync:
+    """One sync of one job: its pods at the start, and the status that is being built."""
 
-    def __init__(self, controller: Jobs, job: JsonObject) -> None:
+    def __init__(self, controller: JobController, job: JsonObject) -> None:
         self.controller = controller
         self.cluster = controller.cluster
         self.job = job
@@ -92,13 +107,12 @@ class _Round:
         self.indexed = self.spec.get("completionMode") == "Indexed"
 
     def run(self) -> None:
-        ended = self._count()
-        done = self._finished()
-        if done:
-            self._delete_active()
+        counted = self._count_finished()
+        if self._is_finished():
+            self._delete_active_pods()
         elif (failure := self._failure()) is not None:
             self._finish("Failed", *failure)
-        elif self._succeeded():
+        elif self._has_succeeded():
             self._finish(
                 "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
             )
@@ -106,144 +120,148 @@ class _Round:
             self._suspend()
         else:
             self._resume()
-            self._run_pods()
-        self._write()
-        for pod in ended:
+            self._scale_pods()
+        self._update_status()
+        for pod in counted:
             self.controller.release(pod.key)
-        self._remove_when_old()
+        self._delete_after_ttl()
 
-    def _count(self) -> list[PodFacts]:
-        """Count pods that have ended and were not counted; the answer is to be released."""
-        told = self.status.get("uncountedTerminatedPods") or {}
-        known = {*(told.get("succeeded") or ()), *(told.get("failed") or ())}
-        ended: list[PodFacts] = []
-        fresh: dict[str, list[str]] = {"succeeded": [], "failed": []}
-        done = set(_indexes(self.status.get("completedIndexes", "")))
+    def _count_finished(self) -> list[PodInfo]:
+        """Count finished pods that are not in the status yet; all pods that may be released."""
+        uncounted = self.status.get("uncountedTerminatedPods") or {}
+        known = {*(uncounted.get("succeeded") or ()), *(uncounted.get("failed") or ())}
+        finished: list[PodInfo] = []
+        added: dict[str, list[str]] = {"succeeded": [], "failed": []}
+        completed = set(_parse_indexes(self.status.get("completedIndexes", "")))
         for pod in self.pods:
             if not pod.finished:
                 continue
             whole = self.cluster.get("Pod", *pod.key)
-            if whole is None or TRACKING not in (whole["metadata"].get("finalizers") or ()):
+            finalizers = () if whole is None else whole["metadata"].get("finalizers") or ()
+            if TRACKING_FINALIZER not in finalizers:
                 continue
-            ended.append(pod)
+            finished.append(pod)
             if pod.uid in known:
                 continue
-            kind = "succeeded" if pod.phase == "Succeeded" else "failed"
-            fresh[kind].append(pod.uid)
-            if kind == "succeeded" and self.indexed:
-                done.add(_index(pod))
-        for kind, uids in fresh.items():
+            result = "succeeded" if pod.phase == "Succeeded" else "failed"
+            added[result].append(pod.uid)
+            if result == "succeeded" and self.indexed:
+                completed.add(_index_of(pod))
+        for result, uids in added.items():
             if uids:
-                self.status[kind] = self.status.get(kind, 0) + len(uids)
+                self.status[result] = self.status.get(result, 0) + len(uids)
         if self.indexed:
-            self.status["completedIndexes"] = _ranges(done)
-            self.status["succeeded"] = len(done)
-        kept = {kind: uids for kind, uids in fresh.items() if uids}
-        self.status["uncountedTerminatedPods"] = kept
-        return ended
+            self.status["completedIndexes"] = _format_indexes(completed)
+            self.status["succeeded"] = len(completed)
+        self.status["uncountedTerminatedPods"] = {
+            result: uids for result, uids in added.items() if uids
+        }
+        return finished
 
-    def _active(self) -> list[PodFacts]:
+    def _active_pods(self) -> list[PodInfo]:
         return [pod for pod in self.cluster.pods.of_owner(uid_of(self.job)) if pod.active]
 
-    def _finished(self) -> bool:
+    def _is_finished(self) -> bool:
         return any(
             each.get("type") in {"Complete", "Failed"} and each.get("status") == "True"
             for each in self.status.get("conditions") or ()
         )
 
-    def _succeeded(self) -> bool:
+    def _has_succeeded(self) -> bool:
         succeeded = self.status.get("succeeded", 0)
         completions = self.spec.get("completions")
-        if completions is None:  # a work queue: one success, and nobody is left at work
-            return bool(succeeded) and not self._active()
+        if completions is None:  # a work queue: one success, and no other pod is running
+            return bool(succeeded) and not self._active_pods()
         return bool(succeeded >= completions)
 
     def _failure(self) -> tuple[str, str] | None:
+        """The reason and message of a failed job; None if it may go on."""
         limit = self.spec.get("backoffLimit", 6)
         if self.status.get("failed", 0) > limit:
             return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         deadline, started = self.spec.get("activeDeadlineSeconds"), self.status.get("startTime")
         if deadline is None or not started or self.spec.get("suspend"):
             return None
-        left = (moment(started) or 0.0) + deadline - self.cluster.now()
+        left = (parse_time(started) or 0.0) + deadline - self.cluster.now()
         if left <= 0:
             return "DeadlineExceeded", "Job was active longer than specified deadline"
-        self.controller.add(self.key, after=left)
+        self.controller.enqueue(self.key, after=left)
         return None
 
     def _finish(self, kind: str, reason: str, text: str) -> None:
-        first = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
+        criterion = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
         at = self.cluster.timestamp()
-        self._delete_active()
-        for each in (first, kind):
-            self._condition(each, "True", reason, text)
+        self._delete_active_pods()
+        for each in (criterion, kind):
+            self._set_condition(each, "True", reason, text)
+        events, name = self.cluster.events, self.controller.name
         if kind == "Complete":
             self.status["completionTime"] = at
-            self.cluster.events.normal(self.job, "Completed", "Job completed", self.controller.name)
+            events.normal(self.job, "Completed", "Job completed", name)
         else:
-            self.cluster.events.warning(self.job, reason, text, self.controller.name)
+            events.warning(self.job, reason, text, name)
 
-    def _delete_active(self) -> None:
-        for pod in self._active():
-            self._give_up(pod)
+    def _delete_active_pods(self) -> None:
+        for pod in self._active_pods():
+            self._delete_uncounted(pod)
 
-    def _give_up(self, pod: PodFacts) -> None:
-        """Delete a pod that is not needed any more; its end is not counted."""
+    def _delete_uncounted(self, pod: PodInfo) -> None:
+        """Delete a pod that is not needed; its result is not counted."""
         self.controller.release(pod.key)
         self.cluster.delete_pod(pod)
 
     def _suspend(self) -> None:
-        self._delete_active()
-        self._condition("Suspended", "True", "JobSuspended", "Job suspended")
+        self._delete_active_pods()
+        self._set_condition("Suspended", "True", "JobSuspended", "Job suspended")
         self.status.pop("startTime", None)
 
     def _resume(self) -> None:
         if condition({"status": self.status}, "Suspended").get("status") == "True":
-            self._condition("Suspended", "False", "JobResumed", "Job resumed")
+            self._set_condition("Suspended", "False", "JobResumed", "Job resumed")
         self.status.setdefault("startTime", self.cluster.timestamp())
         deadline = self.spec.get("activeDeadlineSeconds")
         if deadline is not None:
-            self.controller.add(self.key, after=deadline)
+            self.controller.enqueue(self.key, after=deadline)
 
-    def _run_pods(self) -> None:
-        active = self._active()
+    def _scale_pods(self) -> None:
+        active = self._active_pods()
         parallelism = self.spec.get("parallelism")
         wanted = 1 if parallelism is None else parallelism
         completions = self.spec.get("completions")
         if completions is not None:
             wanted = min(wanted, completions - self.status.get("succeeded", 0))
         elif self.status.get("succeeded", 0):
-            wanted = len(active)  # nobody new once one has succeeded
+            wanted = len(active)  # a work queue gets no new pods once one has succeeded
         for pod in active[max(wanted, 0) :]:
-            self._give_up(pod)
+            self._delete_uncounted(pod)
         missing = wanted - len(active)
-        if missing <= 0 or self._must_wait():
+        if missing <= 0 or self._is_backing_off():
             return
         free = self._free_indexes(active) if self.indexed else []
         for place in range(min(missing, _BURST)):
-            self._make(free[place] if self.indexed else None)
+            self._create_pod(free[place] if self.indexed else None)
         if missing > _BURST:
-            self.controller.add(self.key)
+            self.controller.enqueue(self.key)
 
-    def _must_wait(self) -> bool:
-        """Whether pods failed so lately that the next has to wait."""
+    def _is_backing_off(self) -> bool:
+        """Whether the last failure is too recent to create another pod."""
         failed = self.status.get("failed", 0)
         if not failed:
             return False
-        last = max((_ended_at(pod) for pod in self.pods if pod.phase == "Failed"), default=0.0)
-        pause = min(_BACKOFF * 2.0 ** min(failed - 1, 20), _LONGEST_BACKOFF)
-        left = last + pause - self.cluster.now()
+        failures = (_finished_at(pod) for pod in self.pods if pod.phase == "Failed")
+        backoff = min(_FIRST_BACKOFF * 2.0 ** min(failed - 1, 20), _MAX_BACKOFF)
+        left = max(failures, default=0.0) + backoff - self.cluster.now()
         if left > 0:
-            self.controller.add(self.key, after=left)
+            self.controller.enqueue(self.key, after=left)
         return bool(left > 0)
 
-    def _free_indexes(self, active: list[PodFacts]) -> list[int]:
-        taken = {_index(pod) for pod in active}
-        taken |= set(_indexes(self.status.get("completedIndexes", "")))
+    def _free_indexes(self, active: list[PodInfo]) -> list[int]:
+        taken = {_index_of(pod) for pod in active}
+        taken |= set(_parse_indexes(self.status.get("completedIndexes", "")))
         return [n for n in range(self.spec.get("completions") or 0) if n not in taken]
 
-    def _make(self, index: int | None) -> None:
-        pod = from_template(self.spec["template"], self.job)
+    def _create_pod(self, index: int | None) -> None:
+        pod = pod_from_template(self.spec["template"], self.job)
         metadata = pod["metadata"]
         uid, name = uid_of(self.job), self.job["metadata"]["name"]
         metadata["labels"] |= {
@@ -252,17 +270,18 @@ class _Round:
             "controller-uid": uid,
             "job-name": name,
         }
-        metadata["finalizers"] = [*(metadata.get("finalizers") or ()), TRACKING]
+        metadata["finalizers"] = [*(metadata.get("finalizers") or ()), TRACKING_FINALIZER]
         if index is not None:
+            annotations = metadata.get("annotations") or {}
             metadata["generateName"] = f"{name}-{index}-"
-            metadata["labels"][INDEX] = str(index)
-            metadata["annotations"] = {**(metadata.get("annotations") or {}), INDEX: str(index)}
+            metadata["labels"][INDEX_LABEL] = str(index)
+            metadata["annotations"] = {**annotations, INDEX_LABEL: str(index)}
             pod["spec"]["hostname"] = f"{name}-{index}"
         made = self.cluster.create("Pod", pod)
         text = f"Created pod: {made['metadata']['name']}"
         self.cluster.events.normal(self.job, "SuccessfulCreate", text, self.controller.name)
 
-    def _condition(self, kind: str, value: str, reason: str, text: str) -> None:
+    def _set_condition(self, kind: str, value: str, reason: str, text: str) -> None:
         conditions = list(self.status.get("conditions") or ())
         if condition({"status": self.status}, kind).get("status") == value:
             return
@@ -277,47 +296,47 @@ class _Round:
         }
         self.status["conditions"] = [e for e in conditions if e.get("type") != kind] + [made]
 
-    def _write(self) -> None:
+    def _update_status(self) -> None:
         pods = list(self.cluster.pods.of_owner(uid_of(self.job)))
         active = [pod for pod in pods if pod.active]
         numbers = {
             "active": len(active),
             "ready": sum(pod.ready for pod in active),
-            "terminating": sum(pod.leaving for pod in pods),
+            "terminating": sum(pod.terminating for pod in pods),
         }
         status = {**self.status, **numbers}
         optional = ("active", "succeeded", "failed", "completedIndexes")
         status = {k: v for k, v in status.items() if v or k not in optional}
         present = self.cluster.get("Job", *self.key)
         if present is not None:
-            self.cluster.report(present, status)
+            self.cluster.update_status(present, status)
 
-    def _remove_when_old(self) -> None:
-        seconds = self.spec.get("ttlSecondsAfterFinished")
-        if seconds is None or not self._finished():
+    def _delete_after_ttl(self) -> None:
+        ttl = self.spec.get("ttlSecondsAfterFinished")
+        if ttl is None or not self._is_finished():
             return
-        ends = [
-            moment(each.get("lastTransitionTime")) or 0.0
+        finished = [
+            parse_time(each.get("lastTransitionTime")) or 0.0
             for each in self.status.get("conditions") or ()
             if each.get("type") in {"Complete", "Failed"}
         ]
-        left = max(ends) + seconds - self.cluster.now()
+        left = max(finished) + ttl - self.cluster.now()
         if left > 0:
-            self.controller.add(self.key, after=left)
+            self.controller.enqueue(self.key, after=left)
         else:
             self.cluster.delete(self.job)
 
 
-def _ended_at(pod: PodFacts) -> float:
-    return moment(pod.changed) or 0.0
+def _finished_at(pod: PodInfo) -> float:
+    return parse_time(pod.ready_changed) or 0.0
 
 
-def _index(pod: PodFacts) -> int:
-    text = pod.labels.get(INDEX, "")
+def _index_of(pod: PodInfo) -> int:
+    text = pod.labels.get(INDEX_LABEL, "")
     return int(text) if text.isdigit() else -1
 
 
-def _indexes(text: str) -> list[int]:
+def _parse_indexes(text: str) -> list[int]:
     """The numbers in "0,2-4"."""
     found: list[int] = []
     for part in filter(None, text.split(",")):
@@ -326,8 +345,8 @@ def _indexes(text: str) -> list[int]:
     return found
 
 
-def _ranges(numbers: set[int]) -> str:
-    """Numbers as "0,2-4"."""
+def _format_indexes(numbers: set[int]) -> str:
+    """The numbers as "0,2-4"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and runs[-1][1] == number - 1:
@@ -335,10 +354,3 @@ def _ranges(numbers: set[int]) -> str:
         else:
             runs.append([number, number])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-def _untracked(pod: JsonObject) -> None:
-    kept = [each for each in pod["metadata"].get("finalizers") or () if each != TRACKING]
-    pod["metadata"]["finalizers"] = kept
-    if not kept:
-        del pod["metadata"]["finalizers"]

@@ -1,135 +1,147 @@
-"""Stateful sets: numbered pods that keep their names and claims, made and replaced in order.
+"""The stateful set controller: numbered pods that keep their names and claims.
 
 Upstream: pkg/controller/statefulset.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from podium.lab.controllers.framework.controller import Controller, Hearing
-from podium.lab.controllers.framework.object_fields import is_leaving, key_of, replicas_of, uid_of
-from podium.lab.controllers.framework.pod_info import PodFacts
-from podium.lab.controllers.framework.pod_template import from_template
-from podium.lab.controllers.workloads.controller_revisions import (
-    HASH,
-    present_revision,
-    template_of,
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.object_fields import (
+    Key,
+    is_terminating,
+    key_of,
+    replicas_of,
+    uid_of,
 )
-from podium.lab.controllers.workloads.replica_sets import available_in
+from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pod_template import pod_from_template
+from podium.lab.controllers.workloads.controller_revisions import (
+    HASH_LABEL,
+    current_revision_hash,
+    template_of_revision,
+)
+from podium.lab.controllers.workloads.replica_sets import seconds_until_available
 from podium.objects.kinds.meta import JsonObject
 
-#: Pods made in one go when they need not wait for each other.
+#: Pods created by one sync where they need not wait for each other.
 _BURST: Final = 100
+#: Numbers of the status that are written even when they are 0.
+_ALWAYS_WRITTEN: Final = frozenset({"replicas", "availableReplicas", "collisionCount"})
 
 
-class StatefulSets(Controller):
-    """Keeps numbered pods."""
+class StatefulSetController(Controller[Key]):
+    """Creates, replaces and deletes pods in the order of their ordinals."""
 
     name: ClassVar = "statefulset-controller"
-    hears_pods = True
 
-    def hears(self) -> dict[str, Hearing]:
-        """Of stateful sets."""
-        return {"StatefulSet": self.hear_own}
+    def __init__(self, cluster: Cluster) -> None:
+        """Watch stateful sets and pods."""
+        super().__init__(cluster)
+        self.watch("StatefulSet", lambda old, new: self.enqueue(changed_key(old, new)))
+        self.watch_pods(self._on_pod)
 
-    def hear_pod(self, old: PodFacts | None, new: PodFacts | None) -> None:
-        """A pod of a stateful set changed."""
+    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old
         assert pod is not None
         if pod.owner is not None and pod.owner[0] == "StatefulSet":
-            self.add((pod.key[0], pod.owner[1]))
+            self.enqueue((pod.key[0], pod.owner[1]))
 
-    def sync(self, key: Any) -> None:
-        """One step: make, replace or delete what comes next."""
+    def sync(self, key: Key) -> None:
+        """Create, replace or delete the next pod, then update the status."""
         owner = self.cluster.get("StatefulSet", *key)
         if owner is None:
             return
-        if not is_leaving(owner):
-            self._step(owner)
-        self._report(key)
+        if not is_terminating(owner):
+            self._sync_pods(owner)
+        self._update_status(key)
 
-    def _numbered(self, owner: JsonObject) -> dict[int, PodFacts]:
-        stem = f"{owner['metadata']['name']}-"
+    def _pods_by_ordinal(self, owner: JsonObject) -> dict[int, PodInfo]:
+        prefix = f"{owner['metadata']['name']}-"
         found = {}
         for pod in self.cluster.pods.of_owner(uid_of(owner)):
-            number = pod.key[1].removeprefix(stem)
-            if number.isdigit():
-                found[int(number)] = pod
+            ordinal = pod.key[1].removeprefix(prefix)
+            if ordinal.isdigit():
+                found[int(ordinal)] = pod
         return found
 
-    def _step(self, owner: JsonObject) -> None:
+    def _sync_pods(self, owner: JsonObject) -> None:
         spec = owner["spec"]
-        pods = self._numbered(owner)
+        pods = self._pods_by_ordinal(owner)
         start = (spec.get("ordinals") or {}).get("start") or 0
-        numbers = range(start, start + replicas_of(owner))
+        ordinals = range(start, start + replicas_of(owner))
         ordered = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
-        if not self._fill(owner, pods, numbers, ordered=ordered):
+        if not self._create_missing(owner, pods, ordinals, ordered=ordered):
             return
-        surplus = sorted((n for n in pods if n not in numbers), reverse=True)
-        for number in surplus:
-            if not pods[number].leaving:
-                self._delete(owner, pods[number])
+        surplus = sorted((n for n in pods if n not in ordinals), reverse=True)
+        for ordinal in surplus:
+            if not pods[ordinal].terminating:
+                self._delete_pod(owner, pods[ordinal])
             if ordered:
                 return
         if not surplus:
-            self._roll(owner, pods, numbers)
+            self._replace_outdated(owner, pods, ordinals)
 
-    def _fill(
-        self, owner: JsonObject, pods: dict[int, PodFacts], numbers: range, *, ordered: bool
+    def _create_missing(
+        self, owner: JsonObject, pods: dict[int, PodInfo], ordinals: range, *, ordered: bool
     ) -> bool:
-        """Make missing pods, the lowest number first; whether one may go on with the rest."""
+        """Create missing pods in order; whether surplus and outdated pods may be handled now."""
         budget = _BURST
-        for number in numbers:
-            pod = pods.get(number)
-            if pod is not None and pod.finished and not pod.leaving:
-                self._delete(owner, pod)
-                pod = self._numbered(owner).get(number)
+        for ordinal in ordinals:
+            pod = pods.get(ordinal)
+            if pod is not None and pod.finished and not pod.terminating:
+                self._delete_pod(owner, pod)
+                pod = self._pods_by_ordinal(owner).get(ordinal)
             if pod is None:
                 if budget <= 0:
-                    self.add(key_of(owner))
+                    self.enqueue(key_of(owner))
                     return False
                 budget -= 1
-                self._make(owner, number)
-            if ordered and (pod is None or pod.leaving or not self._available(owner, pod)):
+                self._create_pod(owner, ordinal)
+            if ordered and (pod is None or pod.terminating or not self._is_available(owner, pod)):
                 return False
         return True
 
-    def _available(self, owner: JsonObject, pod: PodFacts) -> bool:
-        wait = available_in(pod, owner["spec"].get("minReadySeconds") or 0, self.cluster.now())
+    def _is_available(self, owner: JsonObject, pod: PodInfo) -> bool:
+        min_ready_seconds = owner["spec"].get("minReadySeconds") or 0
+        wait = seconds_until_available(pod, min_ready_seconds, self.cluster.now())
         if wait:
-            self.add(key_of(owner), after=wait)
+            self.enqueue(key_of(owner), after=wait)
         return wait is not None and wait <= 0
 
-    def _roll(self, owner: JsonObject, pods: dict[int, PodFacts], numbers: range) -> None:
-        """Replace pods of an older template, the highest number first, one at a time."""
+    def _replace_outdated(
+        self, owner: JsonObject, pods: dict[int, PodInfo], ordinals: range
+    ) -> None:
+        """Delete the last pod of an older template, once all pods after it are available."""
         strategy = owner["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return
-        partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
-        tag = self._revision(owner)
-        for number in reversed(numbers):
-            pod = pods.get(number)
-            if pod is None or pod.leaving:
+        partition = _partition(owner)
+        tag = self._current_hash(owner)
+        for ordinal in reversed(ordinals):
+            pod = pods.get(ordinal)
+            if pod is None or pod.terminating:
                 return
-            if number >= numbers.start + partition and pod.labels.get(HASH) != tag:
-                self._delete(owner, pod)
+            if ordinal >= ordinals.start + partition and pod.labels.get(HASH_LABEL) != tag:
+                self._delete_pod(owner, pod)
                 return
-            if not self._available(owner, pod):
+            if not self._is_available(owner, pod):
                 return
 
-    def _make(self, owner: JsonObject, number: int) -> None:
-        name = f"{owner['metadata']['name']}-{number}"
-        tag = self._revision_for(owner, number)
-        pod = from_template(template_of(self.cluster, owner, tag), owner)
+    def _create_pod(self, owner: JsonObject, ordinal: int) -> None:
+        name = f"{owner['metadata']['name']}-{ordinal}"
+        tag = self._hash_for(owner, ordinal)
+        pod = pod_from_template(template_of_revision(self.cluster, owner, tag), owner)
         del pod["metadata"]["generateName"]
         pod["metadata"]["name"] = name
         pod["metadata"]["labels"] |= {
-            "apps.kubernetes.io/pod-index": str(number),
-            HASH: tag,
+            "apps.kubernetes.io/pod-index": str(ordinal),
+            HASH_LABEL: tag,
             "statefulset.kubernetes.io/pod-name": name,
         }
-        claims = self._claims(owner, name)
+        claims = self._create_claims(owner, name)
         spec = pod["spec"]
         if claims:
             kept = [each for each in spec.get("volumes") or () if each["name"] not in claims]
@@ -144,29 +156,28 @@ class StatefulSets(Controller):
         text = f"create Pod {name} in StatefulSet {owner['metadata']['name']} successful"
         self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
 
-    def _revision_for(self, owner: JsonObject, number: int) -> str:
-        """Pods below the partition stay with the template of before."""
-        strategy = owner["spec"].get("updateStrategy") or {}
-        partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
+    def _hash_for(self, owner: JsonObject, ordinal: int) -> str:
+        """The template hash of a new pod: below the partition, that of the current revision."""
         start = (owner["spec"].get("ordinals") or {}).get("start") or 0
         before = (owner.get("status") or {}).get("currentRevision")
-        return before if before and number < start + partition else self._revision(owner)
+        if before and ordinal < start + _partition(owner):
+            return str(before)
+        return self._current_hash(owner)
 
-    def _revision(self, owner: JsonObject) -> str:
-        """The name of the present template."""
-        return present_revision(self.cluster, owner, prefix=f"{owner['metadata']['name']}-")
+    def _current_hash(self, owner: JsonObject) -> str:
+        return current_revision_hash(self.cluster, owner, prefix=f"{owner['metadata']['name']}-")
 
-    def _claims(self, owner: JsonObject, pod: str) -> dict[str, str]:
-        """Make the claims of one pod that do not exist; the answer names them by volume."""
+    def _create_claims(self, owner: JsonObject, pod: str) -> dict[str, str]:
+        """Create the missing claims of a pod; the names of all its claims by volume."""
         names = {}
         namespace = owner["metadata"]["namespace"]
-        matched = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
+        match_labels = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
         for template in owner["spec"].get("volumeClaimTemplates") or ():
             metadata = template["metadata"]
             name = names[metadata["name"]] = f"{metadata['name']}-{pod}"
             if self.cluster.get("PersistentVolumeClaim", namespace, name) is not None:
                 continue
-            labels = {**(metadata.get("labels") or {}), **matched}
+            labels = {**(metadata.get("labels") or {}), **match_labels}
             claim = {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
@@ -182,36 +193,40 @@ class StatefulSets(Controller):
             self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
         return names
 
-    def _delete(self, owner: JsonObject, pod: PodFacts) -> None:
+    def _delete_pod(self, owner: JsonObject, pod: PodInfo) -> None:
         self.cluster.delete_pod(pod)
         text = f"delete Pod {pod.key[1]} in StatefulSet {owner['metadata']['name']} successful"
         self.cluster.events.normal(owner, "SuccessfulDelete", text, self.name)
 
-    def _report(self, key: Any) -> None:
+    def _update_status(self, key: Key) -> None:
         owner = self.cluster.get("StatefulSet", *key)
         if owner is None:
             return
         before = owner.get("status") or {}
-        pods = [pod for pod in self._numbered(owner).values() if not pod.finished]
-        tag = self._revision(owner)
+        pods = [pod for pod in self._pods_by_ordinal(owner).values() if not pod.finished]
+        tag = self._current_hash(owner)
         current = before.get("currentRevision") or tag
-        staying = [pod for pod in pods if not pod.leaving]
-        updated = sum(pod.labels.get(HASH) == tag for pod in staying)
-        ready = [pod for pod in pods if pod.ready and not pod.leaving]
-        wish = replicas_of(owner)
-        if updated == wish == len(ready) == len(pods):
+        staying = [pod for pod in pods if not pod.terminating]
+        updated = sum(pod.labels.get(HASH_LABEL) == tag for pod in staying)
+        ready = [pod for pod in pods if pod.ready and not pod.terminating]
+        if updated == replicas_of(owner) == len(ready) == len(pods):
             current = tag
         status: JsonObject = {
             "observedGeneration": owner["metadata"].get("generation", 1),
             "replicas": len(pods),
             "readyReplicas": len(ready),
-            "currentReplicas": sum(pod.labels.get(HASH) == current for pod in staying),
+            "currentReplicas": sum(pod.labels.get(HASH_LABEL) == current for pod in staying),
             "updatedReplicas": updated,
-            "availableReplicas": sum(self._available(owner, pod) for pod in ready),
+            "availableReplicas": sum(self._is_available(owner, pod) for pod in ready),
             "currentRevision": current,
             "updateRevision": tag,
             "collisionCount": before.get("collisionCount", 0),
         }
-        always = {"replicas", "availableReplicas", "collisionCount"}
-        status = {name: n for name, n in status.items() if n or name in always}
-        self.cluster.report(owner, status)
+        status = {name: n for name, n in status.items() if n or name in _ALWAYS_WRITTEN}
+        self.cluster.update_status(owner, status)
+
+
+def _partition(owner: JsonObject) -> int:
+    """The ordinal, counted from the first, below which pods keep the previous template."""
+    strategy = owner["spec"].get("updateStrategy") or {}
+    return (strategy.get("rollingUpdate") or {}).get("partition") or 0

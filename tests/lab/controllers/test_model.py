@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lab.at_work import AtWork, Json, template, workload
+from lab.controllers.managed_cluster import Json, ManagedCluster, template, workload
 
 KINDS = st.sampled_from(["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"])
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -19,7 +19,7 @@ class Cluster(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lab = AtWork()
+        self.lab = ManagedCluster()
         self.wishes: dict[tuple[str, str], int] = {}
         self.quiet = True
 
@@ -89,7 +89,7 @@ class Cluster(RuleBasedStateMachine):
     @rule(turns=st.integers(1, 20), seconds=st.floats(0, 1))
     def work_a_little(self, turns: int, seconds: float) -> None:
         for _ in range(turns):
-            self.lab.controllers.work(until=-1.0)
+            self.lab.controllers.sync_ready(until=-1.0)
         self.lab.bind()
         self.lab.advance(seconds)
 

@@ -1,4 +1,4 @@
-"""Controllers at work, a clock that tests move, and a scheduler that does not think."""
+"""A registry with all controllers on a virtual clock, and a scheduler that binds pods in turn."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
+from lab.controllers.virtual_clock import VirtualClock
 from podium.lab.api.options import DeleteOptions, WriteOptions
-from podium.lab.controllers.manager import Controllers
-from podium.lab.controllers.nodes.fake_kubelet import Pace
+from podium.lab.controllers.manager import ControllerManager
+from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
 from podium.lab.registry import binding
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
@@ -17,14 +18,16 @@ from podium.lab.store.store import Store
 Json = dict[str, Any]
 
 
-class AtWork:
-    """What a test needs to see controllers work, within this process and without waiting."""
+class ManagedCluster:
+    """Nodes, and controllers that sync until nothing is due; no time passes but by `settle`."""
 
-    def __init__(self, *, store: Store | None = None, nodes: int = 3, binds: bool = True) -> None:
-        self.time = 1_700_000_000.0
+    def __init__(
+        self, *, store: Store | None = None, nodes: int = 3, binds: bool = True, seed: int = 0
+    ) -> None:
+        self.clock = VirtualClock()
         self.complaints: list[str] = []
-        chance = random.Random(0)  # noqa: S311  the same names every time
-        self.registry = Registry(store, clock=lambda: self.time, chance=chance)
+        chance = random.Random(seed)  # noqa: S311  the same names and uids every time
+        self.registry = Registry(store, clock=self.clock.now, chance=chance)
         self.controllers = self._controllers()
         self.binds = binds
         self._turns = count()
@@ -32,36 +35,34 @@ class AtWork:
             self.create("Node", {"metadata": {"name": f"n{number}"}})
         self.settle()
 
-    def _controllers(self) -> Controllers:
-        return Controllers(
+    def _controllers(self) -> ControllerManager:
+        return ControllerManager(
             self.registry,
-            lambda: self.time,
-            pace=Pace(0.1, 0.2, 2.0),
-            stopwatch=lambda: 0.0,
+            self.clock,
+            timings=KubeletTimings(0.1, 0.2, 2.0),
             tell=self.complaints.append,
         )
 
     def restart(self) -> None:
         """New controllers over the same objects."""
-        for end in self.controllers._ends:
-            end()
+        self.controllers.unsubscribe()
         self.controllers = self._controllers()
 
     def advance(self, seconds: float) -> None:
-        self.time += seconds
+        self.clock.advance(seconds)
 
     def settle(self, seconds: float = 5.0) -> None:
-        """Let everybody work until nothing is left to do within so many seconds."""
-        ends = self.time + seconds
+        """Sync and bind whatever becomes due within so many seconds, then let them pass."""
+        ends = self.clock.time + seconds
         while True:
-            self.controllers.work()
-            if self.bind():
+            self.controllers.sync_ready()
+            if self.binds and self.bind():
                 continue
             due = self.controllers.cluster.queue.next_due()
             if due is None or due > ends:
                 break
-            self.time = max(due, self.time) + 1e-3
-        self.time = max(ends, self.time)
+            self.clock.time = max(due, self.clock.time) + 1e-3
+        self.clock.time = max(ends, self.clock.time)
         assert self.complaints == []
 
     def bind(self) -> int:
@@ -73,7 +74,7 @@ class AtWork:
             if not node["spec"].get("taints")
         ]
         done = 0
-        for pod in waiting if self.binds else ():
+        for pod in waiting:
             node = only_node(pod) or (ready[next(self._turns) % len(ready)] if ready else "")
             if node and "deletionTimestamp" not in pod["metadata"]:
                 metadata = pod["metadata"]
@@ -165,3 +166,15 @@ def workload(name: str, replicas: int | None = None, image: str = "app:1", **spe
     wish = {} if replicas is None else {"replicas": replicas}
     own = {"selector": {"matchLabels": {"app": name}}, "template": template(name, image)}
     return {"metadata": {"name": name, "namespace": "default"}, "spec": {**wish, **own, **spec}}
+
+
+def pod(name: str = "web", **spec: Any) -> Json:
+    """A pod without an owner, with its name as its `app`."""
+    made = template(name, **spec)
+    made["metadata"] |= {"name": name, "namespace": "default"}
+    return made
+
+
+def conditions(item: Json) -> dict[str, str]:
+    """The status of an object's conditions by type."""
+    return {each["type"]: each["status"] for each in item["status"]["conditions"]}

@@ -7,23 +7,23 @@ import time
 
 import pytest
 
-from lab.at_work import AtWork, workload
+from lab.controllers.managed_cluster import ManagedCluster, workload
 from podium.lab.api.options import WriteOptions
 from podium.lab.registry import binding
 
 
 def cost(pods: int) -> float:
     """Seconds of CPU per pod: made, bound, started, counted."""
-    lab = AtWork(nodes=100)
+    lab = ManagedCluster(nodes=100, binds=False)
     lab.create("ReplicaSet", workload("web", pods))
     gc.collect()
     gc.freeze()
     began = time.process_time()
-    lab.controllers.settle()
+    lab.controllers.sync_ready()
     for number, (namespace, name) in enumerate(list(lab.controllers.cluster.pods.all)):
         target = {"target": {"kind": "Node", "name": f"n{number % 100}"}}
         binding.bind(lab.registry, namespace, name, target, WriteOptions())
-    lab.controllers.settle(lab.advance, 2.0)
+    lab.settle(2.0)
     took = time.process_time() - began
     gc.unfreeze()
     assert lab.status("ReplicaSet", "web")["readyReplicas"] == pods

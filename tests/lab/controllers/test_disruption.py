@@ -1,0 +1,54 @@
+"""The status of disruption budgets, and the evictions that it allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lab.controllers.managed_cluster import Json, ManagedCluster, workload
+from podium.lab.api.options import WriteOptions
+from podium.lab.api.status import StatusError
+from podium.lab.registry import eviction
+
+
+def budget(**spec: Any) -> Json:
+    own = {"selector": {"matchLabels": {"app": "web"}}, **spec}
+    return {"metadata": {"name": "web", "namespace": "default"}, "spec": own}
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted", "allowed"),
+    [
+        ({"minAvailable": 2}, 2, 2),
+        ({"minAvailable": "60%"}, 3, 1),
+        ({"maxUnavailable": 1}, 3, 1),
+        ({"maxUnavailable": "0%"}, 4, 0),
+        ({"minAvailable": 9}, 9, 0),
+    ],
+)
+def test_a_budget_says_how_many_may_go(
+    lab: ManagedCluster, spec: Json, wanted: int, allowed: int
+) -> None:
+    lab.create("Deployment", workload("web", 4))
+    lab.create("PodDisruptionBudget", budget(**spec))
+    lab.settle()
+
+    status = lab.status("PodDisruptionBudget", "web")
+    assert status["expectedPods"] == 4
+    assert status["currentHealthy"] == 4
+    assert (status["desiredHealthy"], status["disruptionsAllowed"]) == (wanted, allowed)
+
+
+def test_an_eviction_is_refused_when_the_budget_is_used_up(lab: ManagedCluster) -> None:
+    lab.create("Deployment", workload("web", 2))
+    lab.create("PodDisruptionBudget", budget(minAvailable=1))
+    lab.settle()
+    first, second = lab.names()
+    eviction.evict(lab.registry, "default", first, {}, WriteOptions())
+
+    with pytest.raises(StatusError) as refused:
+        eviction.evict(lab.registry, "default", second, {}, WriteOptions())
+    assert refused.value.code == 429
+    lab.settle()
+    eviction.evict(lab.registry, "default", second, {}, WriteOptions())
