@@ -19,6 +19,7 @@ from podium.engine.cycle.ties import RoundRobin, Ties
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Extender, Profile, Weighted
 from podium.engine.framework.rule import Predicate, Priority
+from podium.engine.preemption.v1_13 import PodPriorityPreemption
 from podium.engine.rows.many import ManyRows
 from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
 from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
@@ -474,7 +475,7 @@ def profile(
         extenders=tuple(extenders),
         percentage_of_nodes_to_score=percentage,
         always_check_all=always_check_all,
-        preemption=preemption,
+        post_filters=(PodPriorityPreemption(),) if preemption else (),
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -63,7 +63,6 @@ from podium.engine.fast import class_answers as ranking_module
 from podium.engine.fast import row_groups as alike_module
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
-from podium.engine.preemption import batch_filter as lockstep_module
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 
@@ -477,14 +476,14 @@ class History:
                 (ranking_module, "PATIENCE", self.patience),
                 (alike_module, "FEWER", 1),
                 (columns_module, "JOURNAL_LIMIT", self.journal),
-                (lockstep_module, "WORTH_IT", 2),
             ):
                 changed.enter_context(patch.object(module, name, value))
             yield
 
     def live(self) -> Twins:
         with self.limits():
-            twins = Twins(PROFILES[self.profile], self.after_preemption)
+            profile = replace(PROFILES[self.profile], min_batch_rows=2)
+            twins = Twins(profile, self.after_preemption)
             for name, *arguments in [*self.start, *self.events]:
                 getattr(twins, name)(*arguments)
             for kind in self.pods:

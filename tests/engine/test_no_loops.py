@@ -418,7 +418,13 @@ KINDS: dict[str, Kind] = {
         one(requests={"cpu": "3"}, priority=9), nodes=FULL, profiles=THOROUGH, placed=False
     ),
     "preempting protected pods": Kind(
-        one(requests={"cpu": "7"}, priority=9), protected, profiles=THOROUGH, placed=False
+        one(requests={"cpu": "7"}, priority=9),
+        protected,
+        profiles=THOROUGH,
+        placed=False,
+        # Every candidate violates a budget. Beyond a hundred nodes the search has two portions:
+        # as many nodes as candidates are wanted, and all the others.
+        sizes=(300, 1200),
     ),
     "preempting with host ports": Kind(
         one(ports=[80], priority=9), with_ports, profiles=THOROUGH, placed=False

@@ -23,7 +23,8 @@ from builders import (
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.decision import Preemption, Victims
 from podium.engine.framework.profile import Profile
-from podium.engine.preemption.v1_13 import choose
+from podium.engine.preemption.criteria import Choice, choose
+from podium.engine.preemption.v1_13 import CRITERIA
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.objects.kinds.meta import LabelSelector
@@ -453,7 +454,7 @@ def cost(*priorities: int, violations: int = 0) -> Victims:
 def test_the_choice(
     candidates: dict[str, Victims], node_name: str | None, tie: tuple[str, ...], criterion: str
 ) -> None:
-    assert choose(candidates) == (node_name, tie, criterion)
+    assert choose(candidates, CRITERIA) == Choice(node_name, tie, criterion)
 
 
 def test_a_protected_victim_of_low_priority_hides_an_important_one() -> None:

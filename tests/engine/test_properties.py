@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import budget, decided, node, pod, profile, selector, view
+from plain_victims import plain_v1_13
+from podium.engine.cycle.post_filter import FailedSearch
 from podium.engine.framework.decision import Decision
-from podium.engine.preemption import batch_filter as lockstep
-from podium.engine.preemption import victim_search as mass_trial
-from podium.engine.preemption.v1_13 import choose, find_candidates, victims_on
+from podium.engine.preemption import v1_13
+from podium.engine.preemption.batch_filter import batch_rows
+from podium.engine.preemption.criteria import choose
+from podium.engine.preemption.victim_search import find_candidates
 from podium.engine.rules.images.v1_13 import ImageLocalityPriority
 from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
 from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
@@ -225,18 +228,21 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
     wanted = columns.incoming(pod("wanted", requests=sized(size), priority=priority))
     rules = profile(CheckNodeUnschedulable(), GeneralPredicates(), MatchInterPodAffinity())
 
-    with patch.object(lockstep, "WORTH_IT", 1):
-        together = find_candidates(wanted, columns, rules, columns.order)
-    each = {
-        columns.names[row]: victims
-        for row in columns.order.tolist()
-        if (victims := victims_on(wanted, columns, rules, row)) is not None
-    }
+    failed = FailedSearch(
+        wanted,
+        columns,
+        replace(rules, min_batch_rows=1),
+        rules.predicates,
+        columns.order,
+        frozenset(),
+    )
+    together = find_candidates(failed, v1_13.POLICY)
+    each = plain_v1_13(failed)
 
-    assert isinstance(together, mass_trial.MassVictims)
+    assert batch_rows(wanted, columns, rules.predicates, columns.order, min_batch_rows=1).all()
     assert list(together) == list(each)
     assert {name: together[name] for name in together} == each
-    assert choose(together) == choose(each)
+    assert choose(together, v1_13.CRITERIA) == choose(each, v1_13.CRITERIA)
 
 
 def important(wanted: Pod) -> Pod:

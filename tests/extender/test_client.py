@@ -15,6 +15,7 @@ from builders import simulation as simulated
 from extender.scripted import SILENCE, Scripted, certificate
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Extender, Profile
+from podium.engine.preemption.v1_13 import PodPriorityPreemption
 from podium.engine.preemption.v1_36 import DefaultPreemption
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
@@ -42,10 +43,10 @@ def decide(
     wanted: Pod | None = None,
     current: bool = False,
 ) -> Decision:
-    post = (DefaultPreemption(),) if current else ()
+    preemption = DefaultPreemption() if current else PodPriorityPreemption()
     profile = Profile(
         "test", (GeneralPredicates(),), (), ContainerSums(), extenders=extenders,
-        post_filters=post, max_score=100 if current else 10,
+        post_filters=(preemption,), max_score=100 if current else 10,
     )  # fmt: skip
     seen = SimulatedObjects()
     with blocking_client(seen) as answer:

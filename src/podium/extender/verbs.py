@@ -52,7 +52,6 @@ class ExtenderVerbs:
             extenders=(),
             gates=(),
             post_filters=(),
-            preemption=False,
             percentage_of_nodes_to_score=100,
             nominated_first=False,
         )

@@ -61,6 +61,7 @@ _READS: Final = {
     "ServiceAntiAffinity": frozenset({"Service"}),
     "ServiceSpreadingPriority": frozenset({"Service"}),
     "TaintTolerationPriority": _NOTHING,
+    "PodPriorityPreemption": frozenset({"PodDisruptionBudget"}),
     # v1.36
     "NodeUnschedulable": _NOTHING,
     "NodeName": _NOTHING,
@@ -107,8 +108,6 @@ def watched_kinds(profiles: Iterable[Profile]) -> frozenset[str]:
         rules += [weighted.priority for weighted in profile.priorities]
         for rule in rules:
             found |= _read_by(rule)
-        if profile.preemption:
-            found.add("PodDisruptionBudget")
         if profile.checks:
             found.add("PersistentVolumeClaim")
     return frozenset(found)

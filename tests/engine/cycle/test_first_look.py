@@ -24,7 +24,7 @@ from builders import (
     volume,
 )
 from builders_v1_36 import DEFAULT, configured, decision, ephemeral, owned, spec_with
-from podium.engine.cycle.post_filter import Outcome, Scene
+from podium.engine.cycle.post_filter import FailedSearch, Outcome
 from podium.engine.rules.plugins import FilterPlugin, OnlyNodes
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object, Value
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, SchedulingGate
@@ -373,12 +373,14 @@ def test_no_nodes_at_all_is_an_error_that_nothing_follows() -> None:
 class Says:
     """Tries nothing, and says what it is told to."""
 
+    evicts_pods = False
+
     def __init__(self, name: str, code: str, reason: str = "") -> None:
         self.name = name
         self.outcome = Outcome(code, reason)
         self.asked = 0
 
-    def run(self, scene: Scene) -> Generator[Any, Any, Outcome]:
+    def run(self, failed: FailedSearch) -> Generator[Any, Any, Outcome]:
         self.asked += 1
         return self.outcome
         yield

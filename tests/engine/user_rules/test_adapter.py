@@ -12,6 +12,7 @@ from builders import node, objects, pod, simulation
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile, Weighted
+from podium.engine.preemption.v1_13 import PodPriorityPreemption
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.user_rules.adapter import UserPredicate, UserPriority, normalized
@@ -51,7 +52,13 @@ def profile(*rules: Function, watch: Any = None) -> Profile:
         for spec in specs
         if spec.kind == "priority"
     ]
-    return Profile("own", (GeneralPredicates(), *predicates), tuple(priorities), ContainerSums())
+    return Profile(
+        "own",
+        (GeneralPredicates(), *predicates),
+        tuple(priorities),
+        ContainerSums(),
+        post_filters=(PodPriorityPreemption(),),
+    )
 
 
 def decide(

@@ -14,12 +14,11 @@ import numpy as np
 from podium.engine.cycle.filtering import Fit, judge, judge_with_nominated, merged_errors
 from podium.engine.cycle.first_look import FirstLook
 from podium.engine.cycle.nominated_nodes import respect_nominations
-from podium.engine.cycle.post_filter import Scene, run_post_filters
+from podium.engine.cycle.post_filter import FailedSearch, run_post_filters
 from podium.engine.cycle.scoring import check_ready, score, total
 from podium.engine.framework.decision import Decision, ScoreColumn
 from podium.engine.framework.extenders import ask_filters, ask_priorities
 from podium.engine.framework.rule import AttemptError
-from podium.engine.preemption.v1_13 import preempt
 from podium.engine.rows.many import OneRow
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS, Verdict, histogram
@@ -134,7 +133,9 @@ def _promised(view: View, attempt: Attempt, look: FirstLook) -> tuple[int | None
     if not profile.nominated_first or row is None or not view.known[row]:
         return None, FITS
     trial = TrialRow(view, row)
-    return row, judge_with_nominated(pod, trial, look.active(), fully=profile.nominated_fully)
+    return row, judge_with_nominated(
+        pod, trial, look.active(), nominees_count_for_affinity=profile.nominees_count_for_affinity
+    )
 
 
 def _outside(view: View, names: Iterable[str]) -> int:
@@ -171,13 +172,13 @@ def _restrict(view: View, order: np.ndarray, look: FirstLook, fit: Fit) -> None:
 def _after_filter(
     view: View, attempt: Attempt, look: FirstLook, decision: Decision
 ) -> Generator[Any, Any, None]:
+    """Run the post-filters of the profile, if it has any."""
     pod, profile = attempt.pod, attempt.profile
-    potential = _potential(view, attempt, decision)
     if profile.post_filters:
-        scene = Scene(pod, view, profile, look.active(), potential, frozenset(look.prepared))
-        yield from run_post_filters(scene, decision)
-    elif profile.preemption:
-        decision.preemption = yield from preempt(pod, view, profile, potential)
+        potential = _potential(view, attempt, decision)
+        prepared = frozenset(look.prepared)
+        failed = FailedSearch(pod, view, profile, look.active(), potential, prepared)
+        yield from run_post_filters(failed, decision)
 
 
 def _check(view: View, attempt: Attempt) -> None:
@@ -253,7 +254,8 @@ def _feasible(view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | 
             order,
             fit,
             check_all=profile.always_check_all,
-            fully=profile.nominated_fully,
+            nominees_count_for_affinity=profile.nominees_count_for_affinity,
+            min_batch_rows=profile.min_batch_rows,
         )
     return fit
 

@@ -97,18 +97,18 @@ def judge_with_nominated(
     predicates: Sequence[Predicate],
     *,
     check_all: bool = False,
-    fully: bool = False,
+    nominees_count_for_affinity: bool = False,
 ) -> int:
     """First with the pods promised to the row, if there are any, then without them.
 
-    `fully`: a promised pod counts for everything, also for the affinity of others.
+    `nominees_count_for_affinity`: whether the affinity of others counts the promised pods.
     """
     promised = trial.view.nominated.get(trial.name)
     if promised:
         crowded = trial.copy()
         for other in promised:
             if other.priority >= pod.priority and other.uid != pod.uid:
-                crowded.add(other, nominated=not fully)
+                crowded.add(other, nominated=not nominees_count_for_affinity)
         code = judge_one(pod, crowded, predicates, check_all=check_all)
         trial.errors.update(crowded.errors)
         if code:

@@ -1,4 +1,4 @@
-"""The second look: rows promised to other pods, with those pods on them."""
+"""The second run of the filters: rows that pods are nominated to, with those pods on them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.cycle.filtering import ERROR, judge_with_nominated
-from podium.engine.preemption.batch_filter import Jury, in_lockstep
-from podium.engine.rows.pod_arrays import Crowd
-from podium.engine.rows.trial_many import TrialRows, Trials
+from podium.engine.preemption.batch_filter import BatchTrial, batch_rows
+from podium.engine.rows.pod_arrays import PodArrays
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS
 
@@ -30,38 +29,52 @@ def respect_nominations(
     fit: Fit,
     *,
     check_all: bool,
-    fully: bool = False,
+    nominees_count_for_affinity: bool,
+    min_batch_rows: int,
 ) -> None:
-    """Turn down rows that fit only as long as the pods promised to them are not there."""
+    """Reject rows on which the pod fits only as long as the pods nominated to them are absent."""
     names = list(filter(view.row_of.__contains__, view.nominated))
-    promised = np.flatnonzero(np.isin(rows, view.rows_named(names)))
-    distinct, place = np.unique(rows[promised], return_inverse=True)
-    together = in_lockstep(pod, view, predicates, distinct)
-    if together is not None:
-        trials = Trials(pod, view, distinct, Crowd([], np.zeros(0, np.int64), 0), fully=fully)
-        at = TrialRows(trials, np.flatnonzero(together), crowded=True)
-        jury = Jury(pod, predicates, check_all=check_all)
-        # A row of `distinct` -> its place among those looked at together.
-        number = np.cumsum(together) - 1
-        jointly = together[place]
-        _take_over(fit, promised[jointly], jury.ask(at, jury.predicates), number[place[jointly]])
-        promised = promised[~jointly]
-    for position in promised.tolist():
-        trial = TrialRow(view, int(rows[position]))
-        code = judge_with_nominated(pod, trial, predicates, check_all=check_all, fully=fully)
+    nominated = np.flatnonzero(np.isin(rows, view.rows_named(names)))
+    distinct, place = np.unique(rows[nominated], return_inverse=True)
+    batch = batch_rows(pod, view, predicates, distinct, min_batch_rows=min_batch_rows)
+    if batch.any():
+        trial = BatchTrial(
+            pod,
+            view,
+            predicates,
+            distinct,
+            PodArrays.none(),
+            nominees_count_for_affinity=nominees_count_for_affinity,
+            check_all=check_all,
+        )
+        found = trial.filter_with_nominees(np.flatnonzero(batch))
+        # The index of each row of `distinct` among those in the batch.
+        index = np.cumsum(batch) - 1
+        in_batch = batch[place]
+        _take_over(fit, nominated[in_batch], found, index[place[in_batch]])
+        nominated = nominated[~in_batch]
+    for position in nominated.tolist():
+        row = TrialRow(view, int(rows[position]))
+        code = judge_with_nominated(
+            pod,
+            row,
+            predicates,
+            check_all=check_all,
+            nominees_count_for_affinity=nominees_count_for_affinity,
+        )
         fit.codes[position] = code
         fit.errors.pop(position, None)
-        if trial.errors:
-            fit.errors[position] = trial.errors[0]
+        if row.errors:
+            fit.errors[position] = row.errors[0]
 
 
-def _take_over(fit: Fit, positions: np.ndarray, crowded: Fit, place: np.ndarray) -> None:
-    """What was said with the promised pods there goes first, if anything was."""
-    said = crowded.codes[place] != FITS
-    positions, place = positions[said], place[said]
-    fit.codes[positions] = crowded.codes[place]
+def _take_over(fit: Fit, positions: np.ndarray, with_nominees: Fit, index: np.ndarray) -> None:
+    """Let the verdicts with nominated pods replace those without, where they reject the row."""
+    rejected = with_nominees.codes[index] != FITS
+    positions, index = positions[rejected], index[rejected]
+    fit.codes[positions] = with_nominees.codes[index]
     for position in set(fit.errors).intersection(positions.tolist()):
         del fit.errors[position]
-    failed = crowded.codes[place] == ERROR
-    texts = map(crowded.errors.__getitem__, place[failed].tolist())
+    failed = with_nominees.codes[index] == ERROR
+    texts = map(with_nominees.errors.__getitem__, index[failed].tolist())
     fit.errors.update(zip(positions[failed].tolist(), texts, strict=True))

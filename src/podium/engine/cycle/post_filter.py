@@ -1,4 +1,4 @@
-"""What may be tried when no node fits: each plugin in turn, until one helps or fails."""
+"""Post-filters: what is tried when no node fits, one after the other until one helps or fails."""
 
 from __future__ import annotations
 
@@ -18,45 +18,51 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Scene:
-    """Everything known of the failed search."""
+class FailedSearch:
+    """A pod for which no node was found, and what is known of it."""
 
     pod: Incoming
     view: View
     profile: Profile
-    #: Predicates that did not step aside.
+    #: The predicates that take part in this attempt.
     active: tuple[Predicate, ...]
-    #: Rows where evicting pods could help, in node order.
+    #: Rows on which the pod may fit once pods are evicted, in node order.
     potential: np.ndarray
-    #: Plugins that had a first look at the pod.
+    #: Names of the plugins whose pre-filter saw the pod.
     prepared: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`Success`, `Unschedulable` (go on), `UnschedulableAndUnresolvable` or `Error` (stop)."""
+    """What a post-filter achieved."""
 
+    #: `Success`, `UnschedulableAndUnresolvable` and `Error` end the stage; after `Unschedulable`
+    #: the next post-filter runs. Empty in v1.13, where the stage ends and reports no status.
     code: str
     reason: str = ""
     preemption: Preemption | None = None
 
 
 class PostFilter(Protocol):
-    """Something to try when no node fits."""
+    """A step that runs when no node fits the pod."""
 
     @property
     def name(self) -> str:
-        """The name users configure it by."""
+        """The name by which it is configured."""
 
-    def run(self, scene: Scene) -> Generator[Any, Any, Outcome]:
-        """Try."""
+    @property
+    def evicts_pods(self) -> bool:
+        """Whether it may evict pods of lower priority."""
+
+    def run(self, failed: FailedSearch) -> Generator[Any, Any, Outcome]:
+        """Try to help the pod; questions to extenders are yielded and their replies sent back."""
 
 
-def run_post_filters(scene: Scene, decision: Decision) -> Generator[Any, Any, None]:
-    """Run them in order and note in the decision what came of it."""
+def run_post_filters(failed: FailedSearch, decision: Decision) -> Generator[Any, Any, None]:
+    """Run the post-filters of the profile in order and record the outcome in the decision."""
     reasons = []
-    for plugin in scene.profile.post_filters:
-        outcome = yield from plugin.run(scene)
+    for plugin in failed.profile.post_filters:
+        outcome = yield from plugin.run(failed)
         if outcome.preemption is not None:
             decision.preemption = outcome.preemption
         decision.post_code = outcome.code

@@ -79,7 +79,7 @@ class Profile:
     gates: tuple[Gate, ...] = ()
     #: Rules that have a first look at the pod before any node, in order.
     pre_filters: tuple[FilterPlugin, ...] = ()
-    #: What is tried when no node fits, in order; without any, `preemption` decides.
+    #: What is tried when no node fits, in order.
     post_filters: tuple[PostFilter, ...] = ()
     #: Scores that must be ready before any node is scored, in order.
     pre_scores: tuple[ScorePlugin, ...] = ()
@@ -87,11 +87,12 @@ class Profile:
     #: Whether a score outside 0 to `max_score` is an error.
     checks_scores: bool = False
     always_check_all: bool = False
-    preemption: bool = True
     #: Whether the node promised to a pod is tried first, and taken if it fits.
     nominated_first: bool = False
-    #: Whether promised pods count for the affinity of others.
-    nominated_fully: bool = False
+    #: Whether the pods nominated to a node count for the affinity of others.
+    nominees_count_for_affinity: bool = False
+    #: Rows with pods added or removed are filtered in a batch if there are at least so many.
+    min_batch_rows: int = 8
     #: Of all nodes, how many percent of feasible ones are enough.
     percentage_of_nodes_to_score: int = 100
     #: Whether 0 percent means a share that shrinks as the cluster grows.
@@ -110,3 +111,8 @@ class Profile:
     scheduler_name: str = "default-scheduler"
     #: Things users should know about this configuration.
     notes: tuple[str, ...] = ()
+
+    @property
+    def preemption(self) -> bool:
+        """Whether pods of lower priority may be evicted for a pod that fits nowhere."""
+        return any(each.evicts_pods for each in self.post_filters)

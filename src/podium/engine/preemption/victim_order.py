@@ -1,7 +1,8 @@
-"""The order of pods by importance on many rows at once, equals as the real program orders them.
+"""The order in which the pods of each row are put back: the most important first.
 
-Up to twelve pods equals keep their order, and those without a start time come out backwards. Beyond
-that Go's sort mixes equals by their pattern: it is worked out once for all rows of one pattern.
+In v1.36 pods of equal importance come out as Go's sort leaves them. Up to twelve pods, equals keep
+their order, and those without a start time are reversed. Beyond that Go's sort permutes equals by
+their pattern, which is worked out once for all rows with the same pattern.
 """
 
 from __future__ import annotations
@@ -16,19 +17,29 @@ from podium.engine.state.pod_class import NOT_STARTED
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from podium.engine.rows.pod_arrays import PodArrays
     from podium.engine.state.pod_class import Resident
 
 
-def by_importance(place: np.ndarray, priority: np.ndarray, started: np.ndarray) -> np.ndarray:
-    """The pods of each row, listed row after row, most important first; start times may lack."""
-    listed = np.arange(len(place))
+def by_priority(pods: PodArrays) -> np.ndarray:
+    """Indices of the pods, row after row, the highest priority first; equals keep their order."""
+    return np.lexsort((-pods.priority, pods.position))
+
+
+def by_importance(pods: PodArrays) -> np.ndarray:
+    """Indices of the pods, row after row, the highest priority and the earliest start first.
+
+    The pods must be listed row after row.
+    """
+    position, started = pods.position, pods.started
+    listed = np.arange(len(position))
     unknown = np.isinf(started)
-    backwards = np.where(unknown, -listed, listed)
-    order = np.lexsort((backwards, started, -priority, place))
-    lengths = np.bincount(place)
+    reversed_if_unknown = np.where(unknown, -listed, listed)
+    order = np.lexsort((reversed_if_unknown, started, -pods.priority, position))
+    lengths = np.bincount(position)
     if not (lengths > MOST_INSERTED).any():
         return order
-    pattern = _ranks(order, lengths, place, priority, started) * 2 + unknown
+    pattern = _ranks(order, lengths, pods) * 2 + unknown
     starts = np.cumsum(lengths) - lengths
     for length in np.unique(lengths[lengths > MOST_INSERTED]).tolist():
         slots = starts[lengths == length][:, None] + np.arange(length)
@@ -38,18 +49,13 @@ def by_importance(place: np.ndarray, priority: np.ndarray, started: np.ndarray) 
     return order
 
 
-def _ranks(
-    order: np.ndarray,
-    lengths: np.ndarray,
-    place: np.ndarray,
-    priority: np.ndarray,
-    started: np.ndarray,
-) -> np.ndarray:
+def _ranks(order: np.ndarray, lengths: np.ndarray, pods: PodArrays) -> np.ndarray:
     """For each pod, how many different importances on its row come before it."""
     differs = np.ones(len(order), np.int64)
     one, other = order[1:], order[:-1]
-    differs[1:] = (place[one] != place[other]) | (priority[one] != priority[other])
-    differs[1:] |= started[one] != started[other]
+    differs[1:] = pods.position[one] != pods.position[other]
+    differs[1:] |= pods.priority[one] != pods.priority[other]
+    differs[1:] |= pods.started[one] != pods.started[other]
     so_far = np.cumsum(differs)
     first = np.repeat(so_far[(np.cumsum(lengths) - lengths)[lengths > 0]], lengths[lengths > 0])
     ranks = np.zeros(len(order), np.int64)
@@ -58,7 +64,7 @@ def _ranks(
 
 
 def _sorted(pattern: list[int]) -> list[int]:
-    """Places in a list in the order Go's sort leaves them."""
+    """Indices of a pattern in the order in which Go's sort leaves them."""
     return go_sorted(range(len(pattern)), lambda i, j: _comes_before(pattern[i], pattern[j]))
 
 
@@ -70,10 +76,10 @@ def _comes_before(one: int, other: int) -> bool:
 
 
 def more_important(one: Resident, other: Resident) -> bool:
-    """Whether one comes before the other.
+    """Whether one pod comes before the other.
 
-    "Now", which a missing start time counts as, is later at every look: of two pods without one
-    each comes before the other.
+    A missing start time counts as now, which is later at every comparison: of two pods without
+    one, each comes before the other.
     """
     if one.priority != other.priority:
         return one.priority > other.priority
@@ -83,5 +89,5 @@ def more_important(one: Resident, other: Resident) -> bool:
 
 
 def sorted_by_importance(pods: Iterable[Resident]) -> list[Resident]:
-    """Most important first; equals come out as they do in the real program."""
+    """The most important first; equals in the order in which Go's sort leaves them."""
     return go_sorted(pods, more_important)

@@ -1,49 +1,130 @@
-"""The choice of victims on many rows at once.
+"""Which pods must leave which nodes for a pod to fit.
 
-The same steps as on one row, in lockstep: all pods of lower priority are taken away everywhere,
-then the most important one of each row is put back, then the next, and rows where the pod does not
-fit any more lose that one. Rows on which some predicate must look at pods one by one are tried by
-themselves. A property test compares the two.
+On every row all pods of lower priority are removed. If the pod fits then, they are put back one by
+one, those protected by disruption budgets first and the most important first; a pod with which the
+incoming pod does not fit any more is removed again and is a victim. What differs between the
+generations is a `VictimPolicy`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import compress, pairwise
-from operator import attrgetter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, compress, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.cycle.filtering import ERROR, Fit, idle, judge_with_nominated
 from podium.engine.framework.decision import Victims
-from podium.engine.preemption.batch_filter import Jury
-from podium.engine.preemption.victim_order import by_importance, sorted_by_importance
-from podium.engine.rows.pod_arrays import Crowd
-from podium.engine.rows.trial_many import Trials
-from podium.engine.rows.trial_one import TrialRow
+from podium.engine.preemption.batch_filter import BatchTrial, RowTrial, batch_rows
+from podium.engine.preemption.criteria import TabledCandidates, VictimTable
+from podium.engine.preemption.victim_order import sorted_by_importance
+from podium.engine.rows.pod_arrays import PodArrays
+from podium.engine.state.pod_class import NOT_STARTED
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from podium.engine.framework.rule import Predicate
-    from podium.engine.state.pod_class import Incoming, Resident
+    from podium.engine.cycle.post_filter import FailedSearch
+    from podium.engine.preemption.batch_filter import Trial
+    from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import View
-
-OFFSET = 1 << 31
-_STARTED = attrgetter("started")
+    from podium.objects.kinds.workloads import PodDisruptionBudget
 
 
-class MassVictims(Mapping[str, Victims]):
-    """Candidates by node name, in node order; victims are spelled out when asked for."""
+@dataclass(frozen=True, slots=True)
+class VictimPolicy:
+    """How a generation searches for victims."""
 
-    def __init__(self, trial: MassTrial, alive: np.ndarray, victim: np.ndarray) -> None:
-        self._trial = trial
-        self._names = trial.view.names_of(trial.rows[alive])
-        #: Which rows of the trial are candidates.
-        self.alive = alive
-        self._victim = victim
+    #: Indices of the pods, row after row, the most important pod of each row first.
+    order: Callable[[PodArrays], np.ndarray]
+    #: Which pods, given in that order, disruption budgets protect.
+    protected: Callable[[PodArrays, Iterable[PodDisruptionBudget]], np.ndarray]
+    #: Whether the pods nominated to a node count for the affinity of others.
+    nominees_count_for_affinity: bool
+    #: Whether a node that no pod must leave is a candidate.
+    accepts_no_victims: bool
+    #: Whether victims are listed by importance; otherwise in the order in which they were put back.
+    lists_by_importance: bool
+    #: Makes the `Victims` of a node from pods in listed order and the number of violated budgets.
+    victims: Callable[[Sequence[Resident], int], Victims]
+
+
+def victims_of(pods: Sequence[Resident], violations: int, earliest: float = 0.0) -> Victims:
+    """Pods as victims, in this order."""
+    return Victims(
+        pods=tuple(pod.key for pod in pods),
+        uids=tuple(pod.uid for pod in pods),
+        priorities=tuple(pod.priority for pod in pods),
+        violations=violations,
+        earliest=earliest,
+    )
+
+
+class TriedRows:
+    """Rows on which evicting pods of lower priority was tried, and the victims on them."""
+
+    def __init__(
+        self, rows: np.ndarray, pods: PodArrays, protected: np.ndarray, policy: VictimPolicy
+    ) -> None:
+        self.rows = rows
+        #: The pods of lower priority, row after row, in the order in which they are put back.
+        self.pods = pods
+        #: Whether a budget protects each pod, and whether it is a victim.
+        self.protected = protected
+        self.victim = np.zeros(len(pods), np.bool_)
+        #: Whether each row has pods of lower priority.
+        self.has_lower = np.bincount(pods.position, minlength=len(rows)) > 0
+        #: The verdict on each row without its pods of lower priority, and error texts by position.
+        self.codes = np.zeros(len(rows), np.int32)
+        self.errors: dict[int, str] = {}
+        #: Positions of the candidates, in node order.
+        self.candidates = np.zeros(0, np.int64)
+        self._policy = policy
+
+    def counts(self, flags: np.ndarray) -> np.ndarray:
+        """The number of flagged pods on each candidate's row."""
+        found = np.bincount(self.pods.position[flags], minlength=len(self.rows))
+        return found[self.candidates]
+
+    def violations(self) -> np.ndarray:
+        """How many protected pods are victims, for each candidate."""
+        return self.counts(self.victim & self.protected)
+
+    def listed(self) -> np.ndarray:
+        """Indices of the candidates' victims, candidate after candidate, in listed order.
+
+        Victims of one node that have the same priority may be listed otherwise.
+        """
+        is_candidate = np.zeros(len(self.rows), np.bool_)
+        is_candidate[self.candidates] = True
+        found = np.flatnonzero(self.victim & is_candidate[self.pods.position])
+        if self._policy.lists_by_importance and self.protected.any():
+            position, priority = self.pods.position[found], self.pods.priority[found]
+            found = found[np.lexsort((-priority, position))]
+        return found
+
+    def victims_at(self, position: int) -> Victims:
+        """The victims on one row."""
+        begin, end = np.searchsorted(self.pods.position, [position, position + 1]).tolist()
+        chosen, protected = self.victim[begin:end], self.protected[begin:end]
+        pods = list(compress(self.pods.pods[begin:end], chosen))
+        # Pods of which budgets protect all or none are in order already. Sorting them again would
+        # reverse pods without a start time.
+        if self._policy.lists_by_importance and protected.any() and not protected.all():
+            pods = sorted_by_importance(pods)
+        return self._policy.victims(pods, int((protected & chosen).sum()))
+
+
+class Candidates(TabledCandidates):
+    """The nodes where evicting pods makes the incoming pod fit, in node order."""
+
+    def __init__(self, view: View, tried: Sequence[TriedRows]) -> None:
+        #: All rows that were tried, in node order.
+        self.tried = tried
+        names = (view.names_of(each.rows[each.candidates]) for each in tried)
+        self._names = list(chain.from_iterable(names))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -51,183 +132,124 @@ class MassVictims(Mapping[str, Victims]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return dict(zip(self._names, range(len(self._names)), strict=True))
+
     def __getitem__(self, name: str) -> Victims:
-        row = self._trial.view.row_of.get(name, -1)
-        place = np.flatnonzero(self.alive & (self._trial.rows == row))
-        if not len(place):
-            raise KeyError(name)
-        return self._trial.victims(int(place[0]), self._victim)
+        index = self._index[name]
+        for each in self.tried:
+            if index < len(each.candidates):
+                return each.victims_at(int(each.candidates[index]))
+            index -= len(each.candidates)
+        raise KeyError(name)
 
-    def up_to(self, wanted: int) -> int | None:
-        """The place of the row at which there are enough candidates, one without violations."""
-        violations = self.costs()["fewest budget violations"]
-        enough = np.arange(1, len(self._names) + 1) >= wanted
-        met = enough & np.logical_or.accumulate(violations == 0)
-        return int(np.flatnonzero(self.alive)[np.argmax(met)]) if met.any() else None
+    def table(self) -> VictimTable:
+        """The victims of all candidates."""
+        listed = [(each.pods, each.listed()) for each in self.tried]
 
-    def among(self, rows: np.ndarray) -> MassVictims:
-        """Only the candidates on flagged rows."""
-        if rows.all():
-            return self
-        return MassVictims(self._trial, self.alive & rows, self._victim)
+        def earliest(table: VictimTable) -> np.ndarray:
+            started = np.concatenate([pods.started[chosen] for pods, chosen in listed])
+            less_important = table.priority < np.repeat(table.highest(), table.counts)
+            started[less_important] = NOT_STARTED
+            found: np.ndarray = np.minimum.reduceat(started, table.begin)
+            return found
 
-    def with_victims(self) -> MassVictims:
-        """Only those where somebody has to go."""
-        victims = np.bincount(self._trial.crowd.place[self._victim], minlength=len(self.alive))
-        return self.among(victims > 0)
-
-    def first(self, rows: int) -> MassVictims:
-        """Only the candidates among the first so many rows."""
-        return self.among(np.arange(len(self.alive)) < rows)
-
-    def costs(self) -> dict[str, np.ndarray]:
-        """What each candidate costs by the criteria that can be told for all at once."""
-        trial, size = self._trial, len(self._trial.rows)
-        chosen = np.flatnonzero(self._victim)
-        place = trial.crowd.place[chosen]
-        priority = trial.crowd.priority[chosen]
-        sums = np.zeros(size, np.int64)
-        np.add.at(sums, place, priority + OFFSET)
-        first = np.zeros(size, np.int64)
-        # Backwards, so that the first victim of each row is written last.
-        first[place[::-1]] = priority[::-1]
-        if trial.by_importance:
-            first = np.full(size, -OFFSET)
-            np.maximum.at(first, place, priority)
-        violations = np.bincount(place, weights=trial.protected[chosen], minlength=size)
-        counts = np.bincount(place, minlength=size)
-        columns = {
-            "fewest budget violations": violations.astype(np.int64),
-            "lowest highest priority": first,
-            "lowest sum of priorities": sums,
-            "fewest victims": counts,
-        }
-        if trial.started is not None:
-            highest = np.full(size, -OFFSET)
-            np.maximum.at(highest, place, priority)
-            top = priority == highest[place]
-            earliest = np.full(size, np.inf)
-            np.minimum.at(earliest, place[top], trial.started[chosen][top])
-            columns["latest start of the most important victims"] = -earliest
-        return {name: column[self.alive] for name, column in columns.items()}
+        return VictimTable(
+            np.concatenate([each.counts(each.victim) for each in self.tried]),
+            np.concatenate([each.violations() for each in self.tried]),
+            np.concatenate([pods.priority[chosen] for pods, chosen in listed]),
+            earliest,
+        )
 
 
-class MassTrial:
-    """Pods of lower priority on many rows, in the order they are put back."""
+def find_candidates(
+    failed: FailedSearch, policy: VictimPolicy, *, wanted: int | None = None
+) -> Candidates:
+    """The candidates among the potential rows of a failed search.
 
-    def __init__(
-        self,
-        pod: Incoming,
-        view: View,
-        predicates: Sequence[Predicate],
-        rows: np.ndarray,
-        spell_out: Callable[[list[Resident], int], Victims],
-        *,
-        together: np.ndarray,
-        by_importance: bool,
-    ) -> None:
-        self.pod, self.view, self.rows = pod, view, rows
-        self._predicates = predicates
-        self._spell_out = spell_out
-        #: The rows that are tried in lockstep.
-        self._together = together
-        #: Whether pods count by their time on the node too, promised ones count for everything,
-        #: and victims are told most important first, not in the order they were put back.
-        self.by_importance = by_importance
-        everybody = Crowd.on(view, rows)
-        lower = np.flatnonzero(everybody.priority < pod.priority)
-        self.crowd = everybody.only(lower)
-        #: When each pod started, where that counts.
-        self.started: np.ndarray | None = None
-        self.protected = np.zeros(len(lower), np.bool_)
+    The search ends at the row with which there are `wanted` candidates, one of them without a
+    violated budget. Rows are tried in portions: first as many rows as candidates are wanted, then
+    as many as are still missing, or all the rest where rows are filtered in batches.
+    """
+    rows = failed.potential
+    wanted = len(rows) if wanted is None else wanted
+    batch = batch_rows(
+        failed.pod, failed.view, failed.active, rows, min_batch_rows=failed.profile.min_batch_rows
+    )
+    tried: list[TriedRows] = []
+    begin = found = 0
+    harmless = False
+    while begin < len(rows):
+        rest = batch.any() and begin > 0
+        end = len(rows) if rest else begin + max(wanted - found, 1)
+        portion = _try_rows(failed, rows[begin:end], batch[begin:end], policy)
+        tried.append(portion)
+        count = found + np.arange(1, len(portion.candidates) + 1)
+        without_violations = harmless | np.logical_or.accumulate(portion.violations() == 0)
+        enough = (count >= wanted) & without_violations
+        if enough.any():
+            portion.candidates = portion.candidates[: int(np.argmax(enough)) + 1]
+            break
+        begin, found = end, found + len(portion.candidates)
+        harmless = harmless or bool(without_violations.any())
+    return Candidates(failed.view, tried)
 
-    def sort(self, protect: Callable[[MassTrial], np.ndarray]) -> None:
-        """Most important first; then those that budgets protect before the others."""
-        crowd = self.crowd
-        if self.by_importance:
-            self.started = np.fromiter(map(_STARTED, crowd.pods), np.float64, len(crowd))
-            self._arrange(by_importance(crowd.place, crowd.priority, self.started))
-        else:
-            self._arrange(np.lexsort((-crowd.priority, crowd.place)))
-        self.protected = protect(self)
-        if self.protected.any():
-            self._arrange(np.lexsort((~self.protected, self.crowd.place)))
 
-    def _arrange(self, order: np.ndarray) -> None:
-        self.crowd = self.crowd.only(order)
-        self.protected = self.protected[order]
-        if self.started is not None:
-            self.started = self.started[order]
+def _try_rows(
+    failed: FailedSearch, rows: np.ndarray, batch: np.ndarray, policy: VictimPolicy
+) -> TriedRows:
+    """Look for victims on some rows, in a batch on those that are flagged."""
+    pod, view = failed.pod, failed.view
+    pods = PodArrays.on(view, rows)
+    pods = pods.only(np.flatnonzero(pods.priority < pod.priority))
+    pods = pods.only(policy.order(pods))
+    protected = policy.protected(pods, view.catalog.budgets)
+    if protected.any():
+        order = np.lexsort((~protected, pods.position))
+        pods, protected = pods.only(order), protected[order]
+    tried = TriedRows(rows, pods, protected, policy)
+    worth_trying = tried.has_lower | policy.accepts_no_victims
+    for form, flags in ((BatchTrial, batch), (RowTrial, ~batch)):
+        positions = np.flatnonzero(worth_trying & flags)
+        if len(positions):
+            trial = form(
+                pod,
+                view,
+                failed.active,
+                rows,
+                pods,
+                nominees_count_for_affinity=policy.nominees_count_for_affinity,
+            )
+            _reprieve(trial, tried, positions)
+    is_candidate = worth_trying & (tried.codes == FITS)
+    if not policy.accepts_no_victims:
+        victims = np.bincount(pods.position[tried.victim], minlength=len(rows))
+        is_candidate &= victims > 0
+    tried.candidates = np.flatnonzero(is_candidate)
+    return tried
 
-    def running_count(self, flags: np.ndarray) -> np.ndarray:
-        """For each pod, how many flagged pods of its row there are up to and including it."""
-        total = np.cumsum(flags)
-        place = self.crowd.place
-        starts = np.flatnonzero(np.r_[True, place[1:] != place[:-1]])
-        before = np.zeros(len(flags), np.int64)
-        if len(flags):
-            lengths = np.diff(np.r_[starts, len(flags)])
-            before = np.repeat(total[starts] - flags[starts], lengths)
-        return total - before
 
-    def run(self) -> tuple[MassVictims, Fit]:
-        """The candidates, and what was said of each row without the pods of lower priority."""
-        trials = Trials(self.pod, self.view, self.rows, self.crowd, fully=self.by_importance)
-        # Who turns nobody down now does not when pods leave; only promised pods could change that.
-        view, predicates = self.view, self._predicates
-        if not view.nominated:
-            predicates = [each for each in predicates if not idle(each, self.pod, view)]
-        jury = Jury(self.pod, predicates)
-        places = np.flatnonzero(self._together)
-        fit = Fit(np.full(len(self.rows), ERROR, np.int32), {})
-        told = jury.judge(trials, places)
-        fit.codes[places] = told.codes
-        failed = places[list(told.errors)].tolist()
-        fit.errors.update(zip(failed, told.errors.values(), strict=True))
-        alive = fit.codes == FITS
-        victim = np.zeros(len(self.crowd), np.bool_)
-        rank = self.running_count(np.ones(len(self.crowd), np.int64))
-        by_rank = np.argsort(rank, kind="stable")
-        edges = np.searchsorted(rank[by_rank], np.arange(1, (rank.max(initial=0)) + 2))
-        for begin, end in pairwise(edges.tolist()):
-            pods = by_rank[begin:end]
-            pods = pods[alive[self.crowd.place[pods]]]
-            trials.put_back(pods)
-            crowded = pods[jury.unfit(trials, self.crowd.place[pods])]
-            trials.take(crowded)
-            victim[crowded] = True
-        for place in np.flatnonzero(~self._together).tolist():
-            self._try_alone(place, fit, victim)
-        return MassVictims(self, fit.codes == FITS, victim), fit
+def _reprieve(trial: Trial, tried: TriedRows, positions: np.ndarray) -> None:
+    """Find the victims on rows of a trial, from which all pods of lower priority are removed.
 
-    def _try_alone(self, place: int, fit: Fit, victim: np.ndarray) -> None:
-        """The same on one row."""
-        trial = TrialRow(self.view, int(self.rows[place]))
-        begin, end = np.searchsorted(self.crowd.place, [place, place + 1]).tolist()
-        for resident in self.crowd.pods[begin:end]:
-            trial.remove(resident)
-        fit.codes[place] = self._judge(trial)
-        if trial.errors:
-            fit.errors[place] = trial.errors[0]
-        if fit.codes[place] != FITS:
-            return
-        for number in range(begin, end):
-            trial.add(self.crowd.pods[number])
-            if self._judge(trial) != FITS:
-                trial.errors.clear()
-                trial.remove(self.crowd.pods[number])
-                victim[number] = True
-
-    def _judge(self, trial: TrialRow) -> int:
-        return judge_with_nominated(self.pod, trial, self._predicates, fully=self.by_importance)
-
-    def victims(self, place: int, victim: np.ndarray) -> Victims:
-        """The victims of one row."""
-        begin, end = np.searchsorted(self.crowd.place, [place, place + 1]).tolist()
-        chosen = victim[begin:end]
-        protected = self.protected[begin:end]
-        violations = int((protected & chosen).sum())
-        victims = list(compress(self.crowd.pods[begin:end], chosen))
-        if self.by_importance and protected.any() and not protected.all():
-            victims = sorted_by_importance(victims)
-        return self._spell_out(victims, violations)
+    Where the incoming pod fits, they are put back in their order, one on each row at a time. A pod
+    with which it does not fit any more is removed again and is a victim.
+    """
+    fit = trial.filter(positions)
+    tried.codes[positions] = fit.codes
+    failed = positions[list(fit.errors)].tolist()
+    tried.errors.update(zip(failed, fit.errors.values(), strict=True))
+    fits = np.zeros(len(tried.rows), np.bool_)
+    fits[positions] = fit.codes == FITS
+    position = tried.pods.position
+    rank = tried.pods.running_sum(np.ones(len(position), np.int64))
+    removed = np.flatnonzero(fits[position])
+    removed = removed[np.argsort(rank[removed], kind="stable")]
+    ranks = np.arange(1, rank.max(initial=0) + 2)
+    for begin, end in pairwise(np.searchsorted(rank[removed], ranks).tolist()):
+        pods = removed[begin:end]
+        trial.put_back(pods)
+        victims = pods[~trial.fits(position[pods])]
+        trial.remove(victims)
+        tried.victim[victims] = True

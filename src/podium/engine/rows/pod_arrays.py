@@ -1,10 +1,11 @@
-"""The pods of many rows as arrays: where each of them is, and what it counts for.
+"""The pods of many rows as arrays: the row of each pod, its priority, what it requests and counts.
 
-Facts are asked once per class or set of labels and then looked up for every pod.
+A fact about pods is computed once per pod class or label set, then looked up for every pod.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 from itertools import chain, repeat
 from operator import attrgetter, contains, countOf, ne
@@ -20,92 +21,114 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 T = TypeVar("T")
+#: Distinct values, and for each item the index of its value.
+Interned = tuple[list[T], np.ndarray]
 
 
-def numbered(items: Iterable[T]) -> tuple[list[T], np.ndarray]:
-    """The distinct items, and which of them each one is."""
-    listed = list(items)
-    distinct = dict.fromkeys(listed)
-    number = dict(zip(distinct, range(len(distinct)), strict=True))
-    found = np.fromiter(map(number.__getitem__, listed), np.int64, len(listed))
-    return list(distinct), found
+def interned(items: Iterable[T]) -> Interned[T]:
+    """The distinct items in the order they first appear, and the index of each item among them."""
+    number: defaultdict[T, int] = defaultdict()
+    number.default_factory = number.__len__
+    found = np.fromiter(map(number.__getitem__, items), np.int64)
+    return list(number), found
 
 
-def _narrowed(kinds: tuple[list[T], np.ndarray], chosen: np.ndarray) -> tuple[list[T], np.ndarray]:
-    """The same for some of the items."""
-    distinct, number = kinds
+def _narrowed(values: Interned[T], chosen: np.ndarray) -> Interned[T]:
+    """Interned values of some of the items; values that none of them has are dropped."""
+    distinct, number = values
     used, found = np.unique(number[chosen], return_inverse=True)
     return list(map(distinct.__getitem__, used.tolist())), found
 
 
-class Crowd:
-    """Some pods, each at a place among some rows."""
+class PodArrays:
+    """Pods with their positions in an array of rows."""
 
-    def __init__(self, pods: list[Resident], place: np.ndarray, size: int) -> None:
+    def __init__(self, pods: list[Resident], position: np.ndarray) -> None:
         self.pods = pods
-        self.place = place
-        #: How many places there are.
-        self.size = size
+        #: For each pod, the index of its row in the array of rows.
+        self.position = position
 
     @classmethod
-    def on(cls, view: View, rows: np.ndarray) -> Crowd:
-        """All pods of these rows, row after row."""
+    def on(cls, view: View, rows: np.ndarray) -> PodArrays:
+        """All pods on these rows, row after row, each row in the view's order of its pods."""
         lists = list(map(view.residents.__getitem__, rows.tolist()))
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-        place = np.repeat(np.arange(len(lists)), lengths)
-        return cls(list(chain.from_iterable(lists)), place, len(rows))
+        position = np.repeat(np.arange(len(lists)), lengths)
+        return cls(list(chain.from_iterable(lists)), position)
 
     @classmethod
-    def promised(cls, view: View, rows: np.ndarray, pod: Incoming) -> Crowd:
-        """The pods promised to these rows that another pod has to reckon with."""
+    def none(cls) -> PodArrays:
+        """No pods."""
+        return cls([], np.zeros(0, np.int64))
+
+    @classmethod
+    def nominated(cls, view: View, rows: np.ndarray, pod: Incoming) -> PodArrays:
+        """The other pods nominated to these rows whose priority is at least that of `pod`."""
         names, lists = list(view.nominated), list(view.nominated.values())
         known = np.fromiter(map(view.row_of.get, names, repeat(-1)), np.int64, len(names))
-        place_of = np.full(view.capacity + 1, -1)
-        place_of[rows] = np.arange(len(rows))
+        position_of = np.full(view.capacity + 1, -1)
+        position_of[rows] = np.arange(len(rows))
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         pods = list(chain.from_iterable(lists))
-        place = np.repeat(place_of[known], lengths)
-        strong = np.fromiter(map(_PRIORITY, pods), np.int64, len(pods)) >= pod.priority
+        position = np.repeat(position_of[known], lengths)
+        counts = np.fromiter(map(_PRIORITY, pods), np.int64, len(pods)) >= pod.priority
         others = np.fromiter(map(ne, map(_UID, pods), repeat(pod.uid)), np.bool_, len(pods))
-        return cls(pods, place, len(rows)).only(np.flatnonzero((place >= 0) & strong & others))
+        return cls(pods, position).only(np.flatnonzero((position >= 0) & counts & others))
 
     def __len__(self) -> int:
         return len(self.pods)
 
-    def only(self, chosen: np.ndarray) -> Crowd:
-        """Some of the pods, in the given order."""
+    def only(self, chosen: np.ndarray) -> PodArrays:
+        """The pods with these indices, in the given order."""
         if len(chosen) == len(self.pods) and (chosen == np.arange(len(chosen))).all():
             return self
-        made = Crowd(
-            list(map(self.pods.__getitem__, chosen.tolist())), self.place[chosen], self.size
-        )
-        # What is known of the pods already holds for some of them.
+        made = PodArrays(list(map(self.pods.__getitem__, chosen.tolist())), self.position[chosen])
+        # Columns that were computed for all pods need not be computed again for some of them.
         known = self.__dict__
         if "_classes" in known:
             made._classes = _narrowed(known["_classes"], chosen)
         if "_labels" in known:
             made._labels = _narrowed(known["_labels"], chosen)
-        if "priority" in known:
-            made.priority = known["priority"][chosen]
+        for column in ("priority", "started"):
+            if column in known:
+                made.__dict__[column] = known[column][chosen]
         return made
 
-    # Facts, one for each pod
+    def running_sum(self, numbers: np.ndarray) -> np.ndarray:
+        """For each pod, the sum of `numbers` over its row's pods up to and including it.
+
+        The pods must be listed row after row.
+        """
+        if not len(numbers):
+            return np.zeros(0, np.int64)
+        total = np.cumsum(numbers)
+        starts = np.flatnonzero(np.r_[True, self.position[1:] != self.position[:-1]])
+        lengths = np.diff(np.r_[starts, len(numbers)])
+        found: np.ndarray = total - np.repeat(total[starts] - numbers[starts], lengths)
+        return found
+
+    # Columns, with a value for each pod
     @cached_property
-    def _classes(self) -> tuple[list[PodClass], np.ndarray]:
-        return numbered(map(_CLASS, self.pods))
+    def _classes(self) -> Interned[PodClass]:
+        return interned(map(_CLASS, self.pods))
 
     @cached_property
-    def _labels(self) -> tuple[list[LabelSet], np.ndarray]:
-        return numbered(map(_LABELS, self.pods))
+    def _labels(self) -> Interned[LabelSet]:
+        return interned(map(_LABELS, self.pods))
 
     @cached_property
     def priority(self) -> np.ndarray:
-        """The priority of each."""
-        return self._look_up(self._classes, _OWN_PRIORITY)
+        """The priority of each pod."""
+        return _looked_up(self._classes, _CLASS_PRIORITY)
 
     @cached_property
-    def amounts(self) -> dict[int, np.ndarray]:
-        """Per resource column that any of them uses, what each takes."""
+    def started(self) -> np.ndarray:
+        """When each pod started, in seconds; infinity where that is not known."""
+        return np.fromiter(map(_STARTED, self.pods), np.float64, len(self.pods))
+
+    @cached_property
+    def requests(self) -> dict[int, np.ndarray]:
+        """For each resource that any of the pods requests, how much each pod requests of it."""
         classes, number = self._classes
         taken = list(map(_TAKEN, classes))
         lengths = np.fromiter(map(len, taken), np.int64, len(taken))
@@ -113,23 +136,28 @@ class Crowd:
         flat = chain.from_iterable(chain.from_iterable(taken))
         pairs = np.fromiter(flat, np.int64, 2 * len(owner)).reshape(-1, 2)
         found = {}
-        for column in np.unique(pairs[:, 0]).tolist():
-            here = pairs[:, 0] == column
+        for resource in np.unique(pairs[:, 0]).tolist():
+            here = pairs[:, 0] == resource
             table = np.zeros(len(classes), np.int64)
             table[owner[here]] = pairs[here, 1]
-            found[column] = table[number]
+            found[resource] = table[number]
         return found
 
+    def requested(self, resource: int) -> np.ndarray:
+        """How much of a resource each pod requests."""
+        found = self.requests.get(resource)
+        return np.zeros(len(self), np.int64) if found is None else found
+
     def by_class(self, fact: Callable[[PodClass], int]) -> np.ndarray:
-        """A fact of the class of each."""
-        return self._look_up(self._classes, fact)
+        """A fact about the class of each pod."""
+        return _looked_up(self._classes, fact)
 
     def by_labels(self, fact: Callable[[LabelSet], int]) -> np.ndarray:
-        """A fact of the labels of each."""
-        return self._look_up(self._labels, fact)
+        """A fact about the labels of each pod."""
+        return _looked_up(self._labels, fact)
 
     def counted_by(self, tally: Tally) -> np.ndarray:
-        """What each counts for in a tally."""
+        """How often a tally counts each pod."""
         if tally.carried is not None:
             classes, number = self._classes
             times = map(countOf, map(_CARRIED, classes), repeat(tally.carried))
@@ -143,20 +171,22 @@ class Crowd:
         return found
 
     def using(self, port: Port) -> np.ndarray:
-        """Which of them use a host port."""
+        """Whether each pod uses a host port."""
         classes, number = self._classes
         uses = map(contains, map(_PORTS, classes), repeat(port))
         found: np.ndarray = np.fromiter(uses, np.bool_, len(classes))[number]
         return found
 
-    def _look_up(self, kinds: tuple[list[T], np.ndarray], fact: Callable[[T], int]) -> np.ndarray:
-        distinct, number = kinds
-        table = np.fromiter(map(fact, distinct), np.int64, len(distinct))
-        found: np.ndarray = table[number]
-        return found
+
+def _looked_up(values: Interned[T], fact: Callable[[T], int]) -> np.ndarray:
+    distinct, number = values
+    table = np.fromiter(map(fact, distinct), np.int64, len(distinct))
+    found: np.ndarray = table[number]
+    return found
 
 
 _CLASS, _LABELS, _UID = attrgetter("cls"), attrgetter("labels"), attrgetter("uid")
-_PRIORITY, _OWN_PRIORITY = attrgetter("cls.priority"), attrgetter("priority")
+_PRIORITY, _CLASS_PRIORITY = attrgetter("cls.priority"), attrgetter("priority")
+_STARTED = attrgetter("started")
 _TAKEN, _CARRIED, _PORTS = attrgetter("taken"), attrgetter("carried"), attrgetter("ports")
 _TALLIES = attrgetter("tallies")

@@ -1,7 +1,7 @@
-"""Many rows with pods added and taken away, each row for itself: `TrialRow` for all at once.
+"""Many rows with pods removed, put back or added, each row by itself: `TrialRow` in columns.
 
-`Trials` holds what was done, as a number per row for whatever some rule asked about; `TrialRows` is
-how rules read it. Nothing is written to the view.
+`PodRemovals` records which pods are off their rows, and keeps, for every quantity that a rule has
+read, its change per row. `TrialRows` is what rules read. Nothing is written to the view.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.engine.rows.many import ManyRows
 from podium.engine.rows.one import conflict
-from podium.engine.rows.pod_arrays import Crowd
+from podium.engine.rows.pod_arrays import PodArrays
 from podium.engine.state.tallies import ABSENT
 
 if TYPE_CHECKING:
@@ -22,98 +22,108 @@ if TYPE_CHECKING:
     from podium.engine.state.tallies import Flags, Ints, LabelSet, Tally
     from podium.engine.state.view import View
 
+    #: How much each pod contributes to some quantity of its row.
+    Weigh = Callable[[PodArrays], np.ndarray]
 
-class Trials:
-    """Pods that are taken off their rows at first, and put back one by one."""
+
+class PodRemovals:
+    """Pods that are removed from their rows at first and can be put back one by one.
+
+    Pods nominated to the rows are kept apart: they count only where `with_nominees` is asked for.
+    """
 
     def __init__(
-        self, pod: Incoming, view: View, rows: np.ndarray, crowd: Crowd, *, fully: bool
+        self,
+        pod: Incoming,
+        view: View,
+        rows: np.ndarray,
+        pods: PodArrays,
+        *,
+        nominees_count_for_affinity: bool,
     ) -> None:
-        self.view, self.rows, self.crowd = view, rows, crowd
-        #: Pods that were promised the rows; they are added where a row is looked at as `crowded`.
-        self.promised = Crowd.promised(view, rows, pod)
-        #: Whether a promised pod counts for everything, also for the affinity of others.
-        self.fully = fully
-        self.gone = np.ones(len(crowd), np.bool_)
-        #: For each question: what each pod counts for, and the sum over the pods gone, per row.
-        self._asked: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}
-        self._extra: dict[Hashable, np.ndarray] = {}
-        self._whole: dict[Hashable, np.ndarray] = {}
-        #: Which rows were promised to somebody.
-        self.crowded = np.zeros(len(rows), np.bool_)
-        self.crowded[self.promised.place] = True
-        self._ports = {port: self._port(port) for port in _in_question(pod.cls.ports, view)}
-        self._promised_ports = np.zeros(len(rows), np.bool_)
-        if pod.cls.ports and len(self.promised):
+        self.view, self.rows, self.pods = view, rows, pods
+        self.nominees = PodArrays.nominated(view, rows, pod)
+        self.nominees_count_for_affinity = nominees_count_for_affinity
+        #: Whether each row has nominees.
+        self.has_nominees = np.zeros(len(rows), np.bool_)
+        self.has_nominees[self.nominees.position] = True
+        self._removed = np.ones(len(pods), np.bool_)
+        #: For each quantity: what each pod contributes, and minus the sum over the removed pods of
+        #: each row.
+        self._changes: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}
+        #: For each quantity, the sums per row over the nominees, and over all pods.
+        self._of_nominees: dict[Hashable, np.ndarray] = {}
+        self._of_all: dict[Hashable, np.ndarray] = {}
+        self._ports = {port: self._port(port) for port in _conflicting(pod.cls.ports, view)}
+        self._nominee_ports = np.zeros(len(rows), np.bool_)
+        if pod.cls.ports and len(self.nominees):
             wanted = pod.cls.ports
-            clash = self.promised.by_class(lambda cls: _clash(cls, wanted))
-            self._promised_ports[self.promised.place[clash > 0]] = True
+            clash = self.nominees.by_class(lambda cls: _clash(cls, wanted))
+            self._nominee_ports[self.nominees.position[clash > 0]] = True
 
     def _port(self, port: Port) -> tuple[np.ndarray, np.ndarray]:
-        """Where a port is in use, and which pods use it; free once any of these has gone."""
+        """On which rows a host port is in use, and which of the pods use it.
+
+        It is free as soon as any of its users is removed: the ports of a node are a set.
+        """
         used = np.isin(self.rows, list(self.view.port_rows.get(port, ())))
-        users = self.crowd.using(port)
-        used[self.crowd.place[users]] = False
+        users = self.pods.using(port)
+        used[self.pods.position[users]] = False
         return used, users
 
     def put_back(self, pods: np.ndarray) -> None:
-        """Put pods back on their rows, at most one on each."""
+        """Put pods back on their rows, at most one on each row."""
         self._move(pods, 1)
 
-    def take(self, pods: np.ndarray) -> None:
-        """Take pods off their rows again."""
+    def remove(self, pods: np.ndarray) -> None:
+        """Remove pods that were put back, at most one from each row."""
         self._move(pods, -1)
 
     def _move(self, pods: np.ndarray, sign: int) -> None:
-        places = self.crowd.place[pods]
-        self.gone[pods] = sign < 0
-        for weights, sums in self._asked.values():
-            sums[places] += sign * weights[pods]
+        positions = self.pods.position[pods]
+        self._removed[pods] = sign < 0
+        for weights, sums in self._changes.values():
+            sums[positions] += sign * weights[pods]
         for used, users in self._ports.values():
-            used[places[users[pods]]] = sign > 0
+            used[positions[users[pods]]] = sign > 0
 
     def change(
-        self,
-        key: Hashable,
-        weigh: Callable[[Crowd], np.ndarray],
-        places: np.ndarray,
-        *,
-        crowded: bool,
+        self, key: Hashable, weigh: Weigh, positions: np.ndarray, *, with_nominees: bool
     ) -> np.ndarray:
-        """By how much a sum over the pods of each row differs from what it was."""
-        if key not in self._asked:
-            weights = weigh(self.crowd).astype(np.int64)
+        """How much a sum over the pods of each row differs from the view's."""
+        if key not in self._changes:
+            weights = weigh(self.pods).astype(np.int64)
             sums = np.zeros(len(self.rows), np.int64)
-            np.subtract.at(sums, self.crowd.place[self.gone], weights[self.gone])
-            self._asked[key] = (weights, sums)
-        found: np.ndarray = self._asked[key][1][places]
-        if crowded:
-            if key not in self._extra:
-                self._extra[key] = np.zeros(len(self.rows), np.int64)
-                np.add.at(self._extra[key], self.promised.place, weigh(self.promised))
-            found = found + self._extra[key][places]
+            removed = self._removed
+            np.subtract.at(sums, self.pods.position[removed], weights[removed])
+            self._changes[key] = (weights, sums)
+        found: np.ndarray = self._changes[key][1][positions]
+        if with_nominees:
+            if key not in self._of_nominees:
+                self._of_nominees[key] = np.zeros(len(self.rows), np.int64)
+                weights = weigh(self.nominees)
+                np.add.at(self._of_nominees[key], self.nominees.position, weights)
+            found = found + self._of_nominees[key][positions]
         return found
 
-    def returned(
-        self, key: Hashable, weigh: Callable[[Crowd], np.ndarray], places: np.ndarray
-    ) -> np.ndarray:
+    def returned(self, key: Hashable, weigh: Weigh, positions: np.ndarray) -> np.ndarray:
         """A sum over the pods that were put back on each row."""
-        gone = self.change(key, weigh, places, crowded=False)
-        if key not in self._whole:
-            self._whole[key] = np.zeros(len(self.rows), np.int64)
-            np.add.at(self._whole[key], self.crowd.place, self._asked[key][0])
-        found: np.ndarray = gone + self._whole[key][places]
+        removed = self.change(key, weigh, positions, with_nominees=False)
+        if key not in self._of_all:
+            self._of_all[key] = np.zeros(len(self.rows), np.int64)
+            np.add.at(self._of_all[key], self.pods.position, self._changes[key][0])
+        found: np.ndarray = removed + self._of_all[key][positions]
         return found
 
-    def port_in_use(self, places: np.ndarray, *, crowded: bool) -> np.ndarray:
-        """Where a port in conflict with those of the pod is in use."""
-        found = np.zeros(len(places), np.bool_)
+    def port_in_use(self, positions: np.ndarray, *, with_nominees: bool) -> np.ndarray:
+        """On which rows a host port is in use that conflicts with one of the incoming pod."""
+        found = np.zeros(len(positions), np.bool_)
         for used, _ in self._ports.values():
-            found |= used[places]
-        return found | self._promised_ports[places] if crowded else found
+            found |= used[positions]
+        return found | self._nominee_ports[positions] if with_nominees else found
 
 
-def _in_question(wanted: Iterable[Port], view: View) -> set[Port]:
+def _conflicting(wanted: Iterable[Port], view: View) -> set[Port]:
     return {port for other in wanted for port in view.ports_like(other)}
 
 
@@ -122,30 +132,32 @@ def _clash(cls: PodClass, wanted: tuple[Port, ...]) -> bool:
 
 
 class TrialRows(ManyRows):
-    """Some of the rows of a trial, as they are at the moment."""
+    """Some of the rows that pods are removed from, as they are at the moment."""
 
-    __slots__ = ("crowded", "places", "trials")
+    __slots__ = ("positions", "removals", "with_nominees")
     on_trial = True
 
-    def __init__(self, trials: Trials, places: np.ndarray, *, crowded: bool) -> None:
-        super().__init__(trials.view, trials.rows[places])
-        self.trials = trials
-        self.places = places
-        #: Whether the pods that were promised the rows are on them.
-        self.crowded = crowded
+    def __init__(
+        self, removals: PodRemovals, positions: np.ndarray, *, with_nominees: bool
+    ) -> None:
+        super().__init__(removals.view, removals.rows[positions])
+        self.removals = removals
+        #: The indices of these rows among those of the removals.
+        self.positions = positions
+        #: Whether the pods nominated to the rows are on them.
+        self.with_nominees = with_nominees
 
-    def _change(self, key: Hashable, weigh: Callable[[Crowd], np.ndarray]) -> np.ndarray:
-        return self.trials.change(key, weigh, self.places, crowded=self.crowded)
+    def _change(self, key: Hashable, weigh: Weigh) -> np.ndarray:
+        return self.removals.change(key, weigh, self.positions, with_nominees=self.with_nominees)
 
     def requested(self, resource: int) -> Ints:
         """With the changes."""
-        return super().requested(resource) + self._change(
-            ("requested", resource), lambda crowd: _amount(crowd, resource)
-        )
+        change = self._change(("requested", resource), lambda pods: pods.requested(resource))
+        return super().requested(resource) + change
 
     def pod_count(self) -> Ints:
         """With the changes."""
-        return super().pod_count() + self._change("pods", lambda crowd: np.ones(len(crowd)))
+        return super().pod_count() + self._change("pods", lambda pods: np.ones(len(pods)))
 
     def on_row(self, tally: Tally) -> Ints:
         """With the changes."""
@@ -163,34 +175,30 @@ class TrialRows(ManyRows):
         return np.where(self.label_ids(key) != ABSENT, self._difference(tally), 0)
 
     def _difference(self, tally: Tally) -> np.ndarray:
-        # A promised pod has no node of its own yet: its labels may not count, its terms do.
-        counts = tally.carried is not None or self.trials.fully
-        return self.trials.change(
+        # A nominee is on no node yet: its labels may not count for the affinity of others, its own
+        # affinity terms always do.
+        counts = tally.carried is not None or self.removals.nominees_count_for_affinity
+        return self.removals.change(
             tally,
-            lambda crowd: crowd.counted_by(tally),
-            self.places,
-            crowded=self.crowded and counts,
+            lambda pods: pods.counted_by(tally),
+            self.positions,
+            with_nominees=self.with_nominees and counts,
         )
 
     def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:
-        """The sum of a fact of the labels over all pods added, less that over those taken away."""
-        return self._change(("labels", key), lambda crowd: crowd.by_labels(fact))
+        """The sum of a fact about labels over the pods added, minus that over those removed."""
+        return self._change(("labels", key), lambda pods: pods.by_labels(fact))
 
     def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Ints:
-        """The same, of a fact of the class."""
-        return self._change(("classes", key), lambda crowd: crowd.by_class(fact))
+        """The sum of a fact about classes over the pods added, minus that over those removed."""
+        return self._change(("classes", key), lambda pods: pods.by_class(fact))
 
     def returned(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:
-        """The sum of a fact of the labels over all pods put back."""
-        return self.trials.returned(
-            ("labels", key), lambda crowd: crowd.by_labels(fact), self.places
+        """The sum of a fact about labels over the pods that were put back."""
+        return self.removals.returned(
+            ("labels", key), lambda pods: pods.by_labels(fact), self.positions
         )
 
     def port_conflict(self, wanted: Iterable[Port]) -> Flags:  # noqa: ARG002 - those of the pod
         """With the changes."""
-        return self.trials.port_in_use(self.places, crowded=self.crowded)
-
-
-def _amount(crowd: Crowd, resource: int) -> np.ndarray:
-    found = crowd.amounts.get(resource)
-    return np.zeros(len(crowd), np.int64) if found is None else found
+        return self.removals.port_in_use(self.positions, with_nominees=self.with_nominees)

@@ -88,7 +88,7 @@ class _Builder:
 
     def profile(self, extenders: tuple[Any, ...], rule: str) -> Profile:
         """The profile."""
-        config, preempts = self.config, "DefaultPreemption" in self.post_filter_names()
+        config = self.config
         return Profile(
             name=f"{GENERATION} {config.scheduler_name}",
             predicates=tuple(map(self.filter, self.plugins("filter"))),
@@ -102,9 +102,8 @@ class _Builder:
             pre_scores=tuple(self.pre_scores()),
             max_score=MAX_SCORE,
             checks_scores=True,
-            preemption=preempts,
             nominated_first=True,
-            nominated_fully=True,
+            nominees_count_for_affinity=True,
             node_order="list",
             all_errors=False,
             first_if_equal=True,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.engine.cycle.ties import ties
 from podium.engine.framework.profile import Profile
+from podium.engine.preemption.v1_13 import PodPriorityPreemption
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.user_rules.adapter import PREDICATE, PRIORITY
 from podium.errors import ConfigError
@@ -174,6 +175,7 @@ def _profile(plan: _Plan, options: Options) -> Profile:
         max_volumes(options.max_pd_volumes),
         ignored_resources(plan.extenders),
     )
+    preempts = plan.gates["PodPriority"] and not options.disable_preemption
     return Profile(
         name=plan.name,
         predicates=plan.predicates.make(args),
@@ -183,7 +185,7 @@ def _profile(plan: _Plan, options: Options) -> Profile:
         configured_predicates=plan.predicates.configured(),
         extenders=extenders,
         always_check_all=plan.always_check_all,
-        preemption=plan.gates["PodPriority"] and not options.disable_preemption,
+        post_filters=(PodPriorityPreemption(),) if preempts else (),
         by_priority=plan.gates["PodPriority"],
         percentage_of_nodes_to_score=_percentage(options.percentage_of_nodes_to_score),
         ties=_ties(options.ties),

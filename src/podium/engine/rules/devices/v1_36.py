@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.cycle.post_filter import Outcome, Scene
+from podium.engine.cycle.post_filter import FailedSearch, Outcome
 from podium.engine.framework.rule import AttemptError, Scope
 from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
 
@@ -58,10 +58,11 @@ class DynamicResourcesPostFilter:
     """Has no claims to give back; its words stand before those of preemption."""
 
     name = "DynamicResources"
+    evicts_pods = False
 
-    def run(self, scene: Scene) -> Generator[Any, Any, Outcome]:
+    def run(self, failed: FailedSearch) -> Generator[Any, Any, Outcome]:
         """An error when the pod was refused before this plugin saw it."""
-        if self.name not in scene.prepared:
+        if self.name not in failed.prepared:
             return Outcome("Error", "not found")
         return Outcome("Unschedulable", "no new claims to deallocate")
         yield  # a generator that asks nobody

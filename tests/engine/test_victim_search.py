@@ -1,18 +1,16 @@
-"""Victims chosen on many rows at once are those chosen on one row after the other.
+"""The search for victims, in batches and row by row, finds what a plain search finds.
 
-For both generations, in clusters with every kind of rule that reads the pods on a node: the mass
-trial must come to the same candidates, victims, budget violations and reasons as one trial per row,
-the place at which the search stops included. The second look at nodes promised to others is held
-together likewise.
+For both generations, in clusters with every kind of rule that reads the pods on a node: the same
+candidates, victims, budget violations and reasons, and the search ends at the same row. The second
+run of the filters on nodes with nominated pods is the same in batches and row by row as well.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,22 +40,16 @@ from builders_v1_36 import (
     spread,
     status_with,
 )
+from plain_victims import plain_v1_13, plain_v1_36
 from podium.cluster.cache.columns import Columns
-from podium.engine.cycle.post_filter import Scene
-from podium.engine.framework.decision import Victims
+from podium.engine.cycle.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
-from podium.engine.preemption import batch_filter as lockstep
-from podium.engine.preemption import victim_order
-from podium.engine.preemption.batch_filter import in_lockstep
-from podium.engine.preemption.v1_13 import (
-    CRITERIA,
-    choose_by,
-    find_candidates,
-    victims_on,
-)
-from podium.engine.preemption.v1_36 import LATEST_START, DefaultPreemption
-from podium.engine.preemption.victim_search import MassVictims
-from podium.engine.rows.pod_arrays import Crowd
+from podium.engine.preemption import v1_13, v1_36, victim_order
+from podium.engine.preemption.batch_filter import batch_rows
+from podium.engine.preemption.criteria import choose
+from podium.engine.preemption.v1_36 import DefaultPreemption
+from podium.engine.preemption.victim_search import find_candidates
+from podium.engine.rows.pod_arrays import PodArrays
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod, TopologySpreadConstraint
 from podium.profiles.policy.build import Options, from_policy, from_provider
@@ -162,6 +154,8 @@ BUDGETS = (
         ),
     ),
 )
+#: One row is a batch; and so many rows that there are no batches.
+BATCHES, NO_BATCHES = 1, 10_000
 STARTS = (None, "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "2026-01-01T00:01:00.5Z")
 
 
@@ -169,8 +163,8 @@ Case = tuple[tuple[Object, ...], Pod]
 
 
 @st.composite
-def crowded(draw: st.DrawFn, *, rules: bool = True) -> Case:
-    """Nodes full of pods of many priorities, budgets, promises, and a pod that wants room."""
+def full_clusters(draw: st.DrawFn, *, rules: bool = True) -> Case:
+    """Nodes full of pods of many priorities, budgets, nominations, and a pod that wants room."""
     count = draw(st.integers(2, 7))
     made: list[Object] = []
     for i in range(count):
@@ -217,71 +211,62 @@ def crowded(draw: st.DrawFn, *, rules: bool = True) -> Case:
     return (*made, *budgets), spec_with(wanted, topology_spread_constraints=constraints or None)
 
 
-def spelled_out(found: Any) -> dict[str, Victims]:
-    return {name: found[name] for name in found}
-
-
-def scene_of(columns: Columns, wanted: Pod, profile: Profile) -> Scene:
-    active = tuple(
-        rule
-        for rule in profile.predicates
-        if not rule.skips(columns.incoming(wanted), columns)  # type: ignore[attr-defined]
+def failed_search(
+    columns: Columns, wanted: Pod, profile: Profile, min_batch_rows: int
+) -> FailedSearch:
+    """A search that found no node, where evicting pods may help on every row."""
+    incoming = columns.incoming(wanted)
+    skipped = {rule.name for rule in profile.pre_filters if rule.skips(incoming, columns)}
+    return FailedSearch(
+        incoming,
+        columns,
+        replace(profile, min_batch_rows=min_batch_rows),
+        tuple(rule for rule in profile.predicates if rule.name not in skipped),
+        columns.order,
+        frozenset(),
     )
-    return Scene(columns.incoming(wanted), columns, profile, active, columns.order, frozenset())
 
 
-@given(case=crowded())
+@pytest.mark.parametrize("min_batch_rows", [BATCHES, NO_BATCHES], ids=["batches", "row by row"])
+@given(case=full_clusters())
 @settings(max_examples=150)
-def test_classic_candidates_are_those_of_one_row_after_the_other(
-    case: Case,
-) -> None:
+def test_candidates_of_v1_13(min_batch_rows: int, case: Case) -> None:
     items, wanted = case
     columns = simulation(*items, profile=CLASSIC, listed_order=True).cache.columns
-    incoming = columns.incoming(wanted)
-    plain = {
-        columns.names[row]: victims
-        for row in columns.order.tolist()
-        if (victims := victims_on(incoming, columns, CLASSIC, row)) is not None
-    }
+    failed = failed_search(columns, wanted, CLASSIC, min_batch_rows)
+    plain = plain_v1_13(failed)
 
-    with patch.object(lockstep, "WORTH_IT", 1):
-        together = find_candidates(incoming, columns, CLASSIC, columns.order)
+    found = find_candidates(failed, v1_13.POLICY)
 
-    assert spelled_out(together) == plain
-    assert list(together) == list(plain)
-    assert choose_by(together, CRITERIA) == choose_by(plain, CRITERIA)
+    assert dict(found) == plain
+    assert list(found) == list(plain)
+    assert choose(found, v1_13.CRITERIA) == choose(plain, v1_13.CRITERIA)
 
 
+@pytest.mark.parametrize("min_batch_rows", [BATCHES, NO_BATCHES], ids=["batches", "row by row"])
 @given(
-    case=crowded(),
+    case=full_clusters(),
     percentage=st.sampled_from([0, 10, 50, 100]),
     absolute=st.sampled_from([0, 1, 2, 3, 100]),
 )
 @settings(max_examples=200)
-def test_current_candidates_are_those_of_one_row_after_the_other(
-    case: Case, percentage: int, absolute: int
+def test_candidates_of_v1_36(
+    min_batch_rows: int, case: Case, percentage: int, absolute: int
 ) -> None:
     items, wanted = case
     columns = current(*items).cache.columns
-    scene = scene_of(columns, wanted, DEFAULT)
-    preemption = DefaultPreemption(percentage, absolute)
+    failed = failed_search(columns, wanted, DEFAULT, min_batch_rows)
+    plain = plain_v1_36(failed, percentage, absolute)
 
-    with patch.object(lockstep, "WORTH_IT", 1000):
-        plain, reasons = preemption._candidates(scene)
-    with patch.object(lockstep, "WORTH_IT", 1):
-        together, all_reasons = preemption._candidates(scene)
+    found = DefaultPreemption(percentage, absolute).candidates(failed)
 
-    assert spelled_out(together) == dict(plain)
-    assert list(together) == list(plain)
-    criteria = (*CRITERIA, LATEST_START)
-    assert choose_by(together, criteria) == choose_by(dict(plain), criteria)
-    if not plain:
-        # With candidates nobody asks why other nodes are none.
-        assert (all_reasons.counts, all_reasons.total_nodes, all_reasons.errors) == (
-            reasons.counts,
-            reasons.total_nodes,
-            reasons.errors,
-        )
+    assert dict(found) == plain.candidates
+    assert list(found) == list(plain.candidates)
+    assert choose(found, v1_36.CRITERIA) == choose(plain.candidates, v1_36.CRITERIA)
+    if not found:
+        # With candidates nothing is reported about the other nodes.
+        assert v1_36.reasons_of(found, columns.verdicts) == plain.reasons
+        assert list(v1_36.errors_of(found, columns)) == plain.errors
 
 
 @given(
@@ -301,43 +286,40 @@ def test_pods_of_equal_importance_are_ordered_as_on_one_row(
         for i, (priority, started) in enumerate(pods):
             made = pod(f"p{number}-{i}", node=f"n{number:03}", priority=priority)
             columns.add_pod(status_with(made, start_time=started))
-    crowd = Crowd.on(columns, columns.order)
-    times = np.array([each.started for each in crowd.pods], np.float64)
+    arrays = PodArrays.on(columns, columns.order)
 
-    order = victim_order.by_importance(crowd.place, crowd.priority, times)
+    order = victim_order.by_importance(arrays)
 
-    told = [crowd.pods[i].key for i in order.tolist()]
+    told = [arrays.pods[i].key for i in order.tolist()]
     residents = [
         victim_order.sorted_by_importance(columns.residents[row]) for row in columns.order.tolist()
     ]
     assert told == [each.key for row in residents for each in row]
 
 
-@given(case=crowded(rules=False))
+@given(case=full_clusters(rules=False))
 @settings(max_examples=50)
-def test_where_only_room_counts_all_rows_are_tried_together(case: Case) -> None:
+def test_where_only_room_counts_all_rows_are_tried_in_a_batch(case: Case) -> None:
     items, wanted = case
-    with patch.object(lockstep, "WORTH_IT", 1):
-        columns = simulation(*items, profile=CLASSIC, listed_order=True).cache.columns
-        incoming = columns.incoming(wanted)
-        found = find_candidates(incoming, columns, CLASSIC, columns.order)
-        scene = scene_of(current(*items).cache.columns, wanted, DEFAULT)
-        told, _ = DefaultPreemption()._candidates(scene)
-
-    assert isinstance(found, MassVictims)
-    assert isinstance(told, MassVictims)
+    for profile, columns in (
+        (CLASSIC, simulation(*items, profile=CLASSIC, listed_order=True).cache.columns),
+        (DEFAULT, current(*items).cache.columns),
+    ):
+        failed = failed_search(columns, wanted, profile, BATCHES)
+        found = batch_rows(failed.pod, columns, failed.active, columns.order, min_batch_rows=1)
+        assert found.all()
 
 
 @pytest.mark.parametrize("profile", [CLASSIC, CHECK_ALL, DEFAULT], ids=["v1.13", "all", "v1.36"])
-@given(case=crowded())
+@given(case=full_clusters())
 @settings(max_examples=120)
 def test_whole_decisions_are_the_same(profile: Profile, case: Case) -> None:
     items, wanted = case
     told = []
-    for worth_it in (1, 1000):
-        with patch.object(lockstep, "WORTH_IT", worth_it):
-            made = simulation(*items, profile=profile, listed_order=True)
-            decision = made.attempt(wanted, recording=True)
+    for min_batch_rows in (BATCHES, NO_BATCHES):
+        rules = replace(profile, min_batch_rows=min_batch_rows)
+        made = simulation(*items, profile=rules, listed_order=True)
+        decision = made.attempt(wanted, recording=True)
         preemption = decision.preemption
         told.append(
             (
@@ -360,47 +342,50 @@ def test_whole_decisions_are_the_same(profile: Profile, case: Case) -> None:
     assert told[0] == told[1]
 
 
+def rows_in_batch(columns: Columns, wanted: Pod, profile: Profile) -> int:
+    found = batch_rows(
+        columns.incoming(wanted),
+        columns,
+        profile.predicates,
+        columns.order,
+        min_batch_rows=profile.min_batch_rows,
+    )
+    return int(found.sum())
+
+
 @pytest.mark.parametrize(
-    ("wanted", "others", "expected"),
+    ("wanted", "others"),
     [
-        pytest.param(pod(), [], True, id="room is all that counts"),
-        pytest.param(pod(ports=[80]), [], True, id="ports are counted"),
-        pytest.param(
-            pod(anti=[term({"app": "a"}, HOST)]), [], True, id="so are pods its affinity means"
-        ),
+        pytest.param(pod(), [], id="room is all that counts"),
+        pytest.param(pod(ports=[80]), [], id="ports are counted"),
+        pytest.param(pod(anti=[term({"app": "a"}, HOST)]), [], id="so are pods its affinity means"),
         pytest.param(
             pod(labels={"app": "a"}),
             [pod("shy", node="n000", anti=[term({"app": "a"}, HOST)])],
-            True,
             id="and those whose affinity means it",
         ),
-        pytest.param(
-            pod(), [pod("first", nominated="n003")], True, id="a promised node is tried twice"
-        ),
+        pytest.param(pod(), [pod("first", nominated="n003")], id="a nominated node is tried twice"),
     ],
 )
-def test_when_a_mass_trial_applies(wanted: Pod, others: list[Pod], expected: bool) -> None:
+def test_rows_are_tried_in_a_batch(wanted: Pod, others: list[Pod]) -> None:
     made = [each for i in range(10) for each in nodes(10, labels={HOST: f"h{i}"})[i : i + 1]]
     for profile, columns in (
         (CLASSIC, simulation(*made, *others, profile=CLASSIC).cache.columns),
         (DEFAULT, current(*made, *others).cache.columns),
     ):
-        incoming = columns.incoming(wanted)
-        found = in_lockstep(incoming, columns, profile.predicates, columns.order)
-        assert (found is not None) is expected
+        assert rows_in_batch(columns, wanted, profile) == 10
 
 
-def test_the_slow_rule_tries_one_row_after_the_other() -> None:
+def test_a_pod_on_an_unknown_node_keeps_v1_13_from_batches() -> None:
     stranger = pod("stranger", node="nobody-knows")
     columns = simulation(*nodes(10), stranger, profile=CLASSIC).cache.columns
 
-    assert in_lockstep(columns.incoming(pod()), columns, CLASSIC.predicates, columns.order) is None
+    assert rows_in_batch(columns, pod(), CLASSIC) == 0
 
 
 def test_few_rows_are_tried_one_by_one() -> None:
-    columns = current(*nodes(7)).cache.columns
-
-    assert in_lockstep(columns.incoming(pod()), columns, DEFAULT.predicates, columns.order) is None
+    assert rows_in_batch(current(*nodes(7)).cache.columns, pod(), DEFAULT) == 0
+    assert rows_in_batch(current(*nodes(8)).cache.columns, pod(), DEFAULT) == 8
 
 
 @pytest.mark.parametrize(
@@ -413,24 +398,24 @@ def test_few_rows_are_tried_one_by_one() -> None:
         pytest.param(0, 500, 120, id="no more than there are"),
     ],
 )
-@pytest.mark.parametrize("worth_it", [8, 10_000], ids=["all at once", "one by one"])
+@pytest.mark.parametrize("min_batch_rows", [8, NO_BATCHES], ids=["batches", "row by row"])
 def test_the_search_stops_at_enough_candidates(
-    worth_it: int, percentage: int, absolute: int, expected: int
+    min_batch_rows: int, percentage: int, absolute: int, expected: int
 ) -> None:
     made = nodes(120, cpu="1")
     placed = [pod(f"p{n.name}", node=n.name, requests={"cpu": "1"}) for n in made]
     columns = current(*made, *placed).cache.columns
-    scene = scene_of(columns, pod("wanted", requests={"cpu": "1"}, priority=5), DEFAULT)
+    wanted = pod("wanted", requests={"cpu": "1"}, priority=5)
+    failed = failed_search(columns, wanted, DEFAULT, min_batch_rows)
 
-    with patch.object(lockstep, "WORTH_IT", worth_it):
-        candidates, _ = DefaultPreemption(percentage, absolute)._candidates(scene)
+    candidates = DefaultPreemption(percentage, absolute).candidates(failed)
 
     assert len(candidates) == expected
     assert list(candidates) == [each.name for each in made[:expected]]
 
 
-@pytest.mark.parametrize("worth_it", [8, 10_000], ids=["all at once", "one by one"])
-def test_the_search_goes_on_while_every_candidate_violates_a_budget(worth_it: int) -> None:
+@pytest.mark.parametrize("min_batch_rows", [8, NO_BATCHES], ids=["batches", "row by row"])
+def test_the_search_goes_on_while_every_candidate_violates_a_budget(min_batch_rows: int) -> None:
     made = nodes(20, cpu="1")
     placed = [
         pod(
@@ -442,10 +427,34 @@ def test_the_search_goes_on_while_every_candidate_violates_a_budget(worth_it: in
         for i, each in enumerate(made)
     ]
     columns = current(*made, *placed, budget("a", selector({"app": "a"}))).cache.columns
-    scene = scene_of(columns, pod("wanted", requests={"cpu": "1"}, priority=5), DEFAULT)
+    wanted = pod("wanted", requests={"cpu": "1"}, priority=5)
+    failed = failed_search(columns, wanted, DEFAULT, min_batch_rows)
 
-    with patch.object(lockstep, "WORTH_IT", worth_it):
-        candidates, _ = DefaultPreemption(0, 2)._candidates(scene)
+    candidates = DefaultPreemption(0, 2).candidates(failed)
 
     assert list(candidates) == [each.name for each in made[:14]]
     assert [candidates[name].violations for name in candidates] == [1] * 13 + [0]
+
+
+@pytest.mark.parametrize(
+    ("min_batch_rows", "portions"),
+    [
+        pytest.param(8, [10, 990], id="batches"),
+        pytest.param(NO_BATCHES, [10, 5, 2, 1, 1], id="row by row"),
+    ],
+)
+def test_rows_are_tried_in_portions(min_batch_rows: int, portions: list[int]) -> None:
+    # Of 1,000 nodes every other one has a pod that can be evicted; ten candidates are wanted.
+    made = nodes(1000, cpu="1")
+    placed = [
+        pod(f"p{n.name}", node=n.name, requests={"cpu": "1"}, priority=9 * (i % 2))
+        for i, n in enumerate(made)
+    ]
+    columns = current(*made, *placed).cache.columns
+    wanted = pod("wanted", requests={"cpu": "1"}, priority=5)
+    failed = failed_search(columns, wanted, DEFAULT, min_batch_rows)
+
+    candidates = DefaultPreemption(0, 10).candidates(failed)
+
+    assert list(candidates) == [each.name for each in made[:20:2]]
+    assert [len(each.rows) for each in candidates.tried] == portions

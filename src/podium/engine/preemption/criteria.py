@@ -1,0 +1,138 @@
+"""The criteria by which preemption chooses among the candidate nodes, in their order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.framework.decision import Victims
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+#: Added to every priority before they are summed, so that each victim makes the sum larger.
+PRIORITY_OFFSET = 1 << 31
+
+# What decides where no criterion has to, or none does.
+NO_VICTIMS = "no victims"
+ONLY_CANDIDATE = "only candidate"
+FIRST_IN_NODE_ORDER = "first in node order"
+
+
+class VictimTable:
+    """The victims of all candidates in columns: candidate after candidate, victims as listed."""
+
+    def __init__(
+        self,
+        counts: np.ndarray,
+        violations: np.ndarray,
+        priority: np.ndarray,
+        earliest: Callable[[VictimTable], np.ndarray],
+    ) -> None:
+        #: Of each candidate: its number of victims, and of budgets that evicting them violates.
+        self.counts = counts
+        self.violations = violations
+        #: Of each victim.
+        self.priority = priority
+        #: Where the victims of each candidate begin.
+        self.begin = np.cumsum(counts) - counts
+        self._earliest = earliest
+
+    @classmethod
+    def of(cls, candidates: Mapping[str, Victims]) -> VictimTable:
+        """The table of victims that were listed one by one."""
+        listed = list(candidates.values())
+        return cls(
+            np.array([len(victims.pods) for victims in listed], np.int64),
+            np.array([victims.violations for victims in listed], np.int64),
+            np.array(list(chain.from_iterable(v.priorities for v in listed)), np.int64),
+            lambda _: np.array([victims.earliest for victims in listed], np.float64),
+        )
+
+    def highest(self) -> np.ndarray:
+        """The highest priority among the victims of each candidate."""
+        found: np.ndarray = np.maximum.reduceat(self.priority, self.begin)
+        return found
+
+    def earliest(self) -> np.ndarray:
+        """The earliest start among the victims of the highest priority, of each candidate."""
+        return self._earliest(self)
+
+
+class TabledCandidates(Mapping[str, Victims]):
+    """Candidates whose victims are in a table and are listed only when they are looked up."""
+
+    @abstractmethod
+    def table(self) -> VictimTable:
+        """The victims of all candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A cost of evicting a candidate's victims; the candidates with the lowest stay."""
+
+    name: str
+    #: The cost of every candidate; each has at least one victim.
+    costs: Callable[[VictimTable], np.ndarray]
+
+
+FEWEST_VIOLATIONS = Criterion("fewest budget violations", lambda table: table.violations)
+#: The victim listed first counts as the most important one. In v1.13 that is one protected by a
+#: budget if there is any.
+LOWEST_FIRST_PRIORITY = Criterion(
+    "lowest highest priority", lambda table: table.priority[table.begin]
+)
+LOWEST_PRIORITY_SUM = Criterion(
+    "lowest sum of priorities",
+    lambda table: np.add.reduceat(table.priority + PRIORITY_OFFSET, table.begin),
+)
+FEWEST_VICTIMS = Criterion("fewest victims", lambda table: table.counts)
+LATEST_START = Criterion(
+    "latest start of the most important victims", lambda table: -table.earliest()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The node chosen among the candidates."""
+
+    node: str | None = None
+    #: All nodes as good as the chosen one, itself included, when there are several.
+    tie: tuple[str, ...] = ()
+    #: The name of what decided.
+    criterion: str = ""
+
+
+def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> Choice:
+    """The candidate with the lowest costs; of equals, the first in node order.
+
+    A candidate without victims is chosen before any criterion is looked at.
+    """
+    if not candidates:
+        return Choice()
+    names = list(candidates)
+    if isinstance(candidates, TabledCandidates):
+        table = candidates.table()
+    else:
+        table = VictimTable.of(candidates)
+    if not table.counts.all():
+        return _first(names, np.flatnonzero(table.counts == 0), NO_VICTIMS, NO_VICTIMS)
+    left, decisive = np.arange(len(names)), ONLY_CANDIDATE
+    for criterion in criteria:
+        if len(left) == 1:
+            break
+        costs = criterion.costs(table)[left]
+        left, decisive = left[costs == costs.min()], criterion.name
+    return _first(names, left, decisive, FIRST_IN_NODE_ORDER)
+
+
+def _first(names: Sequence[str], left: np.ndarray, alone: str, among_equals: str) -> Choice:
+    equals = tuple(map(names.__getitem__, left.tolist()))
+    if len(equals) == 1:
+        return Choice(equals[0], (), alone)
+    return Choice(equals[0], equals, among_equals)
