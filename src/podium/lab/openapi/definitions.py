@@ -1,4 +1,4 @@
-"""Schemas of the OpenAPI documents: the models under the names that Kubernetes gives them."""
+"""Schemas of the OpenAPI documents, under the names that Kubernetes gives its types."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from podium.lab.api.resources import TABLE, Resource
+from podium.lab.api.resources import Resource
 from podium.lab.api.status import JsonDict
-from podium.lab.schema import api_types as schema
+from podium.lab.openapi.spec_version import SpecVersion
+from podium.lab.schema import api_types
 from podium.lab.schema.merge_keys import ATOMIC, ATOMIC_TYPES, MergeKeys, merge_keys
-
-V2, V3 = "#/definitions/", "#/components/schemas/"
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _META_TYPES = """
     Condition DeleteOptions LabelSelector LabelSelectorRequirement ListMeta ManagedFieldsEntry
     ObjectMeta OwnerReference Preconditions ShardInfo Status StatusCause StatusDetails
 """
-#: Which types belong to which group; all others are of the core group.
+#: The types of each group; all others are of the core group.
 _GROUPS = (
     (_META, "|".join(_META_TYPES.split())),
     ("apps", r"(DaemonSet|Deployment|ReplicaSet|StatefulSet|RollingUpdate|ControllerRevision)\w*"),
@@ -38,28 +37,28 @@ _GROUPS = (
 _GROUP_OF = tuple((group, re.compile(pattern)) for group, pattern in _GROUPS)
 _QUALIFIED = {"CoreV1": "core", "EventsV1": "events", "DiscoveryV1": "discovery"}
 
-#: Types that are no models, by the names they have.
-_NAMED = {
-    schema.TIME: f"{_META}.Time",
-    schema.MICRO_TIME: f"{_META}.MicroTime",
-    schema.FIELDS: f"{_META}.FieldsV1",
-    schema.QUANTITY: "io.k8s.apimachinery.pkg.api.resource.Quantity",
-    schema.INT_OR_STRING: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+#: The names of the scalar types that have a schema of their own.
+_NAMED_SCALARS = {
+    api_types.TIME: f"{_META}.Time",
+    api_types.MICRO_TIME: f"{_META}.MicroTime",
+    api_types.FIELDS: f"{_META}.FieldsV1",
+    api_types.QUANTITY: "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    api_types.INT_OR_STRING: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
 }
-_PLAIN: dict[str, JsonDict] = {
-    schema.STRING: {"type": "string"},
-    schema.INTEGER: {"type": "integer", "format": "int32"},
-    schema.LONG: {"type": "integer", "format": "int64"},
-    schema.BOOLEAN: {"type": "boolean"},
-    schema.ANY: {"type": "object"},
-    schema.BYTES: {"type": "string", "format": "byte"},
+_INLINE_SCALARS: dict[str, JsonDict] = {
+    api_types.STRING: {"type": "string"},
+    api_types.INTEGER: {"type": "integer", "format": "int32"},
+    api_types.LONG: {"type": "integer", "format": "int64"},
+    api_types.BOOLEAN: {"type": "boolean"},
+    api_types.ANY: {"type": "object"},
+    api_types.BYTES: {"type": "string", "format": "byte"},
 }
 PATCH = f"{_META}.Patch"
 
 
 def definition_name(model: str, version: str = "v1") -> str:
     """The name of a model's schema: `io.k8s.api.core.v1.Pod`."""
-    short = schema.short_name(model)
+    short = api_types.short_name(model)
     for prefix, group in _QUALIFIED.items():
         if model.startswith(prefix):
             return f"io.k8s.api.{group}.v1.{short}"
@@ -70,36 +69,36 @@ def definition_name(model: str, version: str = "v1") -> str:
     return f"io.k8s.api.{group}.{beta}.{short}"
 
 
-def roots(resources: Iterable[Resource]) -> list[tuple[str, str, JsonDict]]:
-    """The models that these resources show, each with its version and what it is."""
+def _root_models(resources: Iterable[Resource]) -> list[tuple[str, str, JsonDict]]:
+    """The models of the objects of *resources*: model, version, and group, version and kind."""
     found: dict[tuple[str, str], JsonDict] = {}
 
     def add(model: str, group: str, version: str, kind: str) -> None:
-        if schema.has_model(model):
+        if api_types.has_model(model):
             found[model, version] = {"group": group, "kind": kind, "version": version}
 
     for each in resources:
-        model = schema.model_of_kind(each.kind, each.group_version)
+        model = api_types.model_of_kind(each.kind, each.group_version)
         add(model, each.group, each.version, each.kind)
         if "list" in each.verbs:
             add(f"{model}List", each.group, each.version, each.list_kind)
-        for below in each.subresources.values():
-            group = each.group if below.group is None else below.group
-            version = below.version or each.version
-            add(schema.model_of_kind(below.kind), group, version, below.kind)
+        for sub in each.subresources.values():
+            group = each.group if sub.group is None else sub.group
+            version = sub.version or each.version
+            add(api_types.model_of_kind(sub.kind), group, version, sub.kind)
     add("V1DeleteOptions", "", "v1", "DeleteOptions")
     add("V1Status", "", "v1", "Status")
     return [(model, version, what) for (model, version), what in found.items()]
 
 
-def definitions(resources: Iterable[Resource] = TABLE, style: str = V2) -> dict[str, JsonDict]:
-    """The schemas of these resources and of all that they refer to."""
-    found = {name: dict(each) for name, each in _scalar_definitions(style).items()}
-    for model, version, what in roots(resources):
-        for each in schema.reachable(model):
+def definitions(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonDict]:
+    """The schemas of *resources* and of all types that they refer to."""
+    found = {name: dict(each) for name, each in _scalar_definitions(spec).items()}
+    for model, version, what in _root_models(resources):
+        for each in api_types.reachable(model):
             name = definition_name(each, version)
             if name not in found:
-                found[name] = _definition(each, version, style)
+                found[name] = _definition(each, version, spec)
         root = found[definition_name(model, version)]
         kinds = root.setdefault("x-kubernetes-group-version-kind", [])
         if what not in kinds:
@@ -107,30 +106,30 @@ def definitions(resources: Iterable[Resource] = TABLE, style: str = V2) -> dict[
     return dict(sorted(found.items()))
 
 
-def _scalar_definitions(style: str) -> dict[str, JsonDict]:
-    either: JsonDict = (
-        {"type": "string"} if style == V2 else {"oneOf": [{"type": "integer"}, {"type": "string"}]}
-    )
-    quantity: JsonDict = (
-        {"type": "string"} if style == V2 else {"oneOf": [{"type": "string"}, {"type": "number"}]}
-    )
+def _scalar_definitions(spec: SpecVersion) -> dict[str, JsonDict]:
+    int_or_string: JsonDict = {"type": "string"}
+    quantity: JsonDict = {"type": "string"}
+    if spec is SpecVersion.V3:
+        int_or_string = {"oneOf": [{"type": "integer"}, {"type": "string"}]}
+        quantity = {"oneOf": [{"type": "string"}, {"type": "number"}]}
     return {
-        _NAMED[schema.TIME]: {"type": "string", "format": "date-time"},
-        _NAMED[schema.MICRO_TIME]: {"type": "string", "format": "date-time"},
-        _NAMED[schema.FIELDS]: {"type": "object"},
-        _NAMED[schema.QUANTITY]: quantity,
-        _NAMED[schema.INT_OR_STRING]: {"format": "int-or-string", **either},
+        _NAMED_SCALARS[api_types.TIME]: {"type": "string", "format": "date-time"},
+        _NAMED_SCALARS[api_types.MICRO_TIME]: {"type": "string", "format": "date-time"},
+        _NAMED_SCALARS[api_types.FIELDS]: {"type": "object"},
+        _NAMED_SCALARS[api_types.QUANTITY]: quantity,
+        _NAMED_SCALARS[api_types.INT_OR_STRING]: {"format": "int-or-string", **int_or_string},
         PATCH: {"type": "object"},
     }
 
 
-def _definition(model: str, version: str, style: str) -> JsonDict:
-    own = schema.model(model)
-    said = schema.descriptions(model)
+def _definition(model: str, version: str, spec: SpecVersion) -> JsonDict:
+    own = api_types.model(model)
+    descriptions = api_types.descriptions(model)
     found: JsonDict = {
         "type": "object",
         "properties": {
-            name: _property(own, name, said.get(name, ""), version, style) for name in own.fields
+            name: _property(own, name, descriptions.get(name, ""), version, spec)
+            for name in own.fields
         },
     }
     if own.required:
@@ -140,23 +139,25 @@ def _definition(model: str, version: str, style: str) -> JsonDict:
     return found
 
 
-def _property(own: schema.Model, name: str, said: str, version: str, style: str) -> JsonDict:
+def _property(
+    own: api_types.Model, name: str, description: str, version: str, spec: SpecVersion
+) -> JsonDict:
     field = own.fields[name]
     inner: JsonDict
-    if field.is_model or field.of in _NAMED:
-        target = _NAMED.get(field.of) or definition_name(field.of, version)
-        inner = {"$ref": style + target}
+    if field.is_model or field.of in _NAMED_SCALARS:
+        target = _NAMED_SCALARS.get(field.of) or definition_name(field.of, version)
+        inner = dict(spec.reference(target))
     else:
-        inner = dict(_PLAIN[field.of])
+        inner = dict(_INLINE_SCALARS[field.of])
     rules = merge_keys(own.short, name)
-    if field.container == schema.LIST:
+    if field.container == api_types.LIST:
         inner = {"type": "array", "items": inner}
         if not rules.list_type and not own.short.endswith("List"):
             rules = MergeKeys(rules.strategy, rules.key, ATOMIC)
-    elif field.container == schema.MAP:
+    elif field.container == api_types.MAP:
         inner = {"type": "object", "additionalProperties": inner}
-    elif "$ref" in inner and style == V3:
-        # A reference has nothing beside it in this version.
+    elif "$ref" in inner and spec is SpecVersion.V3:
+        # Version 3 allows no other keys beside a reference.
         inner = {"allOf": [inner]}
-    described: dict[str, Any] = {"description": said} if said else {}
+    described: dict[str, Any] = {"description": description} if description else {}
     return described | inner | rules.extensions()

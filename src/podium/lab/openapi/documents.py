@@ -1,7 +1,7 @@
-"""The OpenAPI documents of the lab, made when they are first asked for.
+"""The OpenAPI documents of the API, each made when it is first requested.
 
-Version 2 is one document, as JSON and as protocol buffer; version 3 has one for each group and
-version, and an index of them.
+Version 2 is one document, as JSON and as protocol buffer. Version 3 has a document for each group
+and version, and an index of them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import msgspec
 from podium import __version__
 from podium.lab.api.resources import TABLE
 from podium.lab.api.status import JsonDict, unknown_path
-from podium.lab.openapi.definitions import V3, definitions
+from podium.lab.openapi.definitions import definitions
 from podium.lab.openapi.paths import paths
-from podium.lab.openapi.protobuf import encoded
+from podium.lab.openapi.protobuf import encode_document
+from podium.lab.openapi.spec_version import SpecVersion
 
-#: What the protocol buffer is called in answers; requests have an `@` that is no media type.
+#: The media type of the protocol buffer; the one in requests has an `@` and is invalid.
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _INFO = {"title": "Kubernetes", "version": f"podium-{__version__}"}
 
@@ -27,33 +28,31 @@ def _v2() -> JsonDict:
     return {
         "swagger": "2.0",
         "info": _INFO,
-        "paths": paths(TABLE),
-        "definitions": definitions(),
+        "paths": paths(TABLE, SpecVersion.V2),
+        "definitions": definitions(TABLE, SpecVersion.V2),
     }
 
 
 @cache
 def v2_json() -> bytes:
-    """The whole API, version 2, as JSON."""
+    """The document of version 2 as JSON."""
     return msgspec.json.encode(_v2())
 
 
 @cache
 def v2_protobuf() -> bytes:
-    """The whole API, version 2, as a protocol buffer."""
-    return encoded(_v2())
-
-
-def _names() -> list[str]:
-    """`api/v1`, `apis/apps/v1` and so on."""
-    return sorted({each.prefix.removeprefix("/") for each in TABLE})
+    """The document of version 2 as a protocol buffer."""
+    return encode_document(_v2())
 
 
 @cache
 def v3_index() -> bytes:
-    """Where the documents of version 3 are; the hash changes with what is in them."""
-    mark = hashlib.sha256(repr((__version__, TABLE)).encode()).hexdigest()[:32].upper()
-    found = {name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={mark}"} for name in _names()}
+    """The paths of the documents of version 3, with a hash that changes with the resources."""
+    content_hash = hashlib.sha256(repr((__version__, TABLE)).encode()).hexdigest()[:32].upper()
+    names = sorted({each.prefix.removeprefix("/") for each in TABLE})
+    found = {
+        name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={content_hash}"} for name in names
+    }
     return msgspec.json.encode({"paths": found})
 
 
@@ -67,7 +66,7 @@ def v3_document(group_version: str) -> bytes:
     document = {
         "openapi": "3.0.0",
         "info": _INFO,
-        "paths": paths(resources, V3),
-        "components": {"schemas": definitions(resources, V3)},
+        "paths": paths(resources, SpecVersion.V3),
+        "components": {"schemas": definitions(resources, SpecVersion.V3)},
     }
     return msgspec.json.encode(document)

@@ -1,7 +1,7 @@
-"""Paths of the OpenAPI documents: what can be asked of each resource, as far as clients look.
+"""Paths of the OpenAPI documents: the operations of each resource.
 
-kubectl finds in them which kind a path is about, and whether `dryRun` and `fieldValidation` are
-understood.
+They hold what kubectl reads: the kind of the objects at a path, and whether the operations have the
+parameters `dryRun` and `fieldValidation`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from podium.lab.api.media_types import PATCH_TYPES
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import JsonDict
-from podium.lab.openapi.definitions import PATCH, V2, definition_name
-from podium.lab.schema import api_types as schema
+from podium.lab.openapi.definitions import PATCH, definition_name
+from podium.lab.openapi.spec_version import SpecVersion
+from podium.lab.schema import api_types
 
-_QUERY = {
+_PARAMETER_TYPES = {
     "continue": "string",
     "dryRun": "string",
     "fieldManager": "string",
@@ -31,7 +32,7 @@ _QUERY = {
     "timeoutSeconds": "integer",
     "watch": "boolean",
 }
-_READING = (
+_FOR_LISTS = (
     "continue",
     "fieldSelector",
     "labelSelector",
@@ -40,12 +41,12 @@ _READING = (
     "timeoutSeconds",
     "watch",
 )
-_WRITING = ("dryRun", "fieldManager", "fieldValidation")
-_DELETING = ("dryRun", "gracePeriodSeconds", "propagationPolicy")
+_FOR_WRITES = ("dryRun", "fieldManager", "fieldValidation")
+_FOR_DELETIONS = ("dryRun", "gracePeriodSeconds", "propagationPolicy")
 
 
-class _Verb(NamedTuple):
-    """A verb of discovery as an operation."""
+class _Operation(NamedTuple):
+    """A verb, and the operation that stands for it in a document."""
 
     verb: str
     method: str
@@ -55,37 +56,46 @@ class _Verb(NamedTuple):
 
 
 _COLLECTION = (
-    _Verb("list", "get", "list", _READING, has_body=False),
-    _Verb("create", "post", "post", _WRITING, has_body=True),
-    _Verb("deletecollection", "delete", "deletecollection", _DELETING + _READING, has_body=True),
+    _Operation("list", "get", "list", _FOR_LISTS, has_body=False),
+    _Operation("create", "post", "post", _FOR_WRITES, has_body=True),
+    _Operation(
+        "deletecollection",
+        "delete",
+        "deletecollection",
+        _FOR_DELETIONS + _FOR_LISTS,
+        has_body=True,
+    ),
 )
 _OBJECT = (
-    _Verb("get", "get", "get", (), has_body=False),
-    _Verb("update", "put", "put", _WRITING, has_body=True),
-    _Verb("patch", "patch", "patch", (*_WRITING, "force"), has_body=True),
-    _Verb("delete", "delete", "delete", _DELETING, has_body=True),
+    _Operation("get", "get", "get", (), has_body=False),
+    _Operation("update", "put", "put", _FOR_WRITES, has_body=True),
+    _Operation("patch", "patch", "patch", (*_FOR_WRITES, "force"), has_body=True),
+    _Operation("delete", "delete", "delete", _FOR_DELETIONS, has_body=True),
 )
-_SUBRESOURCE = (*_OBJECT[:3], _Verb("create", "post", "connect", _WRITING, has_body=True))
+_SUBRESOURCE = (
+    *_OBJECT[:3],
+    _Operation("create", "post", "connect", _FOR_WRITES, has_body=True),
+)
 
 
-def paths(resources: Iterable[Resource], style: str = V2) -> dict[str, JsonDict]:
-    """Every path of these resources."""
+def paths(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonDict]:
+    """The paths of *resources* with their operations."""
     found: dict[str, JsonDict] = {}
     for each in resources:
         kind = (each.group, each.version, each.kind)
         where = each.path("{namespace}")
-        found[where] = _item(where, each.verbs, kind, _COLLECTION, style)
+        found[where] = _item(where, each.verbs, kind, _COLLECTION, spec)
         if each.namespaced and "list" in each.verbs:
-            found[each.path()] = _item(each.path(), ("list",), kind, _COLLECTION, style)
+            found[each.path()] = _item(each.path(), ("list",), kind, _COLLECTION, spec)
         if "get" not in each.verbs:
             continue
         where = each.path("{namespace}", "{name}")
-        found[where] = _item(where, each.verbs, kind, _OBJECT, style)
-        for name, below in each.subresources.items():
-            group = each.group if below.group is None else below.group
-            kind_below = (group, below.version or each.version, below.kind)
+        found[where] = _item(where, each.verbs, kind, _OBJECT, spec)
+        for name, sub in each.subresources.items():
+            group = each.group if sub.group is None else sub.group
+            sub_kind = (group, sub.version or each.version, sub.kind)
             path = f"{where}/{name}"
-            found[path] = _item(path, below.verbs, kind_below, _SUBRESOURCE, style)
+            found[path] = _item(path, sub.verbs, sub_kind, _SUBRESOURCE, spec)
     return dict(sorted(found.items()))
 
 
@@ -93,48 +103,52 @@ def _item(
     path: str,
     verbs: Iterable[str],
     kind: tuple[str, str, str],
-    operations: Iterable[_Verb],
-    style: str,
+    operations: Iterable[_Operation],
+    spec: SpecVersion,
 ) -> JsonDict:
     item: JsonDict = {}
     for each in operations:
         if each.verb in verbs:
-            item[each.method] = _operation(path, kind, each, style)
+            item[each.method] = _operation(path, kind, each, spec)
     item["parameters"] = [
-        _parameter(name, "path", "string", style)
+        _parameter(name, "path", "string", spec)
         for name in ("namespace", "name")
         if f"{{{name}}}" in path
     ]
     return item
 
 
-def _operation(path: str, kind: tuple[str, str, str], verb: _Verb, style: str) -> JsonDict:
+def _operation(
+    path: str, kind: tuple[str, str, str], operation: _Operation, spec: SpecVersion
+) -> JsonDict:
     group, version, name = kind
-    action = verb.action
+    action = operation.action
     listed = "List" if action == "list" else ""
-    model = schema.model_of_kind(name, f"{group}/{version}") + listed
-    target = {"$ref": style + definition_name(model, version)}
-    sent = {"$ref": style + PATCH} if action == "patch" else target
+    model = api_types.model_of_kind(name, f"{group}/{version}") + listed
+    target = spec.reference(definition_name(model, version))
+    body_schema = spec.reference(PATCH) if action == "patch" else target
     if action.startswith("delete"):
-        sent = {"$ref": style + definition_name("V1DeleteOptions")}
-    operation: JsonDict = {
+        body_schema = spec.reference(definition_name("V1DeleteOptions"))
+    found: JsonDict = {
         "operationId": _operation_id(action, path),
-        "parameters": [_parameter(each, "query", _QUERY[each], style) for each in verb.query],
-        "responses": {"200": _response(target, style), "401": {"description": "Unauthorized"}},
+        "parameters": [
+            _parameter(each, "query", _PARAMETER_TYPES[each], spec) for each in operation.query
+        ],
+        "responses": {"200": _response(target, spec), "401": {"description": "Unauthorized"}},
         "x-kubernetes-action": action,
         "x-kubernetes-group-version-kind": {"group": group, "kind": name, "version": version},
     }
     types: tuple[str, ...] = PATCH_TYPES if action == "patch" else ("application/json",)
-    if style == V2:
-        operation |= {"consumes": list(types), "produces": ["application/json"]}
-        if verb.has_body:
+    if spec is SpecVersion.V2:
+        found |= {"consumes": list(types), "produces": ["application/json"]}
+        if operation.has_body:
             needed = {"required": True} if not action.startswith("delete") else {}
-            body: JsonDict = {"name": "body", "in": "body", **needed, "schema": sent}
-            operation["parameters"].insert(0, body)
-    elif verb.has_body:
-        content = {each: {"schema": sent} for each in types}
-        operation["requestBody"] = {"content": content}
-    return operation
+            body: JsonDict = {"name": "body", "in": "body", **needed, "schema": body_schema}
+            found["parameters"].insert(0, body)
+    elif operation.has_body:
+        content = {each: {"schema": body_schema} for each in types}
+        found["requestBody"] = {"content": content}
+    return found
 
 
 def _operation_id(action: str, path: str) -> str:
@@ -142,15 +156,15 @@ def _operation_id(action: str, path: str) -> str:
     return action + "".join(word[:1].upper() + word[1:] for word in words)
 
 
-def _response(target: JsonDict, style: str) -> JsonDict:
-    if style == V2:
+def _response(target: dict[str, str], spec: SpecVersion) -> JsonDict:
+    if spec is SpecVersion.V2:
         return {"description": "OK", "schema": target}
     return {"description": "OK", "content": {"application/json": {"schema": target}}}
 
 
-def _parameter(name: str, where: str, kind: str, style: str) -> JsonDict:
+def _parameter(name: str, where: str, kind: str, spec: SpecVersion) -> JsonDict:
     found: dict[str, Any] = {"name": name, "in": where}
     if where == "path":
         found["required"] = True
     plain = {"type": kind, "uniqueItems": True}
-    return found | (plain if style == V2 else {"schema": plain})
+    return found | (plain if spec is SpecVersion.V2 else {"schema": plain})

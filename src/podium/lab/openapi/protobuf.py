@@ -1,7 +1,8 @@
-"""An OpenAPI v2 document as the protocol buffer that older kubectl insists on.
+"""The OpenAPI document of version 2 as a protocol buffer, the only form that older kubectl reads.
 
-The messages are those of gnostic's `openapi.v2.Document`; a table has the number of each field that
-our documents use. Values of any type and extensions are text in YAML there, of which JSON is part.
+The messages are those of gnostic's `openapi.v2.Document`; the tables below hold the numbers of the
+fields that occur in the documents of the lab. Values of any type and extensions are text in YAML,
+of which JSON is a subset.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Any
 
 from podium.lab.api.status import JsonDict
 
-_BYTES = 2  # the wire type of everything but booleans
+#: The wire type of everything but booleans.
+_BYTES = 2
 _Write = Callable[[Any], bytes]
 
 
-def encoded(document: JsonDict) -> bytes:
-    """The document as a message."""
+def encode_document(document: JsonDict) -> bytes:
+    """The document as the bytes of a message."""
     return _message(_DOCUMENT)(document)
 
 
@@ -55,7 +57,7 @@ def _parts(number: int, write: _Write) -> _Write:
 
 
 def _named(number: int, write: _Write) -> _Write:
-    """A map: pairs of a name and a value."""
+    """A writer of maps, which are lists of pairs of a name and a value."""
 
     def pairs(values: Mapping[str, Any]) -> Iterator[bytes]:
         for name, value in values.items():
@@ -69,7 +71,7 @@ def _any(value: Any) -> bytes:
 
 
 def _message(fields: Mapping[str, _Write], extensions: int = 0) -> _Write:
-    """A message of known fields; `x-` fields go to the list of extensions, if it has one."""
+    """A writer of messages; fields that begin with `x-` go to the *extensions*, if it has any."""
 
     def write(value: Mapping[str, Any]) -> bytes:
         out = [fields[name](each) for name, each in value.items() if name in fields]
@@ -120,7 +122,7 @@ _QUERY_PARAMETER = _message(
 
 
 def _parameter(value: Mapping[str, Any]) -> bytes:
-    """One of the three kinds of parameter, inside the messages that tell them apart."""
+    """A parameter inside the messages that say whether it is a body, query or path parameter."""
     if value["in"] == "body":
         return _chunk(1, _chunk(1, _BODY(value)))
     number, write = (3, _QUERY_PARAMETER) if value["in"] == "query" else (4, _PATH_PARAMETER)

@@ -1,4 +1,4 @@
-"""Label and field selectors of lists and watches.
+"""Label and field selectors of lists, watches and deletions of collections.
 
 Upstream: apimachinery/pkg/labels, pkg/fields, and the conversions of field labels in pkg/apis.
 """
@@ -23,7 +23,7 @@ from podium.objects.selectors.selectors import (
 )
 
 _ALWAYS = ("metadata.name", "metadata.namespace")
-#: The fields that selectors may ask for besides name and namespace, as paths into the object.
+#: The paths of the fields that each resource can be selected by, besides name and namespace.
 SELECTABLE: dict[str, tuple[str, ...]] = {
     "pods": (
         "spec.nodeName",
@@ -54,8 +54,8 @@ SELECTABLE: dict[str, tuple[str, ...]] = {
     "replicationcontrollers": ("status.replicas",),
     "jobs.batch": ("status.successful",),
 }
-#: events.k8s.io calls the same things otherwise.
-_EVENTS = {
+#: The selectable fields of events.k8s.io and those of core/v1 that they stand for.
+_EVENT_FIELDS = {
     "regarding.kind": "involvedObject.kind",
     "regarding.namespace": "involvedObject.namespace",
     "regarding.name": "involvedObject.name",
@@ -65,33 +65,33 @@ _EVENTS = {
     "regarding.fieldPath": "involvedObject.fieldPath",
     "reportingController": "reportingComponent",
 }
-#: What an absent value reads as, where it is not the empty text.
-_ZERO = {"spec.unschedulable": "false", "status.replicas": "0", "status.successful": "0"}
+#: What absent fields are compared as, if not as the empty string.
+_ZERO_VALUES = {"spec.unschedulable": "false", "status.replicas": "0", "status.successful": "0"}
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which records of a resource are wanted."""
+    """A label selector and a field selector for the records of one resource."""
 
     labels: Selector
     fields: FieldSelector
+    #: Whether both selectors are empty.
     everything: bool
 
     def matches(self, record: Record) -> bool:
-        """Whether this one is."""
+        """Whether *record* matches both selectors."""
         if self.everything:
             return True
-        return self.labels.matches(record.labels) and self.has(record)
+        return self.labels.matches(record.labels) and self._matches_fields(record)
 
-    def has(self, record: Record) -> bool:
-        """Whether its fields are as wanted."""
+    def _matches_fields(self, record: Record) -> bool:
         for wanted in self.fields.requirements:
             if wanted.field == "metadata.name":
                 value = record.key.name
             elif wanted.field == "metadata.namespace":
                 value = record.key.namespace
             else:
-                value = record.fields.get(wanted.field) or _ZERO.get(wanted.field, "")
+                value = record.fields.get(wanted.field) or _ZERO_VALUES.get(wanted.field, "")
             if not wanted.accepts(value):
                 return False
         return True
@@ -108,9 +108,9 @@ def _selection(group_version: str, kind: str, storage: str, labels: str, fields:
     except SelectorError as error:
         raise bad_request(str(error)) from None
     requirements = []
-    other = _EVENTS if group_version == "events.k8s.io/v1" else {}
+    renamed = _EVENT_FIELDS if group_version == "events.k8s.io/v1" else {}
     for each in conditions.requirements:
-        name = other.get(each.field, each.field)
+        name = renamed.get(each.field, each.field)
         if name not in _ALWAYS and name not in SELECTABLE.get(storage, ()):
             raise bad_request(_unsupported(kind, each.field))
         requirements.append(type(each)(name, each.equal, each.value))
@@ -118,13 +118,15 @@ def _selection(group_version: str, kind: str, storage: str, labels: str, fields:
     return Selection(wanted, chosen, wanted.empty and not requirements)
 
 
-#: Kinds whose refusal of a field has words of its own, from a time before the general sentence.
-_OWN_WORDS = frozenset({"Event", "Namespace", "Node", "Pod", "ReplicationController", "Secret"})
+#: Kinds that have an error of their own for an unknown field.
+_KINDS_WITH_OWN_ERROR = frozenset(
+    {"Event", "Namespace", "Node", "Pod", "ReplicationController", "Secret"}
+)
 
 
 def _unsupported(kind: str, field: str) -> str:
-    """The sentence for a field that cannot be asked for."""
-    if kind in _OWN_WORDS:
+    """The error for a field by which a kind cannot be selected."""
+    if kind in _KINDS_WITH_OWN_ERROR:
         return f"field label not supported: {field}"
     if kind == "Job":
         return f"field label {quoted(field)} not supported for batchv1.Job"
@@ -132,17 +134,17 @@ def _unsupported(kind: str, field: str) -> str:
     return f"{quoted(field)} is not a known field selector: only {known}"
 
 
-def selection(row: Resource, labels: str = "", fields: str = "") -> Selection:
-    """What the two selectors of a request stand for; 400 for those that mean nothing."""
-    return _selection(row.group_version, row.kind, row.storage, labels, fields)
+def selection(resource: Resource, labels: str = "", fields: str = "") -> Selection:
+    """The selection of a label and a field selector; 400 if either is malformed."""
+    return _selection(resource.group_version, resource.kind, resource.storage, labels, fields)
 
 
 def _reader(path: str) -> Callable[[JsonDict], str]:
-    *way, last = path.split(".")
+    *parents, last = path.split(".")
 
     def read(item: JsonDict) -> str:
         value: Any = item
-        for step in way:
+        for step in parents:
             value = value.get(step)
             if not value:
                 return ""
@@ -161,7 +163,7 @@ _READERS = {
 
 
 def fields_of(storage: str, item: JsonDict) -> Mapping[str, str]:
-    """The selectable fields of an object that are not empty."""
+    """The values of the selectable fields of an object, empty ones left out."""
     readers = _READERS.get(storage)
     if readers is None:
         return {}

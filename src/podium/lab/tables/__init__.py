@@ -1,1 +1,1 @@
-"""The columns and cells that `kubectl get` prints."""
+"""Objects as rows of a `Table`, which `kubectl get` prints."""

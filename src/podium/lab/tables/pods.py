@@ -1,58 +1,57 @@
-"""How a pod is doing, in the words of `kubectl get pods`."""
+"""Tables of pods, with the state of a pod in the words of `kubectl get pods`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from podium.lab.api.status import JsonDict
-from podium.lab.tables.text import (
-    NONE,
-    age,
-    condition,
-    items,
-    metadata,
-    number,
-    part,
-    seconds_of,
-    since,
-    text,
+from podium.lab.tables.formats import NONE, age, parse_time, time_since
+from podium.lab.tables.object_fields import (
+    condition_status,
+    list_at,
+    metadata_of,
+    name_of,
+    number_at,
+    object_at,
+    text_at,
 )
+from podium.lab.tables.printer import Printer
 
-_TERMINAL = frozenset({"Succeeded", "Failed"})
+_ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 
 
-def pod_cells(pod: JsonDict, now: float) -> list[Any]:
-    """The cells of a pod's row."""
+def _pod_cells(pod: JsonDict, now: float) -> list[Any]:
     state = _State(pod)
-    state.look()
-    ips = items(pod, "status", "podIPs")
+    state.read()
+    ips = list_at(pod, "status", "podIPs")
     return [
-        text(pod, "metadata", "name"),
+        name_of(pod),
         f"{state.ready}/{state.total}",
         state.reason,
-        state.restarted(now),
+        state.restarts_text(now),
         age(pod, now),
-        (str(ips[0].get("ip") or "") if ips else text(pod, "status", "podIP")) or NONE,
-        text(pod, "spec", "nodeName", default=NONE),
-        text(pod, "status", "nominatedNodeName", default=NONE),
+        (str(ips[0].get("ip") or "") if ips else text_at(pod, "status", "podIP")) or NONE,
+        text_at(pod, "spec", "nodeName", default=NONE),
+        text_at(pod, "status", "nominatedNodeName", default=NONE),
         _readiness_gates(pod),
     ]
 
 
-def pod_conditions(pod: JsonDict) -> list[JsonDict]:
-    """What is said about the whole row: that the pod has ended."""
-    phase = text(pod, "status", "phase")
-    if phase not in _TERMINAL:
+def _pod_conditions(pod: JsonDict) -> list[JsonDict]:
+    """The condition of the row of a pod that has ended."""
+    phase = text_at(pod, "status", "phase")
+    if phase not in _ENDED_PHASES:
         return []
-    well = phase == "Succeeded"
-    message = "The pod has completed successfully." if well else "The pod failed."
+    succeeded = phase == "Succeeded"
+    message = "The pod has completed successfully." if succeeded else "The pod failed."
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
 
 
 def _readiness_gates(pod: JsonDict) -> str:
-    gates = items(pod, "spec", "readinessGates")
-    true = sum(condition(pod, str(gate.get("conditionType"))) == "True" for gate in gates)
+    gates = list_at(pod, "spec", "readinessGates")
+    true = sum(condition_status(pod, str(gate.get("conditionType"))) == "True" for gate in gates)
     return f"{true}/{len(gates)}" if gates else NONE
 
 
@@ -62,63 +61,65 @@ class _Restarts:
     last: str = ""
 
     def add(self, status: JsonDict) -> None:
-        self.count += number(status, "restartCount")
-        ended = text(status, "lastState", "terminated", "finishedAt")
-        if ended and (seconds_of(ended) or 0) > (seconds_of(self.last) or 0):
+        self.count += number_at(status, "restartCount")
+        ended = text_at(status, "lastState", "terminated", "finishedAt")
+        if ended and (parse_time(ended) or 0) > (parse_time(self.last) or 0):
             self.last = ended
 
 
 class _State:
-    """Containers counted and looked at, first those that initialize."""
+    """The state of a pod, found from its containers, init containers first."""
 
     def __init__(self, pod: JsonDict) -> None:
         self.pod = pod
         self.ready = 0
         self.restarts = _Restarts()
-        inits = items(pod, "spec", "initContainers")
+        inits = list_at(pod, "spec", "initContainers")
         self.inits = len(inits)
-        # Containers that start before the others and stay are counted with them.
-        self.staying = {each.get("name") for each in inits if each.get("restartPolicy") == "Always"}
-        self.total = len(items(pod, "spec", "containers")) + len(self.staying)
-        status = part(pod, "status")
-        self.reason = text(status, "reason") or text(status, "phase")
+        # Sidecars, which are init containers that are always restarted, count as containers.
+        self.sidecars = {
+            each.get("name") for each in inits if each.get("restartPolicy") == "Always"
+        }
+        self.total = len(list_at(pod, "spec", "containers")) + len(self.sidecars)
+        status = object_at(pod, "status")
+        self.reason = text_at(status, "reason") or text_at(status, "phase")
 
-    def look(self) -> None:
-        """Find the reason to show."""
-        for each in items(self.pod, "status", "conditions"):
+    def read(self) -> None:
+        """Count the containers and find the reason that is printed as the status."""
+        for each in list_at(self.pod, "status", "conditions"):
             if each.get("type") == "PodScheduled" and each.get("reason") == "SchedulingGated":
                 self.reason = "SchedulingGated"
-        of_staying = _Restarts()
-        initializing = self._initializing(of_staying)
-        if not initializing or condition(self.pod, "Initialized") == "True":
-            self.restarts = of_staying
-            self._containers()
-        if metadata(self.pod).get("deletionTimestamp"):
-            if text(self.pod, "status", "reason") == "NodeLost":
+        of_sidecars = _Restarts()
+        initializing = self._read_init_containers(of_sidecars)
+        if not initializing or condition_status(self.pod, "Initialized") == "True":
+            self.restarts = of_sidecars
+            self._read_containers()
+        if metadata_of(self.pod).get("deletionTimestamp"):
+            if text_at(self.pod, "status", "reason") == "NodeLost":
                 self.reason = "Unknown"
-            elif text(self.pod, "status", "phase") not in _TERMINAL:
+            elif text_at(self.pod, "status", "phase") not in _ENDED_PHASES:
                 self.reason = "Terminating"
 
-    def restarted(self, now: float) -> str:
-        """How often containers were started again, and when last."""
+    def restarts_text(self, now: float) -> str:
+        """The number of restarts and the time since the last one."""
         count, last = self.restarts.count, self.restarts.last
-        return f"{count} ({since(last, now)} ago)" if count and last else str(count)
+        return f"{count} ({time_since(last, now)} ago)" if count and last else str(count)
 
-    def _initializing(self, of_staying: _Restarts) -> bool:
-        for at, status in enumerate(items(self.pod, "status", "initContainerStatuses")):
-            stays = status.get("name") in self.staying
+    def _read_init_containers(self, of_sidecars: _Restarts) -> bool:
+        for at, status in enumerate(list_at(self.pod, "status", "initContainerStatuses")):
+            is_sidecar = status.get("name") in self.sidecars
             self.restarts.add(status)
-            if stays:
-                of_staying.add(status)
-            ended = part(status, "state").get("terminated")
-            if ended is not None and not number(ended, "exitCode"):
+            if is_sidecar:
+                of_sidecars.add(status)
+            ended = object_at(status, "state").get("terminated")
+            if ended is not None and not number_at(ended, "exitCode"):
                 continue
-            if stays and status.get("started"):
+            if is_sidecar and status.get("started"):
                 self.ready += bool(status.get("ready"))
                 continue
-            waiting = text(status, "state", "waiting", "reason")
+            waiting = text_at(status, "state", "waiting", "reason")
             if ended is not None:
-                self.reason = f"Init:{_ending(ended)}"
+                self.reason = f"Init:{_ended_reason(ended)}"
             elif waiting and waiting != "PodInitializing":
                 self.reason = f"Init:{waiting}"
             else:
@@ -126,33 +127,42 @@ class _State:
             return True
         return False
 
-    def _containers(self) -> None:
-        running, wrong = False, ""
-        for status in reversed(items(self.pod, "status", "containerStatuses")):
+    def _read_containers(self) -> None:
+        running, failure = False, ""
+        for status in reversed(list_at(self.pod, "status", "containerStatuses")):
             self.restarts.add(status)
-            state = part(status, "state")
-            waiting, ended = text(state, "waiting", "reason"), state.get("terminated")
+            state = object_at(status, "state")
+            waiting, ended = text_at(state, "waiting", "reason"), state.get("terminated")
             if waiting:
                 self.reason = waiting
             elif ended is not None:
-                self.reason = _ending(ended)
-                if number(ended, "exitCode"):
-                    wrong = self.reason
+                self.reason = _ended_reason(ended)
+                if number_at(ended, "exitCode"):
+                    failure = self.reason
             elif status.get("ready") and state.get("running") is not None:
                 running = True
                 self.ready += 1
         if self.reason == "Completed":
-            if running and condition(self.pod, "Ready") == "True":
+            if running and condition_status(self.pod, "Ready") == "True":
                 self.reason = "Running"
-            elif wrong:
-                self.reason = wrong
+            elif failure:
+                self.reason = failure
             elif running:
                 self.reason = "NotReady"
 
 
-def _ending(ended: JsonDict) -> str:
-    """Why a container ended."""
-    reason, signal = text(ended, "reason"), number(ended, "signal")
+def _ended_reason(ended: JsonDict) -> str:
+    """Why a container ended, in a word."""
+    reason, signal = text_at(ended, "reason"), number_at(ended, "signal")
     if reason:
         return reason
-    return f"Signal:{signal}" if signal else f"ExitCode:{number(ended, 'exitCode')}"
+    return f"Signal:{signal}" if signal else f"ExitCode:{number_at(ended, 'exitCode')}"
+
+
+PRINTERS: Mapping[str, Printer] = {
+    "Pod": Printer(
+        "Name, Ready, Status, Restarts, Age, *IP, *Node, *Nominated Node, *Readiness Gates",
+        _pod_cells,
+        _pod_conditions,
+    ),
+}

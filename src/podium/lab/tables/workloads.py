@@ -1,120 +1,119 @@
-"""Rows of what makes pods: deployments, sets and jobs."""
+"""Tables of workloads, and of their revisions, templates, budgets and scales."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.status import JsonDict
-from podium.lab.tables.text import (
+from podium.lab.tables.formats import (
     NONE,
     UNSET,
     age,
-    condition,
-    containers,
-    human,
-    items,
-    labels,
-    metadata,
-    number,
-    part,
-    seconds_of,
-    selector,
-    since,
-    text,
+    container_cells,
+    duration,
+    labels_text,
+    parse_time,
+    selector_text,
+    time_since,
 )
+from podium.lab.tables.object_fields import (
+    condition_status,
+    list_at,
+    metadata_of,
+    name_of,
+    number_at,
+    object_at,
+    text_at,
+)
+from podium.lab.tables.printer import Printer
 
 _JOB_ENDS = (("Complete", "Complete"), ("Failed", "Failed"))
 _JOB_STATES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
 def _template(object_: JsonDict) -> tuple[str, str]:
-    return containers(part(object_, "spec", "template"))
+    return container_cells(object_at(object_, "spec", "template"))
 
 
 def _selected(object_: JsonDict) -> str:
-    return selector(part(object_, "spec", "selector"))
+    return selector_text(object_at(object_, "spec", "selector"))
 
 
-def deployment_cells(deployment: JsonDict, now: float) -> list[Any]:
-    """A deployment."""
-    ready, desired = number(deployment, "status", "readyReplicas"), _replicas(deployment)
+def _replicas(object_: JsonDict) -> int:
+    return number_at(object_, "spec", "replicas")
+
+
+def _replicated(object_: JsonDict, now: float) -> list[Any]:
     return [
-        text(deployment, "metadata", "name"),
+        name_of(object_),
+        _replicas(object_),
+        number_at(object_, "status", "replicas"),
+        number_at(object_, "status", "readyReplicas"),
+        age(object_, now),
+        *_template(object_),
+    ]
+
+
+def _deployment_cells(deployment: JsonDict, now: float) -> list[Any]:
+    ready, desired = number_at(deployment, "status", "readyReplicas"), _replicas(deployment)
+    return [
+        name_of(deployment),
         f"{ready}/{desired}",
-        number(deployment, "status", "updatedReplicas"),
-        number(deployment, "status", "availableReplicas"),
+        number_at(deployment, "status", "updatedReplicas"),
+        number_at(deployment, "status", "availableReplicas"),
         age(deployment, now),
         *_template(deployment),
         _selected(deployment),
     ]
 
 
-def _replicas(object_: JsonDict) -> int:
-    return number(object_, "spec", "replicas")
-
-
-def replica_set_cells(replica_set: JsonDict, now: float) -> list[Any]:
-    """A replica set."""
+def _replica_set_cells(replica_set: JsonDict, now: float) -> list[Any]:
     return [*_replicated(replica_set, now), _selected(replica_set) or NONE]
 
 
-def replication_controller_cells(controller: JsonDict, now: float) -> list[Any]:
-    """A replication controller."""
-    return [*_replicated(controller, now), labels(part(controller, "spec", "selector"))]
+def _replication_controller_cells(controller: JsonDict, now: float) -> list[Any]:
+    return [*_replicated(controller, now), labels_text(object_at(controller, "spec", "selector"))]
 
 
-def _replicated(object_: JsonDict, now: float) -> list[Any]:
+def _stateful_set_cells(stateful_set: JsonDict, now: float) -> list[Any]:
+    ready = number_at(stateful_set, "status", "readyReplicas")
     return [
-        text(object_, "metadata", "name"),
-        _replicas(object_),
-        number(object_, "status", "replicas"),
-        number(object_, "status", "readyReplicas"),
-        age(object_, now),
-        *_template(object_),
-    ]
-
-
-def stateful_set_cells(stateful_set: JsonDict, now: float) -> list[Any]:
-    """A stateful set."""
-    ready = number(stateful_set, "status", "readyReplicas")
-    return [
-        text(stateful_set, "metadata", "name"),
+        name_of(stateful_set),
         f"{ready}/{_replicas(stateful_set)}",
         age(stateful_set, now),
         *_template(stateful_set),
     ]
 
 
-def daemon_set_cells(daemon_set: JsonDict, now: float) -> list[Any]:
-    """A daemon set."""
-    status = part(daemon_set, "status")
+def _daemon_set_cells(daemon_set: JsonDict, now: float) -> list[Any]:
+    status = object_at(daemon_set, "status")
     return [
-        text(daemon_set, "metadata", "name"),
-        number(status, "desiredNumberScheduled"),
-        number(status, "currentNumberScheduled"),
-        number(status, "numberReady"),
-        number(status, "updatedNumberScheduled"),
-        number(status, "numberAvailable"),
-        labels(part(daemon_set, "spec", "template", "spec", "nodeSelector")),
+        name_of(daemon_set),
+        number_at(status, "desiredNumberScheduled"),
+        number_at(status, "currentNumberScheduled"),
+        number_at(status, "numberReady"),
+        number_at(status, "updatedNumberScheduled"),
+        number_at(status, "numberAvailable"),
+        labels_text(object_at(daemon_set, "spec", "template", "spec", "nodeSelector")),
         age(daemon_set, now),
         *_template(daemon_set),
         _selected(daemon_set) or NONE,
     ]
 
 
-def job_cells(job: JsonDict, now: float) -> list[Any]:
-    """A job."""
-    spec, succeeded = part(job, "spec"), number(job, "status", "succeeded")
+def _job_cells(job: JsonDict, now: float) -> list[Any]:
+    spec, succeeded = object_at(job, "spec"), number_at(job, "status", "succeeded")
     if spec.get("completions") is not None:
         done = f"{succeeded}/{spec['completions']}"
     else:
-        parallelism = number(spec, "parallelism")
+        parallelism = number_at(spec, "parallelism")
         done = f"{succeeded}/1" + (f" of {parallelism}" if parallelism > 1 else "")
-    started = seconds_of(part(job, "status").get("startTime"))
-    ended = seconds_of(part(job, "status").get("completionTime"))
-    took = "" if started is None else human((now if ended is None else ended) - started)
+    started = parse_time(object_at(job, "status").get("startTime"))
+    ended = parse_time(object_at(job, "status").get("completionTime"))
+    took = "" if started is None else duration((now if ended is None else ended) - started)
     return [
-        text(job, "metadata", "name"),
+        name_of(job),
         _job_state(job),
         done,
         took,
@@ -126,36 +125,38 @@ def job_cells(job: JsonDict, now: float) -> list[Any]:
 
 def _job_state(job: JsonDict) -> str:
     for kind, word in _JOB_ENDS:
-        if condition(job, kind) == "True":
+        if condition_status(job, kind) == "True":
             return word
-    if metadata(job).get("deletionTimestamp"):
+    if metadata_of(job).get("deletionTimestamp"):
         return "Terminating"
-    return next((kind for kind in _JOB_STATES if condition(job, kind) == "True"), "Running")
+    return next((kind for kind in _JOB_STATES if condition_status(job, kind) == "True"), "Running")
 
 
-def cron_job_cells(cron_job: JsonDict, now: float) -> list[Any]:
-    """A cron job."""
-    spec, status = part(cron_job, "spec"), part(cron_job, "status")
+def _cron_job_cells(cron_job: JsonDict, now: float) -> list[Any]:
+    spec, status = object_at(cron_job, "spec"), object_at(cron_job, "status")
     suspended = UNSET if spec.get("suspend") is None else str(bool(spec["suspend"]))
     last = status.get("lastScheduleTime")
-    inner = part(spec, "jobTemplate", "spec")
+    inner = object_at(spec, "jobTemplate", "spec")
     return [
-        text(cron_job, "metadata", "name"),
-        text(spec, "schedule"),
-        text(spec, "timeZone", default=NONE),
+        name_of(cron_job),
+        text_at(spec, "schedule"),
+        text_at(spec, "timeZone", default=NONE),
         suspended,
-        len(items(status, "active")),
-        since(last, now) if last else NONE,
+        len(list_at(status, "active")),
+        time_since(last, now) if last else NONE,
         age(cron_job, now),
-        *containers(part(inner, "template")),
-        selector(part(inner, "selector")) or NONE,
+        *container_cells(object_at(inner, "template")),
+        selector_text(object_at(inner, "selector")) or NONE,
     ]
 
 
-def controller_revision_cells(revision: JsonDict, now: float) -> list[Any]:
-    """A revision of a set."""
+def _controller_revision_cells(revision: JsonDict, now: float) -> list[Any]:
     owner = next(
-        (each for each in items(revision, "metadata", "ownerReferences") if each.get("controller")),
+        (
+            each
+            for each in list_at(revision, "metadata", "ownerReferences")
+            if each.get("controller")
+        ),
         None,
     )
     name = NONE
@@ -164,35 +165,70 @@ def controller_revision_cells(revision: JsonDict, now: float) -> list[Any]:
         kind = str(owner.get("kind", "")) + (f".{group}" if group else "")
         name = f"{kind.lower()}/{owner.get('name', '')}"
     return [
-        text(revision, "metadata", "name"),
+        name_of(revision),
         name,
-        number(revision, "revision"),
+        number_at(revision, "revision"),
         age(revision, now),
     ]
 
 
-def pod_template_cells(template: JsonDict, _now: float) -> list[Any]:
-    """A pod template."""
-    inner = part(template, "template")
+def _pod_template_cells(template: JsonDict, _now: float) -> list[Any]:
+    inner = object_at(template, "template")
     return [
-        text(template, "metadata", "name"),
-        *containers(inner),
-        labels(part(inner, "metadata", "labels")),
+        name_of(template),
+        *container_cells(inner),
+        labels_text(object_at(inner, "metadata", "labels")),
     ]
 
 
-def disruption_budget_cells(budget: JsonDict, now: float) -> list[Any]:
-    """A disruption budget."""
+def _disruption_budget_cells(budget: JsonDict, now: float) -> list[Any]:
     return [
-        text(budget, "metadata", "name"),
-        text(budget, "spec", "minAvailable", default="N/A"),
-        text(budget, "spec", "maxUnavailable", default="N/A"),
-        number(budget, "status", "disruptionsAllowed"),
+        name_of(budget),
+        text_at(budget, "spec", "minAvailable", default="N/A"),
+        text_at(budget, "spec", "maxUnavailable", default="N/A"),
+        number_at(budget, "status", "disruptionsAllowed"),
         age(budget, now),
     ]
 
 
-def scale_cells(scale: JsonDict, now: float) -> list[Any]:
-    """A scale."""
-    name = text(scale, "metadata", "name")
-    return [name, _replicas(scale), number(scale, "status", "replicas"), age(scale, now)]
+def _scale_cells(scale: JsonDict, now: float) -> list[Any]:
+    name = name_of(scale)
+    return [name, _replicas(scale), number_at(scale, "status", "replicas"), age(scale, now)]
+
+
+PRINTERS: Mapping[str, Printer] = {
+    "ControllerRevision": Printer("Name, Controller, Revision, Age", _controller_revision_cells),
+    "CronJob": Printer(
+        "Name, Schedule, Timezone, ?Suspend, #Active, Last Schedule, Age, *Containers, "
+        "*Images, *Selector",
+        _cron_job_cells,
+    ),
+    "DaemonSet": Printer(
+        "Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age, "
+        "*Containers, *Images, *Selector",
+        _daemon_set_cells,
+    ),
+    "Deployment": Printer(
+        "Name, Ready, Up-to-date, Available, Age, *Containers, *Images, *Selector",
+        _deployment_cells,
+    ),
+    "Job": Printer(
+        "Name, Status, Completions, Duration, Age, *Containers, *Images, *Selector",
+        _job_cells,
+    ),
+    "PodDisruptionBudget": Printer(
+        "Name, Min Available, Max Unavailable, #Allowed Disruptions, Age",
+        _disruption_budget_cells,
+    ),
+    "PodTemplate": Printer("Name, Containers, Images, Pod Labels", _pod_template_cells),
+    "ReplicaSet": Printer(
+        "Name, #Desired, #Current, #Ready, Age, *Containers, *Images, *Selector",
+        _replica_set_cells,
+    ),
+    "ReplicationController": Printer(
+        "Name, #Desired, #Current, #Ready, Age, *Containers, *Images, *Selector",
+        _replication_controller_cells,
+    ),
+    "Scale": Printer("Name, #Desired, #Available, Age", _scale_cells),
+    "StatefulSet": Printer("Name, Ready, Age, *Containers, *Images", _stateful_set_cells),
+}
