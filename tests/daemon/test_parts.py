@@ -1,4 +1,4 @@
-"""The small parts of the scheduler: clock, crew, what is written into pods."""
+"""The small parts of the scheduler: clock, workers, what is written into pods."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from builders import pod
+from podium.cluster.queue import queue as queues
 from podium.cluster.queue.backoff import Backoff
-from podium.cluster.queue.queue import V1_36, QueueOptions, SchedulingQueue
+from podium.cluster.queue.queue import QueueOptions, SchedulingQueue
 from podium.cluster.wakeups.wakeups import MoveRules
-from podium.daemon.behaviour import CURRENT
+from podium.daemon.behaviour import V1_36
 from podium.daemon.clock import SteadyClock, written
-from podium.daemon.pod_status import Outcome, StatusWriter
-from podium.daemon.worker_pool import Crew
+from podium.daemon.pod_status import Outcome, PodStatusWriter
+from podium.daemon.worker_pool import WorkerPool
 from podium.objects.kinds.pod import PodCondition
 
 
@@ -44,7 +45,7 @@ def test_times_are_written_as_kubernetes_writes_them() -> None:
 
 def test_a_crew_works_within_its_number_and_in_order() -> None:
     async def run() -> tuple[list[int], int]:
-        crew, begun, busy, most = Crew(3), [], 0, 0
+        workers, begun, busy, most = WorkerPool(3), [], 0, 0
 
         async def job(number: int) -> None:
             nonlocal busy, most
@@ -55,10 +56,10 @@ def test_a_crew_works_within_its_number_and_in_order() -> None:
             busy -= 1
 
         for number in range(10):
-            crew.do(partial(job, number))
-        assert await crew.finish(5)
-        crew.do(lambda: job(10))
-        assert await crew.finish(5)
+            workers.submit(partial(job, number))
+        assert await workers.drain(5)
+        workers.submit(lambda: job(10))
+        assert await workers.drain(5)
         return begun, most
 
     begun, most = asyncio.run(run())
@@ -71,7 +72,7 @@ def test_a_job_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixt
     done = []
 
     async def run() -> None:
-        crew = Crew(1)
+        workers = WorkerPool(1)
 
         async def bad() -> None:
             raise ValueError("oh")
@@ -79,9 +80,9 @@ def test_a_job_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixt
         async def good() -> None:
             done.append(1)
 
-        crew.do(bad)
-        crew.do(good)
-        assert await crew.finish(5)
+        workers.submit(bad)
+        workers.submit(good)
+        assert await workers.drain(5)
 
     asyncio.run(run())
 
@@ -91,12 +92,12 @@ def test_a_job_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixt
 
 def test_a_crew_is_dismissed_with_work_left() -> None:
     async def run() -> bool:
-        crew = Crew(1)
-        crew.do(lambda: asyncio.sleep(3600))
-        crew.do(lambda: asyncio.sleep(3600))
-        finished = await crew.finish(0.01)
-        await crew.dismiss()
-        assert len(crew) == 0
+        workers = WorkerPool(1)
+        workers.submit(lambda: asyncio.sleep(3600))
+        workers.submit(lambda: asyncio.sleep(3600))
+        finished = await workers.drain(0.01)
+        await workers.cancel()
+        assert len(workers) == 0
         return finished
 
     assert not asyncio.run(run())
@@ -115,13 +116,13 @@ class Kept:
 
 def test_an_attempt_that_ends_as_the_one_before_writes_nothing() -> None:
     client = Kept()
-    writer = StatusWriter(client, probes=False, now=lambda: 0.0)
+    writer = PodStatusWriter(client, writes_probe_time=False, now=lambda: 0.0)
     outcome = Outcome("Unschedulable", "no room", "")
 
     async def run() -> None:
         waiting = pod("a", uid="1")
         await writer.write(waiting, outcome)
-        waiting = writer.noted(waiting, outcome)
+        waiting = writer.with_condition(waiting, outcome)
         await writer.write(waiting, outcome)
         await writer.write(waiting, Outcome("Unschedulable", "less room", "n1"))
 
@@ -143,13 +144,13 @@ def test_an_attempt_that_ends_as_the_one_before_writes_nothing() -> None:
 
 def test_every_attempt_of_the_older_generation_writes_its_time() -> None:
     client, now = Kept(), [0.0]
-    writer = StatusWriter(client, probes=True, now=lambda: now[0])
+    writer = PodStatusWriter(client, writes_probe_time=True, now=lambda: now[0])
     outcome = Outcome("Unschedulable", "no room")
 
     async def run() -> None:
         waiting = pod("a", uid="1")
         await writer.write(waiting, outcome)
-        waiting = writer.noted(waiting, outcome)
+        waiting = writer.with_condition(waiting, outcome)
         now[0] = 60.0
         await writer.write(waiting, outcome)
 
@@ -162,7 +163,7 @@ def test_every_attempt_of_the_older_generation_writes_its_time() -> None:
 
 def test_a_promise_is_taken_back_with_null() -> None:
     client = Kept()
-    writer = StatusWriter(client, probes=False, now=lambda: 0.0)
+    writer = PodStatusWriter(client, writes_probe_time=False, now=lambda: 0.0)
     waiting = pod("a", uid="1", nominated="n1")
 
     asyncio.run(writer.nominate(waiting, ""))
@@ -175,9 +176,9 @@ def test_conditions_of_others_stay() -> None:
     ready = PodCondition(type="Ready", status="False")
     waiting = pod("a", uid="1")
     waiting = replace(waiting, status=replace(waiting.status, conditions=[ready]))
-    writer = StatusWriter(Kept(), probes=False, now=lambda: 0.0)
+    writer = PodStatusWriter(Kept(), writes_probe_time=False, now=lambda: 0.0)
 
-    noted = writer.noted(waiting, Outcome("Unschedulable", "no room"))
+    noted = writer.with_condition(waiting, Outcome("Unschedulable", "no room"))
 
     assert [each.type for each in noted.status.conditions or ()] == ["Ready", "PodScheduled"]
 
@@ -186,7 +187,7 @@ def test_conditions_of_others_stay() -> None:
 
 
 def test_rests_are_those_of_the_configuration() -> None:
-    manners = CURRENT.with_backoff(2.0, 30.0)
+    behaviour = V1_36.with_backoff(2.0, 30.0)
 
-    assert manners.queue.backoff == Backoff(2.0, 30.0)
-    assert manners.queue.longest_wait == V1_36.longest_wait
+    assert behaviour.queue.backoff == Backoff(2.0, 30.0)
+    assert behaviour.queue.longest_wait == queues.V1_36.longest_wait

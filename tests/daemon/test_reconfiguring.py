@@ -11,10 +11,11 @@ import pytest
 from control_plane.bulk import create_many, nodes, pods, revision
 from control_plane.checker import assert_sound
 from control_plane.harness import ADMIN, PODS, ControlPlane
-from podium.daemon.behaviour import CLASSIC, CURRENT
-from podium.daemon.observers import Attempted, Observer
-from podium.daemon.pod_events import Mute
-from podium.daemon.scheduler import Scheduler, SchedulerOptions
+from podium.daemon.behaviour import V1_13, V1_36
+from podium.daemon.observers import AttemptResult, Observer
+from podium.daemon.options import SchedulerOptions
+from podium.daemon.pod_events import NoEvents
+from podium.daemon.scheduler import Scheduler
 from podium.kube.access import load_access
 from podium.kube.client import ApiClient
 from podium.profiles.config.build import default_config, from_config
@@ -29,7 +30,7 @@ class Profiles(Observer):
     def __init__(self) -> None:
         self.by_pod: dict[str, str] = {}
 
-    def attempted(self, attempted: Attempted) -> None:
+    def attempted(self, attempted: AttemptResult) -> None:
         self.by_pod[attempted.pod.name] = attempted.decision.profile
 
 
@@ -50,13 +51,13 @@ def test_profiles_are_swapped_while_pods_come(plane: ControlPlane) -> None:
 
     async def run() -> None:
         async with ApiClient(load_access(plane.kubeconfig(ADMIN))) as client:
-            options = SchedulerOptions(manners=CLASSIC)
+            options = SchedulerOptions(behaviour=V1_13)
             scheduler = Scheduler(
-                client, [classic], recorder=Mute(), observers=[seen], options=options
+                client, [classic], recorder=NoEvents(), observers=[seen], options=options
             )
             working = asyncio.create_task(scheduler.run())
             await eventually(lambda: len(seen.by_pod) >= 30)
-            await scheduler.reconfigure([current], replace(options, manners=CURRENT))
+            await scheduler.reconfigure([current], replace(options, behaviour=V1_36))
             for made in pods(30, prefix="late"):
                 await client.create(PODS, made)
             await eventually(lambda: len(seen.by_pod) >= 60)

@@ -57,7 +57,7 @@ async def following(
     settings: dict[str, Any] = {"first_pause": 0.01, "rng": random.Random(1)}  # noqa: S311
     decoder = msgspec.json.Decoder(kind)
     reflector = Reflector(
-        client, path, decoder, known, tell=known.told.append, **(settings | options)
+        client, path, decoder, known, warn=known.told.append, **(settings | options)
     )
     task = asyncio.create_task(reflector.run())
     try:

@@ -39,7 +39,7 @@ class Replica:
             on_started=lambda: self.log.append("started"),
             on_stopped=lambda: self.log.append("stopped"),
             on_new_leader=lambda who: self.log.append(f"leader {who}"),
-            tell=self.told.append,
+            warn=self.told.append,
             rng=random.Random(identity),  # noqa: S311
             **options,
         )

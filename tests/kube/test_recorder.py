@@ -146,7 +146,7 @@ def test_a_right_that_is_missing_is_named_once(plane: ControlPlane, pod: Pod) ->
     async def run() -> None:
         async with (
             connected(plane.kubeconfig_of("stranger")) as client,
-            EventRecorder(client, "podium", tell=told.append) as recorder,
+            EventRecorder(client, "podium", warn=told.append) as recorder,
         ):
             for number in range(5):
                 recorder.record(pod, "Normal", "Scheduled", f"n{number}")

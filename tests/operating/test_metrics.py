@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from builders import node, nodes, pod, profile, simulation
 from operating.told import NOON, Clock, attempted, tried
 from podium.daemon.metrics import Metrics
-from podium.daemon.rule_timings import Stopwatch
+from podium.daemon.rule_timings import RuleTimings
 from podium.engine.framework.decision import Decision
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
@@ -121,10 +121,10 @@ DECLARED = {
 
 
 def test_names_types_and_labels_are_those_of_kube_scheduler() -> None:
-    stopwatch = Stopwatch()
-    metrics = Metrics(stopwatch)
+    timings = RuleTimings()
+    metrics = Metrics(timings)
     metrics.cache_size = lambda: {"nodes": 1}
-    rules = stopwatch.timed(from_provider("DefaultProvider", Options()))
+    rules = timings.instrument(from_provider("DefaultProvider", Options()))
     world = simulation(node("n1", cpu="1"), profile=rules)
     told = tried(world, pod())
     metrics.attempted(told)
@@ -185,10 +185,10 @@ BUCKETS = {
 
 @pytest.mark.parametrize("name", BUCKETS)
 def test_buckets_are_those_of_kube_scheduler(name: str) -> None:
-    stopwatch = Stopwatch()
-    metrics = Metrics(stopwatch)
+    timings = RuleTimings()
+    metrics = Metrics(timings)
     world = simulation(
-        *nodes(3), profile=stopwatch.timed(from_provider("DefaultProvider", Options()))
+        *nodes(3), profile=timings.instrument(from_provider("DefaultProvider", Options()))
     )
     told = tried(world, pod())
     metrics.attempted(told)
@@ -209,9 +209,9 @@ def test_buckets_are_those_of_kube_scheduler(name: str) -> None:
 
 def test_one_attempt_in_ten_is_measured_rule_by_rule() -> None:
     clock = Clock()
-    stopwatch = Stopwatch(clock)
-    metrics = Metrics(stopwatch)
-    rules = stopwatch.timed(from_config(default_config({}), Options())[0])
+    timings = RuleTimings(clock)
+    metrics = Metrics(timings)
+    rules = timings.instrument(from_config(default_config({}), Options())[0])
     world = simulation(node("n1"), node("n2"), profile=rules)
 
     for number in range(21):
@@ -242,12 +242,12 @@ def test_a_measured_profile_decides_like_the_one_it_was_made_from(data: st.DataO
         world = simulation(*items, profile=rules)  # type: ignore[arg-type]
         return [(step.decision.node, step.decision.message) for step in world.run(pods)]
 
-    assert placements(Stopwatch().timed(plain)) == placements(plain)
+    assert placements(RuleTimings().instrument(plain)) == placements(plain)
 
 
 def test_counting_an_attempt_takes_microseconds() -> None:
-    stopwatch = Stopwatch()
-    metrics = Metrics(stopwatch)
+    timings = RuleTimings()
+    metrics = Metrics(timings)
     told = attempted(pod(), Decision("default/p", "p", "v1.36", nodes=5, node="n1"), profile())
 
     begun = time.process_time()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.cluster.simulation import Simulation
-from podium.daemon.observers import Attempted
+from podium.daemon.observers import AttemptResult
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod
@@ -21,11 +21,13 @@ def attempted(
     seconds: float = 0.002,
     waited: float = 1.0,
     steps: tuple[tuple[str, float], ...] = (),
-) -> Attempted:
-    return Attempted(pod, decision, profile, number, began, seconds, began - waited, steps)
+) -> AttemptResult:
+    return AttemptResult(pod, decision, profile, number, began, seconds, began - waited, steps)
 
 
-def tried(world: Simulation, pod: Pod, *, recording: bool = False, number: int = 1) -> Attempted:
+def tried(
+    world: Simulation, pod: Pod, *, recording: bool = False, number: int = 1
+) -> AttemptResult:
     """One attempt at a pod; nothing is carried out."""
     decision = world.attempt(pod, recording=recording)
     return attempted(pod, decision, world.profile_of(pod), number=number)

@@ -1,6 +1,6 @@
 """A scheduler without an API server, and its pages on a port: enough to drive every page.
 
-The columns, the queue, the cycle and the observatory are the real ones; only binding is a word.
+The columns, the queue, the cycle and the page_data are the real ones; only binding is a word.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.simulation import Simulation
 from podium.cluster.wakeups.wakeups import MoveRules
-from podium.daemon.actions import SchedulerOptions
 from podium.daemon.decisions.decision_log import DecisionLog
-from podium.daemon.observers import Attempted
-from podium.daemon.page_data import Observatory, Pulse
+from podium.daemon.observers import AttemptResult
+from podium.daemon.options import SchedulerOptions
+from podium.daemon.page_data import Activity, PageData
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod, PodCondition
 from podium.objects.reading.collection import Objects
@@ -45,8 +45,8 @@ class Playground:
         self.options = SchedulerOptions()
         self.cache = self._simulation.cache
         self.queue = SchedulingQueue(time.time, MoveRules())
-        self._log, self._pulse = DecisionLog(), Pulse()
-        self.observatory = Observatory(self, self._pulse, log=self._log)
+        self._log, self._pulse = DecisionLog(), Activity()
+        self.page_data = PageData(self, self._pulse, log=self._log)
 
     async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
         fresh = Simulation(profiles[0])
@@ -84,7 +84,7 @@ class Playground:
     def _try(self, turn: Any) -> None:
         began = time.time()
         decision = self._simulation.attempt(turn.pod, recording=self._recording)
-        attempted = Attempted(
+        attempted = AttemptResult(
             turn.pod,
             decision,
             self._simulation.profile,
@@ -120,7 +120,7 @@ class Served:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
         config = uvicorn.Config(
-            pages(playground.observatory),
+            pages(playground.page_data),
             log_level="critical",
             lifespan="off",
             timeout_graceful_shutdown=0,

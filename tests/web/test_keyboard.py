@@ -90,7 +90,7 @@ def test_a_weight_is_changed_and_applied_by_keyboard(page: Page) -> None:
 
 
 def test_rows_of_the_heat_map_are_walked_with_arrows(page: Page, site: Served) -> None:
-    key = site.do(lambda p: p.observatory.find_pods("shop/web"))[0]["pod"]
+    key = site.do(lambda p: p.page_data.find_pods("shop/web"))[0]["pod"]
     page.goto(f"{site.url}#/pods/{key}")
     page.wait_for_selector(".heat-map")
     tab_to(page, ".heat-map tbody tr")

@@ -1,4 +1,4 @@
-"""What the observatory tells: pictures in parts, rules as text, pods placed again."""
+"""What the page_data tells: pictures in parts, rules as text, pods placed again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from builders import node, pod
-from podium.daemon.page_data.cluster_copy import take
-from podium.daemon.page_data.cluster_map import CORDONED, NOT_READY, ClusterPicture
-from podium.daemon.page_data.profile_text import reweighted, rules_from, written
+from podium.daemon.page_data.cluster_copy import copy_cluster
+from podium.daemon.page_data.cluster_map import CORDONED, NOT_READY, ClusterMap
+from podium.daemon.page_data.profile_text import read_profiles, reweighted, written
 from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
 from podium.objects.reading.collection import Objects
@@ -39,7 +39,7 @@ def test_a_picture_has_every_node_with_its_load() -> None:
     made.create(pod("p", requests={"cpu": "1"}))
     made.work()
 
-    told = made.observatory.cluster()
+    told = made.page_data.cluster()
 
     assert told["whole"]
     assert told["words"]["zones"] == [("", "a"), ("", "b")]
@@ -51,35 +51,35 @@ def test_a_picture_has_every_node_with_its_load() -> None:
 
 def test_a_cursor_is_told_only_what_changed() -> None:
     made = playground("a1", "a2", "a3")
-    first = made.observatory.cluster()
+    first = made.page_data.cluster()
     made.create(pod("p", namespace="new"))
     made.work()
 
-    later = made.observatory.cluster(first["cursor"])
+    later = made.page_data.cluster(first["cursor"])
 
     assert not later["whole"]
     assert list(cells(later).values()) == [1]
     assert later["words"]["workloads"] == [("new", "Pod", "")]
     assert later["words"]["from"][1] == 0
-    again = made.observatory.cluster(later["cursor"])
+    again = made.page_data.cluster(later["cursor"])
     assert again["nodes"]["row"] == []
 
 
 def test_a_new_node_makes_the_picture_whole_again() -> None:
     made = playground("a1")
-    first = made.observatory.cluster()
+    first = made.page_data.cluster()
     made.cache.put_node(node("a2"))
 
-    assert made.observatory.cluster(first["cursor"])["whole"]
+    assert made.page_data.cluster(first["cursor"])["whole"]
 
 
 @pytest.mark.parametrize("cursor", ["", "nonsense", "1-2-3", "9-9-9-9-9-9", "-1-0-0-0-0-0"])
 def test_a_cursor_of_another_time_is_told_everything(cursor: str) -> None:
-    assert playground("a1").observatory.cluster(cursor)["whole"]
+    assert playground("a1").page_data.cluster(cursor)["whole"]
 
 
 def test_a_cursor_of_other_columns_is_told_everything() -> None:
-    picture = ClusterPicture()
+    picture = ClusterMap()
     one, other = playground("a1"), playground("a1")
     cursor = picture.since(one.cache.columns)["cursor"]
 
@@ -88,26 +88,26 @@ def test_a_cursor_of_other_columns_is_told_everything() -> None:
 
 def test_a_changed_node_is_told_with_its_flags() -> None:
     made = playground("a1")
-    first = made.observatory.cluster()
+    first = made.page_data.cluster()
     made.cache.put_node(node("a1", unschedulable=True, conditions={"Ready": "False"}))
 
-    later = made.observatory.cluster(first["cursor"])
+    later = made.page_data.cluster(first["cursor"])
 
     assert later["nodes"]["flags"] == [CORDONED | NOT_READY]
 
 
 def test_a_picture_in_parts_equals_a_whole_one() -> None:
     made = playground("a1", "a2", "b1")
-    known = made.observatory.cluster()
+    known = made.page_data.cluster()
     seen = dict(zip(known["nodes"]["row"], known["nodes"]["pods"], strict=True))
     for number in range(12):
         made.create(pod(f"p{number}", namespace=f"n{number % 3}", requests={"cpu": "100m"}))
         made.work()
         if number % 2:
-            known = made.observatory.cluster(known["cursor"])
+            known = made.page_data.cluster(known["cursor"])
             seen |= dict(zip(known["nodes"]["row"], known["nodes"]["pods"], strict=True))
 
-    whole = made.observatory.cluster()
+    whole = made.page_data.cluster()
     assert seen == dict(zip(whole["nodes"]["row"], whole["nodes"]["pods"], strict=True))
 
 
@@ -121,10 +121,10 @@ def test_five_thousand_nodes_are_told_within_a_second() -> None:
     made._simulation.load(Objects({"Node": nodes, "Pod": pods}))
 
     began = time.perf_counter()
-    told = made.observatory.cluster()
+    told = made.page_data.cluster()
     first = time.perf_counter() - began
     began = time.perf_counter()
-    made.observatory.cluster(told["cursor"])
+    made.page_data.cluster(told["cursor"])
     again = time.perf_counter() - began
 
     assert sum(cells(told).values()) == 50_000
@@ -149,7 +149,7 @@ def rule_names(profile: Profile) -> tuple[list[str], list[tuple[str, int]]]:
     ids=lambda profile: profile.name,
 )
 def test_written_rules_make_the_same_profile(profile: Profile) -> None:
-    [made] = rules_from(written([profile], Options()), Options()).profiles
+    [made] = read_profiles(written([profile], Options()), Options()).profiles
 
     assert rule_names(made)[0] == rule_names(profile)[0]
     assert sorted(rule_names(made)[1]) == sorted(rule_names(profile)[1])
@@ -168,8 +168,8 @@ profiles:
     args: {scoringStrategy: {type: MostAllocated}}
 - schedulerName: two
 """
-    rules = rules_from(text, Options())
-    changed = rules_from(reweighted(rules, {"NodeResourcesFit": 9}, "one", Options()), Options())
+    rules = read_profiles(text, Options())
+    changed = read_profiles(reweighted(rules, {"NodeResourcesFit": 9}, "one", Options()), Options())
     weights = [dict(rule_names(profile)[1]) for profile in changed.profiles]
 
     assert weights[0]["NodeResourcesFit"] == 9
@@ -186,17 +186,17 @@ priorities:
 - {name: Spread, weight: 2, argument: {serviceAntiAffinity: {label: rack}}}
 - {name: LeastRequestedPriority, weight: 1}
 """
-    rules = rules_from(text, Options())
+    rules = read_profiles(text, Options())
     changed = reweighted(rules, {"Spread": 5, "LeastRequestedPriority": 0}, "", Options())
 
-    [profile] = rules_from(changed, Options()).profiles
+    [profile] = read_profiles(changed, Options()).profiles
     assert rule_names(profile)[1] == [("Spread", 5)]
     assert "rack" in changed
 
 
 def test_a_text_of_no_rules_is_refused() -> None:
     with pytest.raises(ConfigError, match="neither a Policy nor a KubeSchedulerConfiguration"):
-        rules_from("kind: Deployment", Options())
+        read_profiles("kind: Deployment", Options())
 
 
 def test_speed_is_remembered_though_nobody_looks() -> None:
@@ -205,7 +205,7 @@ def test_speed_is_remembered_though_nobody_looks() -> None:
         made.create(pod(f"p{number}"))
     made.work()
 
-    history = made.observatory.history()
+    history = made.page_data.history()
 
     assert sum(decided for _, decided, _ in history) == 3
     assert history[-1][2] == 0
@@ -219,18 +219,18 @@ def test_pods_that_ran_before_are_placed_again_in_the_order_of_their_start() -> 
         started = f"2026-01-01T00:00:{second}Z"
         made.cache.add_pod(replace(each, status=replace(each.status, start_time=started)))
 
-    scene = take(made.cache.columns, {}, (), most=10, foreign=set())
+    scene = copy_cluster(made.cache.columns, {}, (), most=10, foreign=set())
 
     assert [each.key for each in scene.replayed] == ["default/old", "default/new"]
     assert scene.pods()[0].status.start_time == "2026-01-01T00:00:10Z"
     assert scene.pods()[0].spec.node_name == ""
-    assert [each.key for each in take(made.cache.columns, {}, (), most=1, foreign=set()).fixed] == [
-        "default/old"
-    ]
+    assert [
+        each.key for each in copy_cluster(made.cache.columns, {}, (), most=1, foreign=set()).fixed
+    ] == ["default/old"]
 
 
 async def _told(made: Playground, name: str) -> Any:
-    return await made.observatory.decision("default", name)
+    return await made.page_data.decision("default", name)
 
 
 def test_candidates_are_told_in_the_order_of_their_cost() -> None:

@@ -15,7 +15,7 @@ PAGES = ("#/", "#/pending", "#/policy", "#/try", "#/nodes/a-1", "#/pods/batch/gi
 
 
 def first_web(site: Served) -> str:
-    found = site.do(lambda p: p.observatory.find_pods("shop/web"))
+    found = site.do(lambda p: p.page_data.find_pods("shop/web"))
     return str(found[0]["pod"])
 
 
@@ -210,7 +210,7 @@ def test_a_manifest_is_tried_without_being_created(page: Page, site: Served) -> 
 
     expect(page.locator("h1.headline")).to_contain_text("default/just-a-thought goes to")
     expect(page.get_by_text("Nothing was created.")).to_be_visible()
-    assert site.do(lambda p: p.observatory.find_pods("just-a-thought")) == []
+    assert site.do(lambda p: p.page_data.find_pods("just-a-thought")) == []
 
 
 def test_a_manifest_with_an_error_is_refused_in_one_sentence(page: Page) -> None:

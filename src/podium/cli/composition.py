@@ -1,4 +1,4 @@
-"""A scheduler from what the command line chose: profiles, manners, and extenders to ask."""
+"""A scheduler from what the command line chose: profiles, behaviour, and extenders to ask."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from podium.daemon.behaviour import CLASSIC, CURRENT, Manners
-from podium.daemon.scheduler import Scheduler, SchedulerOptions
+from podium.daemon.behaviour import V1_13, V1_36, Behaviour
+from podium.daemon.options import SchedulerOptions
+from podium.daemon.scheduler import Scheduler
 from podium.kube.client import ApiClient
 
 if TYPE_CHECKING:
@@ -22,21 +23,21 @@ if TYPE_CHECKING:
     from podium.profiles.config.scheduler_config import SchedulerConfig
 
 
-def manners_of(chosen: ChosenProfiles) -> Manners:
+def behaviour_of(chosen: ChosenProfiles) -> Behaviour:
     """How the chosen generation behaves, with the rests that a configuration asks for."""
     if chosen.is_v1_13:
-        queue = replace(CLASSIC.queue, by_priority=chosen.profile.by_priority)
-        return replace(CLASSIC, queue=queue)
+        queue = replace(V1_13.queue, by_priority=chosen.profile.by_priority)
+        return replace(V1_13, queue=queue)
     config = chosen.scheduler_config
     if config is None:
-        return CURRENT
+        return V1_36
     first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
-    return CURRENT.with_backoff(float(first), float(longest))
+    return V1_36.with_backoff(float(first), float(longest))
 
 
 def options_of(chosen: ChosenProfiles, options: SchedulerOptions | None = None) -> SchedulerOptions:
     """How a scheduler with these profiles works."""
-    found = replace(options or SchedulerOptions(), manners=manners_of(chosen))
+    found = replace(options or SchedulerOptions(), behaviour=behaviour_of(chosen))
     seconds = _volume_seconds(chosen.scheduler_config)
     return found if seconds is None else replace(found, volume_seconds=seconds)
 
@@ -58,13 +59,13 @@ class _Seen:
     def node(self, name: str) -> Node | None:
         """A node."""
         assert self.scheduler is not None
-        return self.scheduler.beliefs.node(name)
+        return self.scheduler.state.node(name)
 
     def pod(self, uid: str) -> Pod | None:
         """A placed pod."""
         assert self.scheduler is not None
         resident = self.scheduler.cache.columns.pod(uid)
-        return None if resident is None else self.scheduler.beliefs.pod_named(resident.key)
+        return None if resident is None else self.scheduler.state.pod_named(resident.key)
 
 
 async def composed(

@@ -22,13 +22,13 @@ from podium.cli.composition import composed, options_of
 from podium.cli.console import note, notes, write
 from podium.cli.lab_access import default_place, token_in, write_kubeconfig
 from podium.cli.lab_contents import make_world
-from podium.daemon.actions import SchedulerOptions
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.daemon.http_server import Health, application, serve_on
 from podium.daemon.metrics import Metrics
-from podium.daemon.page_data.activity import Pulse
-from podium.daemon.page_data.page_data import Observatory
-from podium.daemon.rule_timings import Stopwatch
+from podium.daemon.options import SchedulerOptions
+from podium.daemon.page_data.activity import Activity
+from podium.daemon.page_data.page_data import PageData
+from podium.daemon.rule_timings import RuleTimings
 from podium.errors import InputError
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
@@ -153,14 +153,14 @@ class _Lab:
         access = Access(self._url, Credentials(f"Bearer {self._token}"))
         client = await stack.enter_async_context(ApiClient(access))
         api = CORE if chosen.is_v1_13 else EVENTS
-        recorder = EventRecorder(client, chosen.profile.scheduler_name, api=api, tell=note)
+        recorder = EventRecorder(client, chosen.profile.scheduler_name, api=api, warn=note)
         await stack.enter_async_context(recorder)
-        stopwatch = Stopwatch()
-        metrics, log, pulse = Metrics(stopwatch), DecisionLog(), Pulse()
+        timings = RuleTimings()
+        metrics, log, pulse = Metrics(timings), DecisionLog(), Activity()
         scheduler = await composed(
             stack,
             client,
-            [stopwatch.timed(each) for each in (chosen.profile, *chosen.others)],
+            [timings.instrument(each) for each in (chosen.profile, *chosen.others)],
             options=options_of(chosen, SchedulerOptions(recorded_nodes=RECORDED_NODES)),
             recorder=recorder,
             observers=[metrics, log, pulse],
@@ -173,7 +173,7 @@ class _Lab:
             await working
 
         stack.push_async_callback(stop)
-        observatory = Observatory(
+        page_data = PageData(
             scheduler,
             pulse,
             log=log,
@@ -183,7 +183,7 @@ class _Lab:
                 msgspec.convert(each, PriorityClass) for each in registry.list("PriorityClass")
             ],
         )
-        routes.pages = pages(observatory)
+        routes.pages = pages(page_data)
         routes.observed = application(Health(), metrics, log)
         await _any_of(working, scheduler.synced.wait(), self._stopping.wait())
 

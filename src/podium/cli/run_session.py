@@ -21,9 +21,10 @@ from podium.daemon.decisions.decision_log import DecisionLog
 from podium.daemon.http_server import Health, application, listening, serve_on
 from podium.daemon.logs import DecisionLines, Log
 from podium.daemon.metrics import Metrics
-from podium.daemon.pod_events import Mute
-from podium.daemon.rule_timings import Stopwatch
-from podium.daemon.scheduler import Scheduler, SchedulerOptions
+from podium.daemon.options import SchedulerOptions
+from podium.daemon.pod_events import NoEvents
+from podium.daemon.rule_timings import RuleTimings
+from podium.daemon.scheduler import Scheduler
 from podium.daemon.shadow import Shadow
 from podium.daemon.slow_trace import SlowTrace
 from podium.errors import InputError
@@ -63,8 +64,8 @@ class _Run:
         self._elects = self._wants_lease()
         self._times = self._lease_times()
         self._elector: LeaderElector | None = None
-        self._stopwatch = Stopwatch()
-        self._metrics = Metrics(self._stopwatch)
+        self._timings = RuleTimings()
+        self._metrics = Metrics(self._timings)
         self._decisions = DecisionLog()
         self._shadow = Shadow() if own.shadow else None
         self._health = Health()
@@ -119,7 +120,7 @@ class _Run:
             times=self._times,
             on_started=lambda: self._began(scheduler, identity),
             on_new_leader=lambda leader: self._stand_by(leader, identity),
-            tell=self._log.warning,
+            warn=self._log.warning,
         )
         await self._elector.run()
 
@@ -137,10 +138,10 @@ class _Run:
         self, stack: AsyncExitStack, client: ApiClient, *, events: bool
     ) -> Recorder:
         if self._own.shadow:
-            return Mute()
+            return NoEvents()
         api = EVENTS if events and not self._chosen.is_v1_13 else CORE
         name = self._chosen.profile.scheduler_name
-        recorder = EventRecorder(client, name, api=api, most=MOST_EVENTS, tell=self._log.warning)
+        recorder = EventRecorder(client, name, api=api, most=MOST_EVENTS, warn=self._log.warning)
         await stack.enter_async_context(recorder)
         stack.push_async_callback(recorder.drain, 5.0)
         return recorder
@@ -160,7 +161,7 @@ class _Run:
         return await composed(
             stack,
             client,
-            [self._stopwatch.timed(profile) for profile in profiles],
+            [self._timings.instrument(profile) for profile in profiles],
             options=options,
             recorder=recorder,
             observers=self._observers(stack),
@@ -188,7 +189,7 @@ class _Run:
         self._metrics.pending = lambda: {
             str(pool): count for pool, count in scheduler.queue.counts().items()
         }
-        self._metrics.cache_size = scheduler.beliefs.sizes
+        self._metrics.cache_size = scheduler.state.sizes
         self._metrics.binding = lambda: scheduler.binding
         self._health.ready["informer-sync"] = lambda: (
             "" if scheduler.synced.is_set() else "not everything was seen yet"

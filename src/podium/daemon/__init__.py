@@ -1,1 +1,1 @@
-"""The scheduler of a real cluster: watch, decide, bind, and tell about it."""
+"""The scheduler of a cluster: watch, decide, bind; with its metrics, logs and decision log."""

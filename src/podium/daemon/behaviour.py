@@ -1,8 +1,7 @@
-"""How a generation of kube-scheduler behaves where that is not part of a decision.
+"""How a version of kube-scheduler behaves where that is not part of a decision.
 
-What it writes into pods, what it says in events, how pods wait and what wakes them. A profile is
-served with the manners of its generation; whoever composes a scheduler chooses them, and the loop
-only follows.
+The conditions it writes into pods, the texts of its events, its queue, and which events move pods
+back to the active queue. The host chooses the behaviour that belongs to the profile.
 """
 
 from __future__ import annotations
@@ -11,51 +10,52 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from podium.cluster.queue import queue as queues
 from podium.cluster.queue.backoff import Backoff
-from podium.cluster.queue.queue import V1_13, V1_36, QueueOptions
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import MoveRules, WakeRules
 from podium.engine.framework.profile import Profile
+from podium.engine.rules.node_affinity.v1_36 import NodeAffinity
 from podium.engine.state.accounting import NATIVE, Accounting
 from podium.objects.kinds.pod import NodeSelector, Pod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
-    """Everything of a generation that users see besides its decisions."""
+class Behaviour:
+    """What users see of a version besides its decisions."""
 
-    queue: QueueOptions
+    queue: queues.QueueOptions
     wake_rules: Callable[[Sequence[Profile]], WakeRules]
     #: The reason of the PodScheduled condition after an error, a refused binding, failed volumes.
     error_reason: str
     binding_reason: str
     volumes_reason: str
-    #: What events say of a refused binding and of failed volumes, with `{error}`.
+    #: The event text for a refused binding and for failed volumes, with `{error}`.
     binding_text: str
     volumes_text: str
-    #: Whether the condition tells the error of a binding, too.
-    tells_binding_error: bool
+    #: Whether the condition has the error of a binding as its message.
+    condition_tells_binding_error: bool
     #: Whether each attempt writes its time into the condition, so that it is written every time.
-    probes: bool
-    #: What victims are told, with `{key}` and `{uid}` of who takes their place, and `{node}`.
+    writes_probe_time: bool
+    #: The event text for victims, with `{key}` and `{uid}` of the preemptor, and `{node}`.
     preempted_text: str
-    #: Whether victims get a condition before they are deleted.
+    #: Whether victims get the condition DisruptionTarget before they are deleted.
     marks_victims: bool
     #: Whether a pod that waits for its volumes is nominated to its node meanwhile.
-    announces_volumes: bool
+    nominates_before_volumes: bool
     #: Longer messages of events are cut.
-    longest_message: int
+    max_event_message: int
 
-    def with_backoff(self, initial: float, maximum: float) -> Manners:
-        """The same with other rests after a failure."""
+    def with_backoff(self, initial: float, maximum: float) -> Behaviour:
+        """The same behaviour with other backoff seconds."""
         return replace(self, queue=replace(self.queue, backoff=Backoff(initial, maximum)))
 
 
-def _moves(_profiles: Sequence[Profile]) -> WakeRules:
+def _move_rules(_profiles: Sequence[Profile]) -> WakeRules:
     return MoveRules()
 
 
-def _hints(profiles: Sequence[Profile]) -> WakeRules:
+def _hint_rules(profiles: Sequence[Profile]) -> WakeRules:
     return HintRules(_requests(profiles[0].accounting), _added_affinity(profiles))
 
 
@@ -68,50 +68,48 @@ def _requests(accounting: Accounting) -> Callable[[Pod], Mapping[str, int]]:
 
 
 def _added_affinity(profiles: Sequence[Profile]) -> NodeSelector | None:
-    """The affinity that the profiles add to every pod, if they agree on one."""
+    """The node affinity that the profiles add to every pod, if all add the same one."""
     first, *others = (_required(profile) for profile in profiles)
     return first if all(other == first for other in others) else None
 
 
 def _required(profile: Profile) -> NodeSelector | None:
     for rule in profile.predicates:
-        added: NodeSelector | None = getattr(rule, "added_required", None)
-        if added is not None:
-            return added
+        if isinstance(rule, NodeAffinity) and rule.added_required is not None:
+            return rule.added_required
     return None
 
 
-#: The predicates-and-priorities generation. It had no rest between attempts, which made a refused
-#: binding come back at once and for ever; the rests here are those of its successors.
-CLASSIC: Final = Manners(
-    queue=replace(V1_13, backoff=Backoff()),
-    wake_rules=_moves,
+#: v1.13 has no backoff between attempts, so a refused binding is tried again at once and without
+#: end; the backoff here is that of later versions.
+V1_13: Final = Behaviour(
+    queue=replace(queues.V1_13, backoff=Backoff()),
+    wake_rules=_move_rules,
     error_reason="Unschedulable",
     binding_reason="BindingRejected",
     volumes_reason="VolumeBindingFailed",
     binding_text="Binding rejected: {error}",
     volumes_text="{error}",
-    tells_binding_error=False,
-    probes=True,
+    condition_tells_binding_error=False,
+    writes_probe_time=True,
     preempted_text="by {key} on node {node}",
     marks_victims=False,
-    announces_volumes=False,
-    longest_message=1 << 20,
+    nominates_before_volumes=False,
+    max_event_message=1 << 20,
 )
 
-#: The plugins generation.
-CURRENT: Final = Manners(
-    queue=V1_36,
-    wake_rules=_hints,
+V1_36: Final = Behaviour(
+    queue=queues.V1_36,
+    wake_rules=_hint_rules,
     error_reason="SchedulerError",
     binding_reason="SchedulerError",
     volumes_reason="SchedulerError",
     binding_text='running Bind plugin "DefaultBinder": {error}',
     volumes_text='running PreBind plugin "VolumeBinding": {error}',
-    tells_binding_error=True,
-    probes=False,
+    condition_tells_binding_error=True,
+    writes_probe_time=False,
     preempted_text="Preempted by pod {uid} on node {node}",
     marks_victims=True,
-    announces_volumes=True,
-    longest_message=1024,
+    nominates_before_volumes=True,
+    max_event_message=1024,
 )

@@ -1,14 +1,14 @@
-"""From a decision to a bound pod: volumes first, then the binding, and what if it fails.
+"""From a decision to a bound pod: first its volumes, then the binding; or the undo of both.
 
-Deciding goes on meanwhile; the pod counts as placed from the moment it was decided. An answer that
-got lost is the hard case: the API server may have bound the pod. The same binding is then sent
-again, which it takes once at most, and the pod keeps its place until it is known where it is.
+The scheduling loop goes on meanwhile, and the cache counts the pod on its node from the moment it
+was decided. The hard case is a binding whose answer got lost: the API server may have bound the
+pod. The same binding is then sent again, which the API server accepts once at most, and the pod
+stays assumed until the API server has said where it is.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,25 +18,30 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from podium.cluster.queue.queued_pod import Turn
-    from podium.daemon.cluster_state import Beliefs
-    from podium.daemon.failure_handler import Failures
-    from podium.daemon.observers import Attempted, Observer
-    from podium.daemon.pod_events import Announcer
+    from podium.daemon.clock import Clocks
+    from podium.daemon.cluster_state import ClusterState
+    from podium.daemon.failure_handler import FailureHandler
+    from podium.daemon.observers import AttemptResult, Observer
+    from podium.daemon.pod_events import PodEvents
     from podium.daemon.volumes import VolumeBinder
-    from podium.daemon.worker_pool import Crew
+    from podium.daemon.worker_pool import WorkerPool
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
 
-    #: Lets an extender bind a pod: None if none does, else why it did not; "" when it did.
+    #: Lets an extender bind a pod: None if none is configured to, "" when it did, else its error.
     ExtenderBind = Callable[[Profile, Pod, str], Awaitable[str | None]]
 
-#: Pauses before a binding whose answer got lost is sent again.
+logger = logging.getLogger(__name__)
+
+#: Seconds before a binding whose answer got lost is sent again.
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: Seconds before the API server is asked again whether the pod was bound.
+SETTLE_PAUSE = 1.0
 _CONFLICT, _TOO_MANY, _SERVER_ERROR = 409, 429, 500
 
 
 class BindingClient(Protocol):
-    """What is needed of a client here."""
+    """The requests that the binder sends."""
 
     async def bind(
         self,
@@ -47,108 +52,121 @@ class BindingClient(Protocol):
         *,
         timeout: float,  # noqa: ASYNC109  of the whole request
     ) -> None:
-        """Give a pod its node."""
+        """Bind a pod to a node."""
 
     async def get(self, path: str) -> Any:
-        """Read something."""
+        """Read an object."""
 
 
 class NotBoundError(Exception):
-    """The pod was not bound, for this reason."""
+    """The pod was not bound; the text says why."""
 
 
 class Binder:
-    """Binds pods, many at a time."""
+    """Binds pods, many at a time, and requeues those that could not be bound."""
 
     def __init__(
         self,
         *,
-        beliefs: Beliefs,
+        state: ClusterState,
         client: BindingClient,
         volumes: VolumeBinder,
-        failures: Failures,
-        announcer: Announcer,
-        crew: Crew,
+        failure_handler: FailureHandler,
+        events: PodEvents,
+        workers: WorkerPool,
         observers: Sequence[Observer],
-        now: Callable[[], float],
+        clocks: Clocks,
         timeout_seconds: float,
         by_extender: ExtenderBind | None = None,
     ) -> None:
-        self._beliefs = beliefs
+        self._state = state
         self._client = client
         self._volumes = volumes
-        self._failures = failures
-        self._announcer = announcer
-        self._crew = crew
+        self._failure_handler = failure_handler
+        self._events = events
+        self._workers = workers
         self._observers = observers
-        self._now = now
+        self._clocks = clocks
         self._timeout_seconds = timeout_seconds
         self._by_extender = by_extender
 
-    def start(self, turn: Turn, attempted: Attempted) -> None:
-        """Bind the pod to the node it was given; returns at once."""
-        if attempted.decision.volumes is None:
-            self._crew.do(partial(self._bind, turn, attempted))
+    def start(self, turn: Turn, result: AttemptResult) -> None:
+        """Begin to bind the pod to the node of its decision; returns at once."""
+        if result.decision.volumes is None:
+            self._workers.submit(partial(self._bind, turn, result))
         else:
-            # This may take minutes, in which the crew has other pods to bind.
-            self._volumes.start(attempted, partial(self._volumes_done, turn, attempted))
+            # Volumes may take minutes, in which the workers bind other pods.
+            self._volumes.start(result, partial(self._volumes_bound, turn, result))
 
-    def _volumes_done(self, turn: Turn, attempted: Attempted, error: str) -> None:
+    def _volumes_bound(self, turn: Turn, result: AttemptResult, error: str) -> None:
         if error:
-            self._failed(turn, attempted, error, volumes=True)
+            self._failed(turn, result, error, volumes=True)
         else:
-            self._crew.do(partial(self._bind, turn, attempted))
+            self._workers.submit(partial(self._bind, turn, result))
 
-    async def _bind(self, turn: Turn, attempted: Attempted) -> None:
-        pod, node = attempted.pod, attempted.decision.node
+    async def _bind(self, turn: Turn, result: AttemptResult) -> None:
+        pod, node = result.pod, result.decision.node
         assert node is not None
-        began = time.perf_counter()
+        began = self._clocks.timer()
         try:
-            await self._send(attempted.profile, pod, node)
+            await self._send(result.profile, pod, node)
         except NotBoundError as error:
-            self._failed(turn, attempted, str(error), volumes=False)
+            self._failed(turn, result, str(error), volumes=False)
             return
-        self._beliefs.cache.finish_binding(pod.uid, self._now())
-        self._announcer.placed(pod, node)
-        seconds = time.perf_counter() - began
+        self._state.cache.finish_binding(pod.uid, self._clocks.steady())
+        self._events.scheduled(pod, node)
+        seconds = self._clocks.timer() - began
         for observer in self._observers:
-            observer.bound(attempted, node, seconds)
+            observer.bound(result, node, seconds)
 
-    def _failed(self, turn: Turn, attempted: Attempted, error: str, *, volumes: bool) -> None:
-        node = attempted.decision.node or ""
+    def _failed(self, turn: Turn, result: AttemptResult, error: str, *, volumes: bool) -> None:
+        node = result.decision.node or ""
         for observer in self._observers:
-            observer.bind_failed(attempted, node, error)
-        self._beliefs.do(self._give_up, turn, attempted, error, volumes)
+            observer.bind_failed(result, node, error)
+        self._state.apply(self._undo, turn, result, error, volumes)
 
-    def _give_up(self, turn: Turn, attempted: Attempted, error: str, volumes: bool) -> None:  # noqa: FBT001
-        self._beliefs.forget(attempted.pod)
-        self._failures.unbound(turn, attempted, error, volumes=volumes)
+    def _undo(self, turn: Turn, result: AttemptResult, error: str, volumes: bool) -> None:  # noqa: FBT001
+        """Take the pod off its node in the cache, and put it back into the queue."""
+        self._state.forget(result.pod)
+        self._failure_handler.not_bound(turn, result, error, volumes=volumes)
 
     async def _send(self, profile: Profile, pod: Pod, node: str) -> None:
-        """Bind the pod, or raise."""
-        if self._beliefs.node(node) is None:
+        """Bind the pod by an extender or by the API server; `NotBoundError` if it is not bound."""
+        if self._state.node(node) is None:
             raise NotBoundError(f'node "{node}" not found')
-        if not self._beliefs.cache.is_assumed(pod.uid):
+        if not self._state.cache.is_assumed(pod.uid):
             raise NotBoundError("the pod was deleted or placed meanwhile")
-        refused = None
-        if profile.extenders and self._by_extender is not None:
-            refused = await self._by_extender(profile, pod, node)
-        if refused:
-            raise NotBoundError(refused)
-        if refused is None:
+        try:
+            if await self._bound_by_extender(profile, pod, node):
+                return
             await self._post(pod, node)
+        except NotBoundError:
+            raise
+        except Exception as bug:
+            # Nothing is known of the pod then; unless asked for, it would stay assumed for ever.
+            logger.exception("binding pod %s to %s", pod.key, node)
+            await self._settle(pod, node, bug)
+
+    async def _bound_by_extender(self, profile: Profile, pod: Pod, node: str) -> bool:
+        """Whether an extender has bound the pod; `NotBoundError` if it failed to."""
+        if not profile.extenders or self._by_extender is None:
+            return False
+        error = await self._by_extender(profile, pod, node)
+        if error:
+            raise NotBoundError(error)
+        return error is not None
 
     async def _post(self, pod: Pod, node: str) -> None:
-        """Send the binding, again and again if nobody answers."""
+        """Send the binding, again after a pause as long as no answer comes."""
         uid, seconds = pod.metadata.uid, self._timeout_seconds
         for pause in PAUSES:
             try:
                 await self._client.bind(pod.namespace, pod.name, uid, node, timeout=seconds)
             except UnreachableError:
-                await asyncio.sleep(pause)
+                await self._clocks.sleep(pause)
             except ApiError as error:
                 if error.status == _TOO_MANY:
-                    await asyncio.sleep(error.retry_after or pause)
+                    await self._clocks.sleep(error.retry_after or pause)
                 elif error.status == _CONFLICT or error.status >= _SERVER_ERROR:
                     await self._settle(pod, node, error)
                     return
@@ -159,16 +177,16 @@ class Binder:
         await self._settle(pod, node, NotBoundError("the API server does not answer"))
 
     async def _settle(self, pod: Pod, node: str, error: Exception) -> None:
-        """Find out whether the pod was bound in spite of an error; raise if it was not."""
+        """Ask whether the pod was bound in spite of an error; `NotBoundError` if it was not."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        while (found := await self._found(path, error)) is None:  # noqa: ASYNC110
-            await asyncio.sleep(PAUSES[2])
+        while (found := await self._read(path, error)) is None:
+            await self._clocks.sleep(SETTLE_PAUSE)
         same = found["metadata"].get("uid", "") == pod.metadata.uid
         if not same or found["spec"].get("nodeName") != node:
             raise NotBoundError(str(error)) from error
 
-    async def _found(self, path: str, error: Exception) -> Any:
-        """The pod as the API server has it; None when it does not tell."""
+    async def _read(self, path: str, error: Exception) -> Any:
+        """The pod as the API server has it; None when the API server cannot say."""
         try:
             return await self._client.get(path)
         except UnreachableError:

@@ -1,8 +1,8 @@
-"""From what the API server says to what we believe: the cache, the queue, and who wakes.
+"""The scheduler's copy of the cluster: the cache of nodes and placed pods, and the queue.
 
-Every change of the cluster passes through here, and nothing else writes the cache or the queue
-but the loop itself. While an extender is being asked about a pod the view must stand still, so
-changes that arrive meanwhile wait (`hold`, `release`).
+Informers report every change of the cluster here; besides them only the scheduling loop and its
+actions write the cache or the queue. While an extender answers a question about a pod the view
+must not change, so changes that arrive meanwhile are queued (`freeze`, `thaw`).
 
 Upstream: eventhandlers.go, Kubernetes v1.36; factory/factory.go, v1.13.
 """
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from podium.cluster.cache.cache import Cache, CacheError
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRequest, Updated
-from podium.daemon.object_index import PodSink, Sink
+from podium.daemon.object_index import ObjectIndex, PodIndex
 from podium.daemon.observers import POD_ADDED, Observer
 from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from podium.cluster.wakeups.wakeups import ClusterEvent
-    from podium.daemon.behaviour import Manners
+    from podium.daemon.behaviour import Behaviour
     from podium.engine.framework.profile import Profile
     from podium.engine.state.catalog import Shelf
     from podium.objects.kinds.meta import Object
@@ -38,62 +38,66 @@ logger = logging.getLogger(__name__)
 _ACTIONS = {Added: "Add", Updated: "Update", Deleted: "Delete"}
 
 
-class Beliefs:
-    """Cache and queue, kept in step with the API server."""
+class ClusterState:
+    """Cache and queue, kept up to date with the API server."""
 
     def __init__(
         self,
         profiles: Mapping[str, Profile],
-        manners: Manners,
+        behaviour: Behaviour,
         clock: Callable[[], float],
         observers: Sequence[Observer] = (),
         *,
-        stir: Callable[[], None] = lambda: None,
-        surprised: Callable[[Pod], None] | None = None,
+        on_pod_ready: Callable[[], None] = lambda: None,
+        before_foreign_binding: Callable[[Pod], None] | None = None,
         ttl_seconds: float = float("inf"),
     ) -> None:
-        """Nothing is known yet. *stir* is called whenever a pod may have become ready.
+        """An empty cluster.
 
-        Pods count as placed from the moment the API server took the binding until it says
-        otherwise; *ttl_seconds* is for those who place without binding. *surprised* is called
-        before a pod that still waits for us is placed by somebody else.
+        *on_pod_ready* is called whenever a pod may have entered the active queue.
+        *before_foreign_binding* is called with a pod in the queue that another scheduler bound,
+        before the cache counts it on its node. An assumed pod whose binding was sent expires after
+        *ttl_seconds*; without a limit it stays until the API server reports the pod.
         """
         self.profiles = profiles
         first = next(iter(profiles.values()))
         self.cache = Cache(first.accounting, node_order=first.node_order, ttl_seconds=ttl_seconds)
-        self.queue = self._new_queue(manners, clock)
+        self.queue = self._new_queue(behaviour, clock)
         self._clock = clock
         self._observers = observers
         self._listener = Observer()
-        self._stir = stir
-        self._surprised = surprised
-        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
-        self._pods = PodSink(lambda old, new: self.do(self._pod, old, new))
-        self._nodes: Sink[Node] = Sink(lambda old, new: self.do(self._node, old, new))
-        self._others: dict[str, Sink[Any]] = {}
+        self._on_pod_ready = on_pod_ready
+        self._before_foreign_binding = before_foreign_binding
+        #: Changes that wait for `thaw`; None while nothing is frozen.
+        self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        self._pods = PodIndex(lambda old, new: self.apply(self._pod_changed, old, new))
+        self._nodes: ObjectIndex[Node] = ObjectIndex(
+            lambda old, new: self.apply(self._node_changed, old, new)
+        )
+        self._others: dict[str, ObjectIndex[Any]] = {}
 
-    def _new_queue(self, manners: Manners, clock: Callable[[], float]) -> SchedulingQueue:
-        rules = manners.wake_rules(tuple(self.profiles.values()))
-        return SchedulingQueue(clock, rules, manners.queue)
+    def _new_queue(self, behaviour: Behaviour, clock: Callable[[], float]) -> SchedulingQueue:
+        rules = behaviour.wake_rules(tuple(self.profiles.values()))
+        return SchedulingQueue(clock, rules, behaviour.queue)
 
-    def change_profiles(self, profiles: Mapping[str, Profile], manners: Manners) -> None:
-        """Believe the same for other rules: who counts how much may change, and who waits."""
+    def change_profiles(self, profiles: Mapping[str, Profile], behaviour: Behaviour) -> None:
+        """Rebuild cache and queue for other profiles, which may count resources differently."""
         self.profiles = profiles
         first = next(iter(profiles.values()))
         self.cache = self.cache.rebuilt(
             first.accounting, node_order=first.node_order, pod_named=self._pods.known.get
         )
-        self.queue = self._new_queue(manners, self._clock)
+        self.queue = self._new_queue(behaviour, self._clock)
         for pod in self._pods.known.values():
             placed = pod.spec.node_name or self.cache.is_assumed(pod.uid)
-            if not placed and self.is_ours(pod):
+            if not placed and self.is_responsible_for(pod):
                 self.queue.add(pod)
-        self._stir()
+        self._on_pod_ready()
 
-    # --- who is told ------------------------------------------------------------------------
+    # --- objects ----------------------------------------------------------------------------
 
-    def sink(self, kind: str) -> Sink[Any]:
-        """Who is to be told of objects of this kind."""
+    def index(self, kind: str) -> ObjectIndex[Any]:
+        """The index of a kind, which its informer writes to."""
         if kind == "Pod":
             return self._pods
         if kind == "Node":
@@ -101,31 +105,31 @@ class Beliefs:
         found = self._others.get(kind)
         if found is None:
             shelf = self.cache.columns.catalog.shelf(kind)
-            found = self._others[kind] = Sink(
-                lambda old, new: self.do(self._shelve, shelf, old, new)
+            found = self._others[kind] = ObjectIndex(
+                lambda old, new: self.apply(self._object_changed, shelf, old, new)
             )
         return found
 
-    def listen(self, listener: Observer) -> None:
-        """Tell this one of pods, too, and no longer the one before."""
+    def set_listener(self, listener: Observer) -> None:
+        """Report pods to *listener* as well, in place of the listener before."""
         self._listener = listener
 
     def pod(self, pod: Pod) -> Pod | None:
-        """The newest version of a pod; None if it is gone, be there another of its name or not."""
+        """The newest version of a pod; None if it was deleted, even if its name is taken again."""
         known = self._pods.known.get(pod.key)
         return known if known is not None and known.uid == pod.uid else None
 
     def pod_named(self, key: str) -> Pod | None:
-        """The pod of this `namespace/name`."""
+        """The pod with this `namespace/name`."""
         return self._pods.known.get(key)
 
     def node(self, name: str) -> Node | None:
-        """A node that is there."""
+        """The node with this name; None if it was deleted, even if pods are left on it."""
         row = self.cache.columns.row_of.get(name)
         return None if row is None else self.cache.columns.nodes[row]
 
     def sizes(self) -> dict[str, int]:
-        """How much is believed, under the names that metrics have for it."""
+        """The values of the metric `scheduler_cache_size` by type."""
         columns = self.cache.columns
         return {
             "nodes": len(columns.order),
@@ -133,56 +137,50 @@ class Beliefs:
             "assumed_pods": self.cache.assumed_total,
         }
 
-    def is_ours(self, pod: Pod) -> bool:
-        """Whether one of our profiles decides about the pod."""
+    def is_responsible_for(self, pod: Pod) -> bool:
+        """Whether one of the profiles decides about the pod."""
         return pod.spec.scheduler_name in self.profiles
 
-    # --- standing still ---------------------------------------------------------------------
+    # --- freezing ---------------------------------------------------------------------------
 
-    def do(self, change: Callable[..., None], *arguments: Any) -> None:
-        """Make a change, as soon as the view may move."""
-        if self._held is None:
+    def apply(self, change: Callable[..., None], *arguments: Any) -> None:
+        """Make a change now, or on `thaw` if the state is frozen."""
+        if self._waiting is None:
             change(*arguments)
         else:
-            self._held.append((change, arguments))
+            self._waiting.append((change, arguments))
 
-    def hold(self) -> None:
-        """From now on changes wait."""
-        self._held = []
+    def freeze(self) -> None:
+        """Queue all changes from now on."""
+        self._waiting = []
 
-    def release(self) -> None:
-        """Let the changes that waited happen."""
-        held, self._held = self._held or [], None
-        for change, arguments in held:
+    def thaw(self) -> None:
+        """Make the queued changes in their order, and change at once from now on."""
+        waiting, self._waiting = self._waiting or [], None
+        for change, arguments in waiting:
             change(*arguments)
 
     # --- pods -------------------------------------------------------------------------------
 
-    def _pod(self, old: Pod | None, new: Pod | None) -> None:
-        if self._surprised is not None and old is not None and new is not None:
-            self._look_out(old, new)
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if self._before_foreign_binding is not None and old is not None and new is not None:
+            just_bound = new.spec.node_name and not old.spec.node_name
+            if just_bound and self.queue.pool_of(old) is not None:
+                self._before_foreign_binding(old)
         for observer in self._observers:
             observer.pod_seen(old, new)
         self._listener.pod_seen(old, new)
         if new is None:
             assert old is not None
-            self._went(old)
+            self._pod_deleted(old)
         elif old is not None and old.spec.node_name:
-            self._placed_changed(old, new)
+            self._placed_pod_changed(old, new)
         elif new.spec.node_name:
-            self._placed(old, new)
-        elif self.is_ours(new):
-            self._waits(old, new)
+            self._pod_bound(old, new)
+        elif self.is_responsible_for(new):
+            self._pending_pod_changed(old, new)
 
-    def _look_out(self, old: Pod, new: Pod) -> None:
-        """Somebody else may have been faster."""
-        assert self._surprised is not None
-        just_placed = new.spec.node_name and not old.spec.node_name
-        if just_placed and self.queue.pool_of(old) is not None:
-            self._surprised(old)
-
-    def _waits(self, old: Pod | None, new: Pod) -> None:
-        """A pod of ours without a node came or changed."""
+    def _pending_pod_changed(self, old: Pod | None, new: Pod) -> None:
         if old is None:
             pool = self.queue.add(new)
             for observer in self._observers:
@@ -190,34 +188,34 @@ class Beliefs:
         elif not self.cache.is_assumed(new.uid):
             self.queue.update(old, new)
         elif new.terminating:
-            # Its binding will be refused; until then others may have the room.
+            # Its binding will be refused; until then other pods may have its resources.
             self.forget(new)
-        # What else changes about a pod that is being bound concerns nobody here.
-        self._stir()
+        # Any other change of a pod that is being bound has no effect on the queue.
+        self._on_pod_ready()
 
-    def _placed(self, old: Pod | None, new: Pod) -> None:
-        """A pod has got its node, from us or somebody else."""
-        self._believe(self.cache.add_pod, new)
-        if old is not None and self.is_ours(old):
+    def _pod_bound(self, old: Pod | None, new: Pod) -> None:
+        """Count a pod on its node, whichever scheduler bound it."""
+        self._update_cache(self.cache.add_pod, new)
+        if old is not None and self.is_responsible_for(old):
             self.queue.delete(old, bound=True)
-        self.tell(Added(new))
+        self.wake_pods(Added(new))
 
-    def _placed_changed(self, old: Pod, new: Pod) -> None:
-        self._believe(self.cache.update_pod, old, new)
-        self.tell(Updated(old, new))
+    def _placed_pod_changed(self, old: Pod, new: Pod) -> None:
+        self._update_cache(self.cache.update_pod, old, new)
+        self.wake_pods(Updated(old, new))
 
-    def _went(self, old: Pod) -> None:
+    def _pod_deleted(self, old: Pod) -> None:
         known = self.cache.columns.pod(old.uid) is not None
-        if not old.spec.node_name and self.is_ours(old):
+        if not old.spec.node_name and self.is_responsible_for(old):
             self.queue.delete(old)
         if known and not old.spec.node_name:
             self.forget(old)
         elif old.spec.node_name:
-            self._believe(self.cache.remove_pod, old)
-            self.tell(Deleted(old))
+            self._update_cache(self.cache.remove_pod, old)
+            self.wake_pods(Deleted(old))
 
     def forget(self, pod: Pod) -> None:
-        """A pod that we placed is not placed after all; somebody may take its room."""
+        """Undo `Cache.assume`, and wake the pods that the freed resources could help."""
         if not self.cache.is_assumed(pod.uid):
             return
         resident = self.cache.columns.pod(pod.uid)
@@ -225,43 +223,44 @@ class Beliefs:
         node = self.cache.columns.names[resident.row]
         self.cache.forget(pod)
         spec = replace(pod.spec, node_name=node)
-        self.tell(Deleted(replace(pod, spec=spec)))
+        self.wake_pods(Deleted(replace(pod, spec=spec)))
 
     def expire(self, now: float) -> None:
-        """Stop believing in placements that nobody confirmed, where they have a time limit."""
-        if self._held is None and self.cache.expire(now):
+        """Forget the assumed pods that have expired; if there are any, move all parked pods."""
+        if self._waiting is None and self.cache.expire(now):
             self.queue.move_all()
-            self._stir()
+            self._on_pod_ready()
 
-    def _believe(self, change: Callable[..., None], *pods: Pod) -> None:
+    def _update_cache(self, change: Callable[..., None], *pods: Pod) -> None:
         try:
             change(*pods)
         except CacheError as error:
-            # Two sources told of one pod in an order that nobody foresaw; the next list settles it.
+            # The events of a pod came in an order that the cache does not know; the next list
+            # corrects what is wrong.
             logger.warning("%s", error)
 
     # --- everything else --------------------------------------------------------------------
 
-    def _node(self, old: Node | None, new: Node | None) -> None:
+    def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if new is not None:
             self.cache.put_node(new)
-            self.tell(Added(new) if old is None else Updated(old, new))
+            self.wake_pods(Added(new) if old is None else Updated(old, new))
         elif old is not None:
-            # Pods are woken before the node is taken away, as upstream does it.
-            self.tell(Deleted(old))
+            # Pods are woken before the node is removed, as upstream does it.
+            self.wake_pods(Deleted(old))
             self.cache.drop_node(old)
 
-    def _shelve(self, shelf: Shelf[Any], old: Object | None, new: Object | None) -> None:
+    def _object_changed(self, shelf: Shelf[Any], old: Object | None, new: Object | None) -> None:
         if new is not None:
             shelf.put(new)
-            self._keep_promise(new)
-            self.tell(Added(new) if old is None else Updated(old, new))
+            self._end_volume_promise(new)
+            self.wake_pods(Added(new) if old is None else Updated(old, new))
         elif old is not None:
             shelf.drop(old)
-            self.tell(Deleted(old))
+            self.wake_pods(Deleted(old))
 
-    def _keep_promise(self, item: Object) -> None:
-        """From now on a volume or a claim speaks for itself, if it says what was promised."""
+    def _end_volume_promise(self, item: Object) -> None:
+        """End the assumption about a volume or a claim once the object itself says the same."""
         if isinstance(item, PersistentVolume) and item.spec.claim_ref is not None:
             self.cache.keep_promise(item.name)
         elif isinstance(item, PersistentVolumeClaim) and (
@@ -269,11 +268,11 @@ class Beliefs:
         ):
             self.cache.keep_promise(item.key)
 
-    def tell(self, event: ClusterEvent) -> None:
-        """Wake the pods that an event could help."""
+    def wake_pods(self, event: ClusterEvent) -> None:
+        """Move the unschedulable pods that an event could help to the active or backoff queue."""
         moved = self.queue.on_event(event)
         if moved:
-            self._stir()
+            self._on_pod_ready()
         if self._observers:
             label = MoveRequest(event, _ACTIONS.get(type(event), "")).label
             for observer in self._observers:

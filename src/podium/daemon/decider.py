@@ -1,4 +1,4 @@
-"""One attempt at one pod: the engine's cycle over what we believe, extenders asked on the way."""
+"""One scheduling attempt: the engine's cycle on the cluster state, extenders included."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from podium.engine.fast.class_answers import Rankings
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
 
-    from podium.daemon.cluster_state import Beliefs
+    from podium.daemon.cluster_state import ClusterState
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
 
-    #: The reply to a question of the engine.
+    #: Answers a question that the engine has for an extender.
     Ask = Callable[[Any], Awaitable[Any]]
-    #: Told of each step of a decision.
+    #: Called with the name of each finished step of a decision.
     Mark = Callable[[str], None]
 
-#: Memory for what earlier pods of a class were told.
+#: Memory for the answers that are kept per pod class, for all profiles together.
 RANKING_BYTES = 1 << 26
 
 
-class Attempts:
+class Decider:
     """Decides about pods, one at a time."""
 
     def __init__(
         self,
-        beliefs: Beliefs,
+        state: ClusterState,
         profiles: Mapping[str, Profile],
         ask: Ask | None = None,
         *,
@@ -39,23 +39,23 @@ class Attempts:
     ) -> None:
         """Decide by the *profiles*.
 
-        With *recording*, or with no more than *recorded_nodes*, everything that led to a decision
-        is kept.
+        With *recording*, or in a cluster of no more than *recorded_nodes* nodes, a decision keeps
+        every verdict and score that led to it.
         """
         self._recording = recording
         self._recorded_nodes = recorded_nodes
-        self._beliefs = beliefs
+        self._state = state
         self._ask = ask
         first = next(iter(profiles.values()))
         self._profiles = profiles
         self._ties = ties(first.ties)
         self._rankings: dict[str, Rankings] = {}
         self._nominations = -1
-        self.start_afresh()
+        self.clear_rankings()
 
-    def start_afresh(self) -> None:
-        """Forget what earlier pods were told."""
-        columns = self._beliefs.cache.columns
+    def clear_rankings(self) -> None:
+        """Drop the answers that were kept per pod class; the columns they refer to have changed."""
+        columns = self._state.cache.columns
         self._rankings = {
             name: Rankings(columns, profile, RANKING_BYTES // len(self._profiles))
             for name, profile in self._profiles.items()
@@ -63,25 +63,25 @@ class Attempts:
         self._nominations = -1
 
     async def decide(self, pod: Pod, profile: Profile, mark: Mark = unheard) -> Decision:
-        """Where the pod goes, or why nowhere. Nothing is changed but the cursors."""
+        """Decide where the pod goes, or why nowhere; only the cursors of the node order move."""
         steps = self._begin(pod, profile, mark)
         try:
             question = next(steps)
         except StopIteration as done:
-            return self._ended(done.value)
-        return self._ended(await self._asked(steps, question))
+            return self._finish(done.value)
+        return self._finish(await self._ask_extenders(steps, question))
 
-    def decide_alone(self, pod: Pod, profile: Profile) -> Decision:
-        """The same, where there is nobody to ask."""
+    def decide_without_extenders(self, pod: Pod, profile: Profile) -> Decision:
+        """Decide at once, for a profile that has no extenders."""
         try:
             question = next(self._begin(pod, profile, unheard))
         except StopIteration as done:
-            return self._ended(done.value)
-        raise RuntimeError(f"nobody can answer {question!r} here")
+            return self._finish(done.value)
+        raise RuntimeError(f"no extender can be asked {question!r} here")
 
     def _begin(self, pod: Pod, profile: Profile, mark: Mark) -> Generator[Any, Any, Decision]:
-        cache = self._beliefs.cache
-        self._keep_nominations()
+        cache = self._state.cache
+        self._update_nominations()
         attempt = Attempt(
             cache.columns.incoming(pod),
             profile,
@@ -93,26 +93,26 @@ class Attempts:
         )
         return cycle(cache.columns, attempt)
 
-    def _ended(self, decision: Decision) -> Decision:
-        self._beliefs.cache.advance(decision.consumed, dropped=decision.dropped)
+    def _finish(self, decision: Decision) -> Decision:
+        self._state.cache.advance(decision.consumed, dropped=decision.dropped)
         return decision
 
-    async def _asked(self, steps: Generator[Any, Any, Decision], question: Any) -> Decision:
-        """Go on with somebody to ask; meanwhile the view stands still."""
+    async def _ask_extenders(self, steps: Generator[Any, Any, Decision], question: Any) -> Decision:
+        """Continue a cycle that asks extenders, with the cluster state frozen until it ends."""
         if self._ask is None:
-            raise RuntimeError(f"nobody can answer {question!r} here")
-        self._beliefs.hold()
+            raise RuntimeError(f"no extender can be asked {question!r} here")
+        self._state.freeze()
         try:
             while True:
                 question = steps.send(await self._ask(question))
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
         finally:
-            self._beliefs.release()
+            self._state.thaw()
 
-    def _keep_nominations(self) -> None:
-        """Show the engine who was promised which node."""
-        queue, columns = self._beliefs.queue, self._beliefs.cache.columns
+    def _update_nominations(self) -> None:
+        """Copy the queue's nominated pods into the columns, if they have changed."""
+        queue, columns = self._state.queue, self._state.cache.columns
         version = queue.nominations_version
         if version != self._nominations:
             self._nominations = version

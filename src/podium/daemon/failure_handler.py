@@ -1,4 +1,7 @@
-"""What follows when a pod was not placed: a condition, an event, another chance, room made.
+"""What follows when a pod was not placed: it returns to the queue, and its status is written.
+
+A preemption is carried out here as well: nominations that it ends are removed, and its victims are
+deleted. Each of these effects is a request of its own, sent in the background in that order.
 
 Upstream: handleSchedulingFailure in schedule_one.go and preemption/executor.go, Kubernetes v1.36;
 scheduler.go, v1.13.
@@ -7,6 +10,7 @@ scheduler.go, v1.13.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,21 +18,21 @@ from msgspec.structs import replace
 
 from podium.daemon.clock import written
 from podium.daemon.observers import ATTEMPT_FAILED
-from podium.daemon.pod_status import EVICTED_BY, Outcome
+from podium.daemon.pod_status import PREEMPTED, Outcome
 from podium.engine.cycle.cycle import NO_NODES
 from podium.kube.errors import ApiError
 from podium.objects.kinds.pod import PodCondition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from podium.cluster.queue.queued_pod import Turn
-    from podium.daemon.behaviour import Manners
-    from podium.daemon.cluster_state import Beliefs
-    from podium.daemon.observers import Attempted, Observer
-    from podium.daemon.pod_events import Announcer
-    from podium.daemon.pod_status import StatusWriter
-    from podium.daemon.worker_pool import Crew
+    from podium.daemon.behaviour import Behaviour
+    from podium.daemon.cluster_state import ClusterState
+    from podium.daemon.observers import AttemptResult, Observer
+    from podium.daemon.pod_events import PodEvents
+    from podium.daemon.pod_status import PodStatusWriter
+    from podium.daemon.worker_pool import WorkerPool
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
@@ -36,178 +40,197 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNSCHEDULABLE = "Unschedulable"
-_GONE = 404
+_NOT_FOUND = 404
 
 
 class DeletingClient(Protocol):
-    """What is needed of a client here."""
+    """The request that evicts a victim."""
 
     async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
-        """Evict a pod."""
+        """Delete a pod."""
 
 
-class Failures:
-    """Deals with pods that were not placed. Deciding goes on meanwhile."""
+class FailureHandler:
+    """Requeues pods that were not placed, and writes why; the scheduling loop goes on meanwhile."""
 
     def __init__(
         self,
         *,
-        beliefs: Beliefs,
+        state: ClusterState,
         client: DeletingClient,
-        writer: StatusWriter,
-        announcer: Announcer,
-        crew: Crew,
+        status: PodStatusWriter,
+        events: PodEvents,
+        workers: WorkerPool,
         observers: Sequence[Observer],
-        manners: Manners,
+        behaviour: Behaviour,
         now: Callable[[], float],
-        acts: bool = True,
+        read_only: bool = False,
     ) -> None:
-        """Unless it *acts*, nothing is written, said or promised: pods wait, and that is all."""
-        self._acts = acts
-        self._beliefs = beliefs
+        """With *read_only* pods are requeued and nothing else: no status, no event, no eviction."""
+        self._read_only = read_only
+        self._state = state
         self._client = client
-        self._writer = writer
-        self._announcer = announcer
-        self._crew = crew
+        self._status = status
+        self._events = events
+        self._workers = workers
         self._observers = observers
-        self._manners = manners
+        self._behaviour = behaviour
         self._now = now
 
-    def undecided(self, turn: Turn, attempted: Attempted) -> None:
-        """No node was found: say so, and make room if that was decided."""
-        decision, profile = attempted.decision, attempted.profile
+    # --- the two ways to fail -------------------------------------------------------------------
+
+    def not_decided(self, turn: Turn, result: AttemptResult) -> None:
+        """Handle an attempt that found no node: write why, and evict the victims if it has any."""
+        decision, profile = result.decision, result.profile
         is_error = bool(decision.error) and decision.error != NO_NODES
         outcome = Outcome(
-            self._manners.error_reason if is_error else UNSCHEDULABLE,
+            self._behaviour.error_reason if is_error else UNSCHEDULABLE,
             decision.message,
             nomination_of(decision, profile),
         )
-        pod = self._requeue(turn, outcome, rejected_by=attempted.rejected_by)
-        if pod is None or not self._acts:
+        pod = self._requeue(turn, outcome, rejected_by=result.rejected_by)
+        if pod is None or self._read_only:
             return
         victims = self._victims(decision)
-        self._announcer.failed(pod, decision.message)
+        self._events.failed_scheduling(pod, decision.message)
         for victim in victims:
-            self._see_off(victim)
+            self._count_as_terminating(victim)
         for observer in self._observers if victims else ():
-            observer.evicting(attempted, [victim.key for victim in victims])
-        self._crew.do(partial(self._write, pod, outcome, attempted, victims))
+            observer.evicting(result, [victim.key for victim in victims])
+        self._workers.submit(partial(self._write, pod, outcome, result, victims))
 
-    def unbound(self, turn: Turn, attempted: Attempted, error: str, *, volumes: bool) -> None:
-        """A node was found but the binding came to nothing."""
-        manners = self._manners
-        text = manners.volumes_text if volumes else manners.binding_text
+    def not_bound(self, turn: Turn, result: AttemptResult, error: str, *, volumes: bool) -> None:
+        """Handle a pod with a node whose binding, or whose *volumes*, failed."""
+        behaviour = self._behaviour
+        text = behaviour.volumes_text if volumes else behaviour.binding_text
         message = text.format(error=error)
         outcome = Outcome(
-            manners.volumes_reason if volumes else manners.binding_reason,
-            message if manners.tells_binding_error else "",
-            "" if attempted.profile.nominated_first else None,
+            behaviour.volumes_reason if volumes else behaviour.binding_reason,
+            message if behaviour.condition_tells_binding_error else "",
+            "" if result.profile.nominated_first else None,
         )
         pod = self._requeue(turn, outcome, rejected_by=(), late=True)
         if pod is not None:
-            self._announcer.failed(pod, message)
-            self._crew.do(partial(self._write, pod, outcome, attempted, ()))
+            self._events.failed_scheduling(pod, message)
+            self._workers.submit(partial(self._write, pod, outcome, result, ()))
+
+    # --- the queue and the cache ----------------------------------------------------------------
 
     def _requeue(
         self, turn: Turn, outcome: Outcome, *, rejected_by: Iterable[str], late: bool = False
     ) -> Pod | None:
-        """Back to the queue, unless the pod is gone or has a node; its newest version."""
-        queue = self._beliefs.queue
-        pod = self._beliefs.pod(turn.pod)
+        """Return the pod to the queue; its newest version, or None if it was deleted or bound."""
+        queue = self._state.queue
+        pod = self._state.pod(turn.pod)
         if pod is None or pod.spec.node_name:
             queue.done(turn)
             return None
-        noted = self._writer.noted(pod, outcome)
+        updated = self._status.with_condition(pod, outcome)
         cycle = queue.scheduling_cycle if late else None
-        pool = queue.requeue(turn, noted, rejected_by=rejected_by, cycle=cycle)
+        pool = queue.requeue(turn, updated, rejected_by=rejected_by, cycle=cycle)
         for observer in self._observers:
             observer.queued(pool, ATTEMPT_FAILED)
-        if outcome.nomination is not None and self._acts:
-            queue.nominate(noted, outcome.nomination)
+        if outcome.nomination is not None and not self._read_only:
+            queue.nominate(updated, outcome.nomination)
         return pod
 
     def _victims(self, decision: Decision) -> list[Pod]:
-        """The pods to evict, as they are now; not those that are leaving already."""
+        """The newest versions of the chosen victims, without those that are terminating already."""
         preemption = decision.preemption
         if preemption is None or preemption.node is None:
             return []
         chosen = preemption.candidates[preemption.node]
-        known = (self._beliefs.pod_named(key) for key in chosen.pods)
+        known = (self._state.pod_named(key) for key in chosen.pods)
         return [
             pod
             for pod, uid in zip(known, chosen.uids, strict=True)
             if pod is not None and pod.uid == uid and not pod.terminating
         ]
 
-    def _see_off(self, victim: Pod) -> None:
-        """Believe at once that a victim is leaving, or it would be chosen again and again."""
+    def _count_as_terminating(self, victim: Pod) -> None:
+        """Mark a victim as terminating in the cache, so that no other attempt chooses it."""
         conditions = list(victim.status.conditions or ())
-        if self._manners.marks_victims:
-            mark = PodCondition(type="DisruptionTarget", status="True", reason=EVICTED_BY)
+        if self._behaviour.marks_victims:
+            mark = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED)
             conditions.append(mark)
         metadata = replace(victim.metadata, deletion_timestamp=written(self._now()))
         status = replace(victim.status, conditions=conditions)
-        leaving = replace(victim, metadata=metadata, status=status)
-        cache = self._beliefs.cache
+        terminating = replace(victim, metadata=metadata, status=status)
+        cache = self._state.cache
         if cache.columns.pod(victim.uid) is not None and not cache.is_assumed(victim.uid):
-            cache.update_pod(victim, leaving)
+            cache.update_pod(victim, terminating)
+
+    def _restore(self, victims: Iterable[Pod]) -> None:
+        """Undo `_count_as_terminating` for victims that were not evicted."""
+        cache = self._state.cache
+        for victim in victims:
+            known = self._state.pod(victim)
+            placed = cache.columns.pod(victim.uid) is not None
+            if known is not None and placed and not cache.is_assumed(victim.uid):
+                cache.update_pod(known, known)
+
+    def _requeue_unschedulable(self) -> None:
+        """Requeue parked pods after a write failed: they may wait for an eviction that it lacks."""
+        self._state.queue.move_all()
+
+    # --- the requests ---------------------------------------------------------------------------
 
     async def _write(
-        self, pod: Pod, outcome: Outcome, attempted: Attempted, victims: Iterable[Pod]
+        self, pod: Pod, outcome: Outcome, result: AttemptResult, victims: Iterable[Pod]
     ) -> None:
-        """Tell the API server: the outcome, whose promise ends, and who has to go."""
+        """Write the outcome, then end nominations, then evict; the first failure ends the list."""
+        remaining = deque(victims)
         try:
-            await self._writer.write(pod, outcome)
-            await self._make_room(pod, attempted, victims)
+            await self._status.write(pod, outcome)
+            await self._end_nominations(pod, result)
+            while remaining:
+                await self._evict(remaining[0], pod, result)
+                remaining.popleft()
         except ApiError as error:
-            if error.status == _GONE:
-                return  # the pod is gone; so are its troubles
+            self._state.apply(self._restore, tuple(remaining))
+            if error.status == _NOT_FOUND:
+                return  # the pod itself was deleted
             logger.warning("pod %s: %s", pod.key, error)
-            for victim in victims:
-                self._beliefs.do(self._take_back, victim)
-            self._beliefs.do(self._try_again)
+            self._state.apply(self._requeue_unschedulable)
 
-    async def _make_room(self, pod: Pod, attempted: Attempted, victims: Iterable[Pod]) -> None:
-        preemption = attempted.decision.preemption
-        if preemption is None:
-            return
-        for uid, key in preemption.cleared:
-            other = self._beliefs.pod_named(key)
-            if other is not None and other.uid == uid != pod.uid:
-                await self._writer.nominate(other, "")
-        for victim in victims:
-            try:
-                await self._evict(victim, pod, attempted)
-            except ApiError as error:
-                if error.status != _GONE:
-                    raise
+    async def _end_nominations(self, preemptor: Pod, result: AttemptResult) -> None:
+        """Remove the nominations of pods of lower priority to the node that was chosen."""
+        preemption = result.decision.preemption
+        for uid, key in preemption.cleared if preemption is not None else ():
+            other = self._state.pod_named(key)
+            if other is not None and other.uid == uid != preemptor.uid:
+                await _unless_deleted(self._status.nominate(other, ""))
 
-    async def _evict(self, victim: Pod, preemptor: Pod, attempted: Attempted) -> None:
-        preemption = attempted.decision.preemption
+    async def _evict(self, victim: Pod, preemptor: Pod, result: AttemptResult) -> None:
+        """Delete a victim; one that was deleted meanwhile is none any more."""
+        preemption = result.decision.preemption
         assert preemption is not None
         assert preemption.node is not None
-        if self._manners.marks_victims:
-            name = attempted.profile.scheduler_name
+        if self._behaviour.marks_victims:
+            name = result.profile.scheduler_name
             text = f"{name}: preempting to accommodate a higher priority pod"
-            await self._writer.mark_victim(victim, text)
-        await self._client.delete_pod(victim.namespace, victim.name, victim.metadata.uid)
-        self._announcer.preempted(victim, preemptor, preemption.node)
+            if not await _unless_deleted(self._status.mark_victim(victim, text)):
+                return
+        deleting = self._client.delete_pod(victim.namespace, victim.name, victim.metadata.uid)
+        if await _unless_deleted(deleting):
+            self._events.preempted(victim, preemptor, preemption.node)
 
-    def _take_back(self, victim: Pod) -> None:
-        """The victim may stay after all, as far as we know."""
-        known, cache = self._beliefs.pod(victim), self._beliefs.cache
-        placed = cache.columns.pod(victim.uid) is not None
-        if known is not None and placed and not cache.is_assumed(victim.uid):
-            cache.update_pod(known, known)
 
-    def _try_again(self) -> None:
-        """Somebody may wait for room that nobody makes."""
-        self._beliefs.queue.move_all()
+async def _unless_deleted(request: Awaitable[None]) -> bool:
+    """Send a request about a pod; False if the API server says that there is no such pod."""
+    try:
+        await request
+    except ApiError as error:
+        if error.status == _NOT_FOUND:
+            return False
+        raise
+    return True
 
 
 def nomination_of(decision: Decision, profile: Profile) -> str | None:
-    """What becomes of the pod's own promise: a node, "" when it ends, None when it stays."""
+    """The nomination after a failed attempt: a node, "" when it ends, None when it is kept."""
     if decision.preemption is not None:
         return decision.preemption.nomination
-    helpless = decision.error or not profile.post_filters
-    return "" if profile.nominated_first and helpless and decision.held is None else None
+    without_preemption = decision.error or not profile.post_filters
+    ends = profile.nominated_first and without_preemption and decision.held is None
+    return "" if ends else None

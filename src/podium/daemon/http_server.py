@@ -1,10 +1,10 @@
-"""What a running scheduler answers over HTTP; reading only.
+"""The HTTP endpoints of a running scheduler; all are read-only.
 
-/healthz  /livez  /readyz         probes, in the manner of Kubernetes: ?verbose, ?exclude=NAME
+/healthz  /livez  /readyz         probes, as of kube-scheduler: ?verbose, ?exclude=NAME
 /metrics                          for Prometheus
 /decisions                        the last decisions: ?namespace= &outcome= &limit=
-/decisions/NAMESPACE/NAME         the attempts at one pod, the newest whole
-/shadow                           agreement with the scheduler beside it: ?text for a table
+/decisions/NAMESPACE/NAME         the attempts at one pod, the newest with all its details
+/shadow                           the comparison with the other scheduler: ?text for a table
 """
 
 from __future__ import annotations
@@ -43,40 +43,40 @@ if TYPE_CHECKING:
     from podium.daemon.decisions.decision_log import DecisionLog
     from podium.daemon.metrics import Metrics
 
-#: Says what is wrong; nothing if nothing is.
+#: Returns what is wrong; "" when the check passes.
 Check = Callable[[], str]
 OUTCOMES: Final = (PLACED, NOMINATED, UNSCHEDULABLE, HELD, ERROR)
-#: How many decisions are told, unless asked for another number; and at most.
+#: How many decisions are returned by default, and at most.
 LIMIT: Final = 100
 MOST: Final = 1000
-#: How many attempts at one pod are told.
+#: How many attempts at one pod are returned.
 ATTEMPTS: Final = 20
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-#: How long answers under way may take when the scheduler stops.
-_PATIENCE_SECONDS: Final = 2
+#: How long answers under way may take when the server is stopped.
+_SHUTDOWN_SECONDS: Final = 2
 
 
-def fine() -> str:
-    """Nothing is wrong."""
+def passes() -> str:
+    """The check that always passes."""
     return ""
 
 
 @dataclass(slots=True)
 class Health:
-    """What must hold, by name: for being alive, and besides for being ready."""
+    """The checks of the probes, by name; readiness includes those of liveness."""
 
-    alive: dict[str, Check] = field(default_factory=lambda: {"ping": fine})
+    alive: dict[str, Check] = field(default_factory=lambda: {"ping": passes})
     ready: dict[str, Check] = field(default_factory=dict)
 
 
 class Report(Protocol):
-    """A comparison with another scheduler."""
+    """The comparison with another scheduler, for /shadow."""
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """The comparison as JSON data."""
 
     def table(self) -> str:
-        """As text."""
+        """The comparison as text."""
 
 
 def application(
@@ -87,7 +87,7 @@ def application(
     *,
     loopback: bool = False,
 ) -> Starlette:
-    """The application; *loopback*: it is asked by names of this machine only."""
+    """The application; with *loopback* it refuses a Host other than this machine's."""
     app = _Answers(health, metrics, log, shadow)
     routes = [
         Route("/healthz", app.alive),
@@ -107,7 +107,7 @@ def application(
 
 
 class _Answers:
-    """An answer per route."""
+    """One method per route."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ _PROBES: Final = ("healthz", "livez", "readyz")
 
 
 def _checked(request: Request, checks: Mapping[str, Check]) -> Response:
-    """Every check in turn; the list is shown when asked for, and when something is wrong."""
+    """Run the checks in turn; they are listed when asked for, and when one fails."""
     left_out = set(request.query_params.getlist("exclude"))
     lines, failed = [], False
     for name, check in checks.items():
@@ -226,16 +226,16 @@ def _status(code: int, reason: str, message: str) -> Response:
 
 
 class _Server(Server):
-    """A server inside a program that handles signals itself."""
+    """A server that leaves signals to the program it runs in."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave them alone."""
+        """Install no signal handlers."""
         yield
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there; an address without a host is every interface."""
+    """Open a listening socket; an empty host listens on every interface."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
@@ -244,19 +244,14 @@ def listening(host: str, port: int) -> socket.socket:
         raise InputError(f"cannot listen on {host}:{port}: {reason}") from None
 
 
-async def serve(app: Starlette, host: str, port: int) -> None:
-    """Answer until cancelled."""
-    await serve_on(app, listening(host, port))
-
-
 async def serve_on(app: Starlette, listener: socket.socket) -> None:
-    """Answer on a socket that listens already, until cancelled."""
+    """Answer requests on a listening socket until cancelled."""
     config = Config(
         app,
         log_level="critical",
         access_log=False,
         lifespan="off",
-        timeout_graceful_shutdown=_PATIENCE_SECONDS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     server = _Server(config)
     running = asyncio.ensure_future(server.serve(sockets=[listener]))

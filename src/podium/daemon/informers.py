@@ -1,4 +1,4 @@
-"""Following everything that the profiles need to know of a cluster."""
+"""Informers: a reflector per kind of object that the profiles read."""
 
 from __future__ import annotations
 
@@ -11,54 +11,60 @@ from podium.kube.reflector import Reflector
 from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
-    from podium.daemon.cluster_state import Beliefs
-    from podium.kube.client import ApiClient
+    from podium.daemon.cluster_state import ClusterState
+    from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
 
 logger = logging.getLogger(__name__)
 
-#: Pods that ran to their end are of no interest.
+#: Pods that Succeeded or Failed use no resources.
 _UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
-class Watching:
-    """A reflector per kind. Pods come last: by then what they refer to is known."""
+class Informers:
+    """Keeps the indexes of a cluster state up to date.
+
+    Pods are listed last: what they refer to is known by then.
+    """
 
     def __init__(
         self,
-        client: ApiClient,
-        beliefs: Beliefs,
+        client: KubeApi,
+        state: ClusterState,
         served: Served | None = None,
-        tell: Callable[[str], None] = logger.warning,
+        *,
+        warn: Callable[[str], None] = logger.warning,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Follow what is *served*; the API server is asked unless that is known."""
+        """Read what is *served*; the API server is asked for that at the start unless given."""
         self._client = client
-        self._beliefs = beliefs
-        self._tell = tell
+        self._state = state
+        self._warn = warn
+        self._sleep = sleep
         self._served = served
         self._reflectors: dict[str, Reflector[object]] = {}  # type: ignore[type-var]
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What is followed."""
+        """The kinds that have an informer."""
         return frozenset(self._tasks)
 
     async def start(self, kinds: Iterable[str]) -> None:
-        """Follow these kinds, and return when everything there is was seen once."""
+        """Start informers for these kinds, and return when each has listed its objects."""
         if self._served is None:
-            self._served = await discover(self._client)
+            self._served = await discover(self._client, sleep=self._sleep)
         wanted = set(kinds)
         for group in (wanted - {"Pod"}, wanted & {"Pod"}):
             for kind in sorted(group - self._tasks.keys()):
-                self._follow(kind, self._served)
+                self._start(kind, self._served)
             await asyncio.gather(
                 *(self._reflectors[kind].synced.wait() for kind in group & self._tasks.keys())
             )
 
-    def _follow(self, kind: str, served: Served) -> None:
+    def _start(self, kind: str, served: Served) -> None:
         path = served.path(kind)
         if path is None:
             logger.info("%s objects are not served here", kind)
@@ -67,15 +73,16 @@ class Watching:
             self._client,
             path,
             KINDS[kind].decoder,
-            self._beliefs.sink(kind),
+            self._state.index(kind),
             params=_UNFINISHED if kind == "Pod" else None,
-            tell=self._tell,
+            warn=self._warn,
+            sleep=self._sleep,
         )
         self._reflectors[kind] = reflector
         self._tasks[kind] = asyncio.get_running_loop().create_task(reflector.run())
 
     async def stop(self) -> None:
-        """Follow nothing any more."""
+        """Stop all informers."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
         self._reflectors.clear()

@@ -1,15 +1,16 @@
-"""Structured logging to standard error: one line per thing that happened.
+"""Structured logging to standard error, one line per message.
 
-As text, in the manner of klog,
+As text, in the form of klog,
 
     I1115 23:17:36.000123 podium "pod bound" pod="default/web-0" node="n1" seconds=0.0021
 
-or as JSON lines. `v` is the level of detail, as for Kubernetes programs: 0 what always matters,
-2 every pod's decision, 4 and more for those who debug.
+or as JSON lines. `v` is the verbosity, as for Kubernetes programs: 0 for what always matters, 2 for
+every decision, 4 and more for debugging. Warnings and errors are always written.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from datetime import UTC, datetime
@@ -24,17 +25,20 @@ from podium.render.plain import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.daemon.observers import Attempted
+    from podium.daemon.observers import AttemptResult
 
 TEXT, JSON = "text", "json"
 FORMATS: Final = (TEXT, JSON)
 INFO, WARNING, ERROR = "info", "warning", "error"
-#: The level of detail that tells every decision.
+#: The verbosity that logs every decision, and the one that logs the events that moved pods.
 DECISIONS: Final = 2
+EVENTS: Final = 4
+#: The verbosity at which only warnings and errors are written.
+WARNINGS_ONLY: Final = -1
 
 
 class Log:
-    """Writes lines."""
+    """Writes lines to a stream, by default standard error."""
 
     def __init__(
         self,
@@ -48,20 +52,20 @@ class Log:
         self._clock = clock
 
     def enabled(self, v: int) -> bool:
-        """Whether that much detail is wanted."""
+        """Whether messages of this verbosity are written."""
         return self.v >= v
 
     def info(self, sentence: str, v: int = 0, **fields: Any) -> None:
-        """Something happened."""
+        """Write a message, if its verbosity is enabled."""
         if self.v >= v:
             self._write(INFO, sentence, fields, v)
 
     def warning(self, sentence: str, **fields: Any) -> None:
-        """Something that should not be."""
+        """Write a warning."""
         self._write(WARNING, sentence, fields)
 
     def error(self, sentence: str, **fields: Any) -> None:
-        """Something failed."""
+        """Write an error."""
         self._write(ERROR, sentence, fields)
 
     def _write(self, level: str, sentence: str, fields: dict[str, Any], v: int = 0) -> None:
@@ -75,7 +79,7 @@ class Log:
             stream.write(line)
             stream.flush()
         except (OSError, ValueError):
-            pass  # nobody reads any more, and that must not stop the scheduler
+            pass  # a closed stream must not stop the scheduler
 
 
 def _json_line(level: str, now: float, sentence: str, fields: dict[str, Any], v: int) -> str:
@@ -102,21 +106,21 @@ def _quoted(text: str) -> str:
 
 
 class DecisionLines(Observer):
-    """A pod's decision in one line, and what came of it."""
+    """Logs each decision, and whether its pod was bound, in one line each."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    def attempted(self, attempted: Attempted) -> None:
-        """Where the pod goes, or why nowhere."""
+    def attempted(self, result: AttemptResult) -> None:
+        """Log the node of the pod, or why it has none."""
         if not self._log.enabled(DECISIONS):
             return
-        decision = attempted.decision
+        decision = result.decision
         fields: dict[str, Any] = {
             "pod": decision.pod,
             "outcome": outcome(decision),
-            "profile": attempted.profile.scheduler_name,
-            "attempt": attempted.number,
+            "profile": result.profile.scheduler_name,
+            "attempt": result.number,
         }
         if decision.node is not None:
             fields["node"] = decision.node
@@ -127,30 +131,46 @@ class DecisionLines(Observer):
             fields["message"] = decision.message
         if decision.preemption is not None and decision.preemption.node is not None:
             fields["nominated"] = decision.preemption.node
-        fields["seconds"] = round(attempted.seconds, 6)
+        fields["seconds"] = round(result.seconds, 6)
         self._log.info("pod decided", DECISIONS, **fields)
 
-    def bound(self, attempted: Attempted, node: str, seconds: float) -> None:
-        """The binding was taken."""
+    def bound(self, result: AttemptResult, node: str, seconds: float) -> None:
+        """Log the binding."""
         if self._log.enabled(DECISIONS):
-            key = attempted.decision.pod
+            key = result.decision.pod
             self._log.info("pod bound", DECISIONS, pod=key, node=node, seconds=round(seconds, 6))
 
-    def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:
-        """The binding was refused."""
-        self._log.error("pod was not bound", pod=attempted.decision.pod, node=node, error=error)
+    def bind_failed(self, result: AttemptResult, node: str, error: str) -> None:
+        """Log the failed binding as an error, whatever the verbosity."""
+        self._log.error("pod was not bound", pod=result.decision.pod, node=node, error=error)
 
-    def evicting(self, attempted: Attempted, victims: Sequence[str]) -> None:
-        """Pods must go."""
-        preemption = attempted.decision.preemption
+    def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
+        """Log the victims of a preemption."""
+        preemption = result.decision.preemption
         self._log.info(
             "pods are evicted",
-            pod=attempted.decision.pod,
+            pod=result.decision.pod,
             node=preemption.node if preemption is not None else "",
             victims=", ".join(victims),
         )
 
     def event_seen(self, label: str, moved: int) -> None:
-        """Something woke pods."""
-        if moved and self._log.enabled(4):
-            self._log.info("pods woken", 4, event=label, pods=moved)
+        """Log an event that moved pods out of the unschedulable ones."""
+        if moved and self._log.enabled(EVENTS):
+            self._log.info("pods woken", EVENTS, event=label, pods=moved)
+
+
+class LogHandler(logging.Handler):
+    """Writes the records of Python's logging to a `Log`."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record as a warning or, from that level on, as an error."""
+        write: Any = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        fields = {"where": record.name}
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["error"] = repr(record.exc_info[1])
+        write(record.getMessage(), **fields)

@@ -1,7 +1,7 @@
-"""Counters and histograms that cost next to nothing to add to, and their Prometheus form.
+"""Counters and histograms that are cheap to add to, and their Prometheus form.
 
 The loop decides thousands of times a second, so counting is a list index and an addition; names,
-labels and the text form are put together when somebody asks for them.
+labels and text are put together when the metrics are read.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Labels = tuple[str, ...]
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bucket bounds, each so many times the one before."""
+    """Bucket bounds, each *factor* times the one before."""
     return tuple(start * factor**place for place in range(count))
 
 
 class Histogram:
-    """How many observations fell into each bucket, and their sum."""
+    """The number of observations in each bucket, and their sum."""
 
     __slots__ = ("_bounds", "counts", "total")
 
@@ -42,7 +42,7 @@ class Histogram:
         self.total += value
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Upper bound and the number of observations up to it."""
+        """The upper bound of each bucket and the number of observations up to it."""
         found, seen = [], 0
         for bound, count in zip([*self._bounds, None], self.counts, strict=True):
             seen += count
@@ -51,7 +51,7 @@ class Histogram:
 
 
 class Histograms:
-    """One metric: a histogram per combination of label values."""
+    """A metric with a histogram per combination of label values."""
 
     def __init__(
         self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str] = ()
@@ -70,7 +70,7 @@ class Histograms:
         return found
 
     def family(self) -> HistogramMetricFamily:
-        """Everything counted so far."""
+        """The metric with its current values, in Prometheus' form."""
         family = HistogramMetricFamily(self._name, self._text, labels=list(self._labels))
         for labels, histogram in self._kept.items():
             family.add_metric(list(labels), histogram.buckets(), histogram.total)
@@ -78,18 +78,18 @@ class Histograms:
 
 
 class Counters:
-    """One metric: a number that only grows per combination of label values."""
+    """A metric with a counter per combination of label values."""
 
     def __init__(self, name: str, text: str, labels: Sequence[str] = ()) -> None:
         self._name, self._text, self._labels = name, text, labels
         self.kept: dict[Labels, int] = {} if labels else {(): 0}
 
     def add(self, *labels: str, count: int = 1) -> None:
-        """Count."""
+        """Raise the counter of these label values."""
         self.kept[labels] = self.kept.get(labels, 0) + count
 
     def family(self) -> CounterMetricFamily:
-        """Everything counted so far."""
+        """The metric with its current values, in Prometheus' form."""
         family = CounterMetricFamily(self._name, self._text, labels=list(self._labels))
         for labels, count in self.kept.items():
             family.add_metric(list(labels), count)
@@ -99,7 +99,7 @@ class Counters:
 def gauges(
     name: str, text: str, labels: Sequence[str], values: Mapping[Labels, float]
 ) -> GaugeMetricFamily:
-    """One metric: numbers as they are now."""
+    """A metric with the current values by label values."""
     family = GaugeMetricFamily(name, text, labels=list(labels))
     for given, value in values.items():
         family.add_metric(list(given), value)

@@ -1,4 +1,4 @@
-"""What Prometheus reads: kube-scheduler's metrics, by the same names, labels and buckets.
+"""kube-scheduler's metrics for Prometheus, with the same names, labels and buckets.
 
 Upstream: pkg/scheduler/metrics, Kubernetes v1.36. Metrics of parts that Podium does not have
 (permit plugins, batching, goroutines of preemption) are not there.
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from podium.daemon.observers import Attempted
-    from podium.daemon.rule_timings import Stopwatch
+    from podium.daemon.observers import AttemptResult
+    from podium.daemon.rule_timings import RuleTimings
     from podium.objects.kinds.pod import Pod
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 PENDING: Final = ("active", "backoff", "unschedulable", "gated")
-#: From so many attempts on they are counted together.
+#: Pods with this many attempts or more are counted together.
 MANY_ATTEMPTS: Final = 15
 _ATTEMPTS: Final = tuple(str(number) for number in range(MANY_ATTEMPTS))
 
@@ -38,25 +38,25 @@ def _nothing() -> Mapping[str, int]:
 
 
 class Metrics(Observer, Collector):
-    """Counts what happens, and puts it in Prometheus' form when asked.
+    """Counts what the scheduler reports, and formats it when the metrics are read.
 
-    The gauges are asked of the scheduler at that moment: `pending` (pods by queue), `cache_size`
-    (`nodes`, `pods`, `assumed_pods`) and `binding` (bindings on their way).
+    Gauges are read from the scheduler at that moment: `pending` (pods by queue), `cache_size`
+    (`nodes`, `pods`, `assumed_pods`) and `binding` (bindings under way).
     """
 
     def __init__(
-        self, stopwatch: Stopwatch | None = None, clock: Callable[[], float] = time.time
+        self, timings: RuleTimings | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        self._stopwatch = stopwatch
+        self._timings = timings
         self._clock = clock
         self.pending: Callable[[], Mapping[str, int]] = _nothing
         self.cache_size: Callable[[], Mapping[str, int]] = _nothing
         self.binding: Callable[[], int] = lambda: 0
-        #: Further metrics: each call gives some.
+        #: Called for further metrics.
         self.more: list[Callable[[], Iterator[Metric]]] = []
-        #: Pods tried in vain: uid -> profile and the rules that turned nodes down.
+        #: Unschedulable pods: uid -> profile and the plugins that rejected the pod.
         self._unschedulable: dict[str, tuple[str, frozenset[str]]] = {}
-        #: And since when they wait, as of their first attempt.
+        #: When they entered the queue before their first attempt.
         self._since: dict[str, float] = {}
         self._define()
         self.registry = CollectorRegistry()
@@ -121,78 +121,77 @@ class Metrics(Observer, Collector):
             ("queue", "event"),
         )
 
-    # What happens ---------------------------------------------------------------------------
+    # Reports of the scheduler ---------------------------------------------------------------
 
-    def attempted(self, attempted: Attempted) -> None:
-        """Count the attempt, except that one with a node has not succeeded before it is bound."""
-        decision, profile = attempted.decision, attempted.profile.scheduler_name
+    def attempted(self, result: AttemptResult) -> None:
+        """Count a failed attempt; one with a node has succeeded only when it is bound."""
+        decision, profile = result.decision, result.profile.scheduler_name
         if decision.held is not None:
             return
-        self._algorithm.at().observe(attempted.seconds)
+        self._algorithm.at().observe(result.seconds)
         self._unschedulable.pop(decision.uid, None)
         if decision.preemption is not None:
-            self._preempted(attempted)
+            self._preempted(result)
         if decision.node is None:
-            result = ERROR if decision.error else UNSCHEDULABLE
-            self._count(result, profile, attempted.seconds)
-            self._since.setdefault(decision.uid, _queued_at(attempted))
+            self._count(ERROR if decision.error else UNSCHEDULABLE, profile, result.seconds)
+            self._since.setdefault(decision.uid, _queued_at(result))
             if not decision.error:
-                self._unschedulable[decision.uid] = (profile, attempted.rejected_by)
-        spent = self._stopwatch.lap() if self._stopwatch is not None else None
+                self._unschedulable[decision.uid] = (profile, result.rejected_by)
+        spent = self._timings.end_attempt() if self._timings is not None else None
         if spent is not None:
-            self._measured(attempted, spent)
+            self._measured(result, spent)
 
-    def bound(self, attempted: Attempted, node: str, seconds: float) -> None:  # noqa: ARG002
+    def bound(self, result: AttemptResult, node: str, seconds: float) -> None:  # noqa: ARG002
         """Count a success."""
-        profile, number = attempted.profile.scheduler_name, attempted.number
-        self._count(SCHEDULED, profile, attempted.seconds + seconds)
+        profile, number = result.profile.scheduler_name, result.number
+        self._count(SCHEDULED, profile, result.seconds + seconds)
         self._tries.at().observe(number)
-        since = self._since.pop(attempted.decision.uid, None)
-        waited = max(0.0, self._clock() - (_queued_at(attempted) if since is None else since))
+        since = self._since.pop(result.decision.uid, None)
+        waited = max(0.0, self._clock() - (_queued_at(result) if since is None else since))
         label = _ATTEMPTS[number] if number < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
         self._sli.at(label).observe(waited)
         self._points.at("Bind", "Success", profile).observe(seconds)
 
-    def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:  # noqa: ARG002
+    def bind_failed(self, result: AttemptResult, node: str, error: str) -> None:  # noqa: ARG002
         """Count an error."""
-        self._count(ERROR, attempted.profile.scheduler_name, attempted.seconds)
-        self._since.setdefault(attempted.decision.uid, _queued_at(attempted))
+        self._count(ERROR, result.profile.scheduler_name, result.seconds)
+        self._since.setdefault(result.decision.uid, _queued_at(result))
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod that is gone, or runs, is not unschedulable any more."""
+        """Drop a pod that was deleted or bound from the unschedulable ones."""
         if self._unschedulable and old is not None and (new is None or new.spec.node_name):
             self._unschedulable.pop(old.uid, None)
         if self._since and old is not None and new is None:
             self._since.pop(old.uid, None)
 
-    def evicting(self, attempted: Attempted, victims: Sequence[str]) -> None:  # noqa: ARG002
+    def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:  # noqa: ARG002
         """Count the victims."""
         self._victims.at().observe(len(victims))
 
     def queued(self, queue: str, event: str, pods: int = 1) -> None:
-        """Count pods that came into a queue."""
+        """Count pods that entered a queue."""
         self._incoming.add(queue, event, count=pods)
 
     def event_seen(self, label: str, moved: int) -> None:
-        """Count pods that were woken; those that have to rest first are not told apart."""
+        """Count the pods that an event moved, without telling active and backoff apart."""
         if moved:
             self._incoming.add("active", label, count=moved)
 
-    def _count(self, result: str, profile: str, seconds: float) -> None:
-        self._attempts.add(result, profile)
-        self._duration.at(result, profile).observe(seconds)
+    def _count(self, outcome: str, profile: str, seconds: float) -> None:
+        self._attempts.add(outcome, profile)
+        self._duration.at(outcome, profile).observe(seconds)
 
-    def _preempted(self, attempted: Attempted) -> None:
+    def _preempted(self, result: AttemptResult) -> None:
         self._preemptions.add()
-        preemption = attempted.decision.preemption
+        preemption = result.decision.preemption
         status = "Success" if preemption and preemption.node else "Unschedulable"
-        seconds = dict(attempted.steps).get("Preemption done")
+        seconds = dict(result.steps).get("Preemption done")
         if seconds is not None:
-            point = self._points.at("PostFilter", status, attempted.profile.scheduler_name)
+            point = self._points.at("PostFilter", status, result.profile.scheduler_name)
             point.observe(seconds)
 
-    def _measured(self, attempted: Attempted, spent: Mapping[tuple[str, str], float]) -> None:
-        decision = attempted.decision
+    def _measured(self, result: AttemptResult, spent: Mapping[tuple[str, str], float]) -> None:
+        decision = result.decision
         if decision.error:
             status = "Error"
         else:
@@ -202,12 +201,12 @@ class Metrics(Observer, Collector):
             self._plugins.at(rule, point, status).observe(seconds)
             by_point[point] = by_point.get(point, 0.0) + seconds
         for point, seconds in by_point.items():
-            self._points.at(point, status, attempted.profile.scheduler_name).observe(seconds)
+            self._points.at(point, status, result.profile.scheduler_name).observe(seconds)
 
-    # What is told ---------------------------------------------------------------------------
+    # Reading --------------------------------------------------------------------------------
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric as it is now."""
+        """All metrics with their current values."""
         for counters in (self._attempts, self._preemptions, self._incoming):
             yield counters.family()
         for histograms in (
@@ -261,11 +260,11 @@ class Metrics(Observer, Collector):
         )
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
-        """The text in the form that the reader accepts, and its content type."""
+        """The metrics as text in a form that the reader accepts, and its content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
 
-def _queued_at(attempted: Attempted) -> float:
-    """Since when the pod waits; where that is not known, since the attempt began."""
-    return attempted.queued_at or attempted.began
+def _queued_at(result: AttemptResult) -> float:
+    """When the pod entered the queue; if that is not known, when the attempt began."""
+    return result.queued_at or result.began

@@ -1,7 +1,8 @@
-"""What a reflector says of one kind of object, as changes: it came, it changed, it went.
+"""The objects of one kind, indexed by name, and the changes between what a reflector reports.
 
-A list that is read again tells of everything that was missed since: objects that are absent from
-it went, and one under the same name with another uid went and came back.
+A list that is read again covers everything that was missed since the last one: objects that are
+absent from it were deleted, and one with the same name and another uid was deleted and created
+again.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from podium.objects.kinds.pod import Pod
 T = TypeVar("T", bound=Object)
 
 
-class Sink(Generic[T]):
-    """The objects of one kind as last seen, by `namespace/name`."""
+class ObjectIndex(Generic[T]):
+    """The objects of one kind as last reported, by `namespace/name`."""
 
-    def __init__(self, heard: Callable[[T | None, T | None], None]) -> None:
-        """*heard* is told of each change: the object before and after, None where there is none."""
+    def __init__(self, on_change: Callable[[T | None, T | None], None]) -> None:
+        """*on_change* is called with the object before and after; None where there is none."""
         self.known: dict[str, T] = {}
-        self._heard = heard
+        self._on_change = on_change
 
     def replace(self, items: list[Any]) -> None:
-        """These are all there are."""
+        """Make these the only objects, reporting what was added, changed and deleted."""
         kept = {item.key for item in items}
         for gone in [item for key, item in self.known.items() if key not in kept]:
             self.drop(gone)
@@ -32,7 +33,7 @@ class Sink(Generic[T]):
             self.put(item)
 
     def put(self, item: T) -> None:
-        """An object came or changed."""
+        """Add or change an object; the same resourceVersion again is no change."""
         key = item.key
         old = self.known.get(key)
         if old is not None:
@@ -42,20 +43,20 @@ class Sink(Generic[T]):
             elif old.metadata.resource_version == item.metadata.resource_version:
                 return
         self.known[key] = item
-        self._heard(old, item)
+        self._on_change(old, item)
 
     def drop(self, item: T) -> None:
-        """An object went."""
+        """Delete an object, if it is known."""
         old = self.known.pop(item.key, None)
         if old is not None:
-            self._heard(old, None)
+            self._on_change(old, None)
 
 
-class PodSink(Sink[Pod]):
-    """Pods; one that ran to its end is gone as far as scheduling is concerned."""
+class PodIndex(ObjectIndex[Pod]):
+    """Pods; one that Succeeded or Failed counts as deleted, since it uses no resources."""
 
     def put(self, item: Pod) -> None:
-        """A pod came, changed, or ended."""
+        """Add or change a pod, or delete it when it has finished."""
         if item.finished:
             self.drop(item)
         else:

@@ -1,7 +1,7 @@
-"""What the loop tells those who watch it work: metrics, logs, the decision log, a comparison.
+"""What the scheduling loop reports to metrics, logs, the decision log and the shadow comparison.
 
-The loop calls every observer in turn, synchronously and in the order of events; an observer takes
-note and returns at once. None of them can change what happens.
+The loop calls every observer in turn, synchronously and in the order of events. An observer only
+records: it returns at once and cannot change what the scheduler does.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
 
-#: Why pods come into a queue besides events of the cluster, in kube-scheduler's words.
+#: Why pods enter a queue besides events of the cluster, in kube-scheduler's words.
 POD_ADDED, ATTEMPT_FAILED = "UnschedulablePodAdd", "ScheduleAttemptFailure"
 #: Stands in the list of rejecting plugins for all extenders, as in kube-scheduler.
 EXTENDER = "Extender"
 
 
 @dataclass(frozen=True, slots=True)
-class Attempted:
-    """One attempt at one pod, just decided."""
+class AttemptResult:
+    """One scheduling attempt at one pod, with its decision and timing."""
 
     pod: Pod
     decision: Decision
     profile: Profile
     #: Which attempt it is for this pod, from 1.
     number: int
-    #: Seconds since 1970 when it began, and how long deciding took.
+    #: When the attempt began, in seconds since 1970, and how long deciding took.
     began: float
     seconds: float
-    #: Since when the pod has been in the queue, in seconds since 1970.
+    #: When the pod entered the queue, in seconds since 1970.
     queued_at: float
-    #: Name and duration of each step, where they were taken.
+    #: Name and duration of each step, where steps were timed.
     steps: Sequence[tuple[str, float]] = ()
 
     @property
@@ -57,25 +57,25 @@ class Attempted:
 
 
 class Observer:
-    """Hears everything and, unless told otherwise, does nothing with it."""
+    """Base of all observers: every method does nothing unless a subclass overrides it."""
 
-    def attempted(self, attempted: Attempted) -> None:
-        """An attempt was decided, whatever the outcome."""
+    def attempted(self, result: AttemptResult) -> None:
+        """An attempt ended with a decision, whatever the outcome."""
 
-    def bound(self, attempted: Attempted, node: str, seconds: float) -> None:
-        """The API server took the binding, so many seconds after it was sent."""
+    def bound(self, result: AttemptResult, node: str, seconds: float) -> None:
+        """The API server accepted the binding, *seconds* after it was sent."""
 
-    def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:
-        """The binding was refused, or nobody answered."""
+    def bind_failed(self, result: AttemptResult, node: str, error: str) -> None:
+        """The binding was refused, or its volumes could not be bound."""
 
-    def evicting(self, attempted: Attempted, victims: Sequence[str]) -> None:
-        """Pods (`namespace/name`) are about to be deleted to make room."""
+    def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
+        """Pods (`namespace/name`) are about to be deleted in favour of the attempt's pod."""
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod of the cluster came (no old one), changed, or went (no new one)."""
+        """A pod was added (no old one), changed, or was deleted (no new one)."""
 
     def event_seen(self, label: str, moved: int) -> None:
-        """Something happened in the cluster that woke so many pods."""
+        """A cluster event was handled; it moved that many pods out of the unschedulable ones."""
 
     def queued(self, queue: str, event: str, pods: int = 1) -> None:
-        """Pods came into a queue (`active`, `backoff`, `unschedulable`, `gated`), and why."""
+        """Pods entered the active, backoff, unschedulable or gated *queue* because of *event*."""

@@ -1,16 +1,16 @@
-"""What events say about pods, in kube-scheduler's words."""
+"""Events about pods, with kube-scheduler's reasons and texts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from podium.daemon.behaviour import Manners
+    from podium.daemon.behaviour import Behaviour
     from podium.objects.kinds.pod import Pod
 
 
 class Recorder(Protocol):
-    """Who writes events, sooner or later."""
+    """Writes events to the API server in the background."""
 
     def record(
         self,
@@ -23,25 +23,25 @@ class Recorder(Protocol):
         related: Any | None = None,
         component: str | None = None,
     ) -> None:
-        """Write one about an object; returns at once."""
+        """Queue one event about an object; returns at once."""
 
 
-class Mute:
-    """A recorder that writes nothing."""
+class NoEvents:
+    """A recorder that writes nothing, for shadow mode."""
 
     def record(self, *_: Any, **__: Any) -> None:
-        """Say nothing."""
+        """Drop the event."""
 
 
-class Announcer:
-    """Tells of pods that were placed, were not, or had to go; in the name of their scheduler."""
+class PodEvents:
+    """Records events about pods, in the name of each pod's scheduler."""
 
-    def __init__(self, recorder: Recorder, manners: Manners) -> None:
+    def __init__(self, recorder: Recorder, behaviour: Behaviour) -> None:
         self._recorder = recorder
-        self._manners = manners
+        self._behaviour = behaviour
 
-    def placed(self, pod: Pod, node: str) -> None:
-        """It was bound."""
+    def scheduled(self, pod: Pod, node: str) -> None:
+        """Record that a pod was bound to a node."""
         self._recorder.record(
             pod,
             "Normal",
@@ -51,9 +51,9 @@ class Announcer:
             component=pod.spec.scheduler_name,
         )
 
-    def failed(self, pod: Pod, message: str) -> None:
-        """It was not."""
-        longest = self._manners.longest_message
+    def failed_scheduling(self, pod: Pod, message: str) -> None:
+        """Record that an attempt failed, and why; a long message is cut."""
+        longest = self._behaviour.max_event_message
         if len(message) > longest:
             message = f"{message[: longest - 4]} ..."
         self._recorder.record(
@@ -65,13 +65,15 @@ class Announcer:
             component=pod.spec.scheduler_name,
         )
 
-    def skipped(self, pod: Pod) -> None:
-        """It was not tried, because it is being deleted."""
-        self.failed(pod, f"skip schedule deleting pod: {pod.key}")
+    def skipped_deleting(self, pod: Pod) -> None:
+        """Record that a pod was not attempted because it is being deleted."""
+        self.failed_scheduling(pod, f"skip schedule deleting pod: {pod.key}")
 
     def preempted(self, victim: Pod, preemptor: Pod, node: str) -> None:
-        """It had to go."""
-        text = self._manners.preempted_text.format(key=preemptor.key, uid=preemptor.uid, node=node)
+        """Record that a pod was deleted in favour of another one."""
+        text = self._behaviour.preempted_text.format(
+            key=preemptor.key, uid=preemptor.uid, node=node
+        )
         self._recorder.record(
             victim,
             "Normal",

@@ -1,8 +1,8 @@
-"""What is written into pods: the PodScheduled condition, the nomination, the mark of victims.
+"""Patches of a pod's status: the PodScheduled condition, the nomination, DisruptionTarget.
 
-Patches of a pod's status, in the form the API server merges condition by condition. They name the
-uid, so that another pod of the same name is left alone. What was written last is remembered: an
-attempt that ends as the one before writes nothing.
+Strategic merge patches, in which conditions are merged by type. Each names the uid, so that another
+pod with the same name is left alone. The last condition per pod is kept: an attempt that ends like
+the one before it writes nothing.
 """
 
 from __future__ import annotations
@@ -22,39 +22,41 @@ if TYPE_CHECKING:
 
     from podium.objects.kinds.pod import Pod
 
-EVICTED_BY = "PreemptionByScheduler"
+PREEMPTED = "PreemptionByScheduler"
 
 
 class StatusClient(Protocol):
-    """What is needed of a client here."""
+    """The request that the status writer sends."""
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
-        """Change a pod's status."""
+        """Patch the status of a pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a failed attempt leaves in the pod."""
+    """What a failed attempt writes into the pod."""
 
     reason: str
     message: str
-    #: The node promised to the pod; "" takes a promise back, None leaves it as it is.
+    #: The node that the pod is nominated to; "" removes a nomination, None leaves it as it is.
     nomination: str | None = None
 
 
-class StatusWriter(Observer):
-    """Writes outcomes into pods."""
+class PodStatusWriter(Observer):
+    """Writes the outcomes of failed attempts into pods."""
 
-    def __init__(self, client: StatusClient, *, probes: bool, now: Callable[[], float]) -> None:
-        """*probes*: the time of each attempt is written, too."""
+    def __init__(
+        self, client: StatusClient, *, writes_probe_time: bool, now: Callable[[], float]
+    ) -> None:
+        """With *writes_probe_time* each attempt writes its time, and so is always written."""
         self._client = client
-        self._probes = probes
+        self._writes_probe_time = writes_probe_time
         self._now = now
-        #: What the condition of a pod said last, by uid.
+        #: Reason and message that were last written into a pod, by uid.
         self._last: dict[str, tuple[str, str]] = {}
 
-    def noted(self, pod: Pod, outcome: Outcome) -> Pod:
-        """The pod with the condition that tells of the outcome, as the API server will have it."""
+    def with_condition(self, pod: Pod, outcome: Outcome) -> Pod:
+        """The pod as it will be once the outcome is written."""
         others = [c for c in pod.status.conditions or () if c.type != "PodScheduled"]
         condition = self._condition(pod, outcome)
         status = replace(pod.status, conditions=[*others, condition])
@@ -69,16 +71,16 @@ class StatusWriter(Observer):
             type="PodScheduled",
             status="False",
             reason=outcome.reason,
-            last_probe_time=now if self._probes else None,
+            last_probe_time=now if self._writes_probe_time else None,
             last_transition_time=changed,
         )
 
     async def write(self, pod: Pod, outcome: Outcome) -> None:
-        """Write what changed; *pod* is the version before."""
+        """Patch what the outcome changes; *pod* is the version before the attempt."""
         status: dict[str, Any] = {}
-        told = (outcome.reason, outcome.message)
+        condition_now = (outcome.reason, outcome.message)
         before = scheduled_condition(pod)
-        if self._probes or self._last.get(pod.uid) != told or before is None:
+        if self._writes_probe_time or self._last.get(pod.uid) != condition_now or before is None:
             condition = self._condition(pod, outcome)
             status["conditions"] = [
                 {
@@ -94,20 +96,20 @@ class StatusWriter(Observer):
             status.update(_nomination(pod, outcome.nomination))
         if status:
             await self._patch(pod, status)
-            self._last[pod.uid] = told
+            self._last[pod.uid] = condition_now
 
     async def nominate(self, pod: Pod, node: str) -> None:
-        """Promise a node to a pod, or take the promise back."""
+        """Write the nominated node of a pod; "" removes it."""
         status = _nomination(pod, node)
         if status:
             await self._patch(pod, status)
 
     async def mark_victim(self, pod: Pod, message: str) -> None:
-        """Say that the pod will have to go."""
+        """Write the condition DisruptionTarget into a pod that will be deleted."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
-            "reason": EVICTED_BY,
+            "reason": PREEMPTED,
             "message": message,
             "lastProbeTime": None,
             "lastTransitionTime": written(self._now()),
@@ -115,7 +117,7 @@ class StatusWriter(Observer):
         await self._patch(pod, {"conditions": [condition]})
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
-        """Nothing more will be written into a pod that is gone or has got its node."""
+        """Forget the last condition of a pod that was deleted or bound."""
         if old is not None and (new is None or new.spec.node_name):
             self._last.pop(old.uid, None)
 

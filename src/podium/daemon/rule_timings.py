@@ -1,7 +1,7 @@
-"""How long each predicate and each priority takes, measured for one attempt in ten.
+"""How long each rule of a profile takes, measured for one attempt in ten.
 
-The engine has no clock. A profile is therefore given rules of the same kind that read one around
-their work while the stopwatch runs, and do nothing else differently.
+The engine has no clock. The rules of a profile are therefore replaced by copies that read a clock
+around their work while an attempt is measured, and otherwise do the same.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.profile import Profile
 
-#: What a rule does, under the name it has in kube-scheduler's metrics.
+#: The methods of a rule that are measured, and their extension point in kube-scheduler's metrics.
 POINTS: Final = {
     "prepare": "PreFilter",
     "reject": "Filter",
     "score": "Score",
     "reduce": "ScoreExtensionNormalize",
 }
-#: kube-scheduler measures plugins in a tenth of its cycles, too.
+#: kube-scheduler measures plugins in one of ten cycles as well.
 EVERY: Final = 10
 
 
-class Stopwatch:
-    """Adds up what the rules of a measured attempt take."""
+class RuleTimings:
+    """Adds up the time that each rule takes in a measured attempt."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter, every: int = EVERY) -> None:
         self._clock = clock
@@ -40,21 +40,21 @@ class Stopwatch:
         self._left = 0
         self._classes: dict[type, type] = {}
         #: Whether the attempt under way is measured.
-        self.running = True
+        self.measuring = True
         #: Rule and extension point -> seconds in the attempt under way.
         self.spent: dict[tuple[str, str], float] = {}
 
-    def lap(self) -> dict[tuple[str, str], float] | None:
-        """An attempt has ended: what was measured, if it was; and whether the next one is."""
-        spent = self.spent if self.running else None
-        self._left = self._every - 1 if self.running else self._left - 1
-        self.running = self._left <= 0
-        if self.running or spent is not None:
+    def end_attempt(self) -> dict[tuple[str, str], float] | None:
+        """Return what was measured of the attempt, if it was; the next one may be measured."""
+        spent = self.spent if self.measuring else None
+        self._left = self._every - 1 if self.measuring else self._left - 1
+        self.measuring = self._left <= 0
+        if self.measuring or spent is not None:
             self.spent = {}
         return spent
 
-    def timed(self, profile: Profile) -> Profile:
-        """The same profile, measured."""
+    def instrument(self, profile: Profile) -> Profile:
+        """The same profile with rules that are measured."""
         made: dict[int, Any] = {}
 
         def timed(rule: Any) -> Any:
@@ -73,13 +73,13 @@ class Stopwatch:
         )
 
     def _copy(self, rule: Any) -> Any:
-        """A rule of a subclass that differs in nothing but that it is timed."""
+        """A copy of a rule, of a subclass whose methods are timed and otherwise the same."""
         kind = type(rule)
         if kind not in self._classes:
             methods = {
                 name: self._around(getattr(kind, name), point)
                 for name, point in POINTS.items()
-                # A first look that is merely inherited has nothing to say, and rules are asked so.
+                # A rule without a PreFilter of its own is recognised by the inherited method.
                 if getattr(kind, name, None) not in (None, FilterPlugin.prepare)
             }
             self._classes[kind] = type(kind.__name__, (kind,), {"__slots__": (), **methods})
@@ -92,7 +92,7 @@ class Stopwatch:
 
         @wraps(method)
         def timed(rule: Any, *given: Any) -> Any:
-            if not self.running:
+            if not self.measuring:
                 return method(rule, *given)
             begun = clock()
             try:

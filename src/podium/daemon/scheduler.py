@@ -1,53 +1,47 @@
-"""The scheduler of a cluster: watch, decide, assume, bind; and what if not.
+"""The scheduler of a cluster: watch, decide, assume, bind; requeue what was not placed.
 
-The loop is on this page. What we believe is in `believing`, one attempt in `attempting`, the way
-to a bound pod in `binding`, and what follows a failure in `failing`. Deciding never waits for any
-of them: it takes the next pod while others are bound, and lets the rest of the program run every
-few milliseconds.
+The loop is on this page. The copy of the cluster is `cluster_state`, one attempt is `decider`, the
+way to a bound pod is `binder`, and what follows a failure is `failure_handler`. Deciding waits for
+none of them: the loop takes the next pod while others are bound, and lets other tasks run every few
+milliseconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from podium.cluster.cache.trimming import Trimmer
-from podium.daemon.actions import Hands, SchedulerOptions
-from podium.daemon.clock import SteadyClock
-from podium.daemon.cluster_state import Beliefs
-from podium.daemon.decider import Attempts
-from podium.daemon.informers import Watching
-from podium.daemon.observers import Attempted, Observer
-from podium.daemon.shadow_binder import PATIENCE_SECONDS
+from podium.daemon.actions import Actions
+from podium.daemon.clock import real_clocks
+from podium.daemon.cluster_state import ClusterState
+from podium.daemon.decider import Decider
+from podium.daemon.informers import Informers
+from podium.daemon.observers import AttemptResult, Observer
+from podium.daemon.options import SchedulerOptions
 from podium.daemon.slow_trace import Steps
-from podium.daemon.worker_pool import Crew
+from podium.daemon.worker_pool import WorkerPool
 from podium.profiles.watched_kinds import watched_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from podium.cluster.cache.cache import Cache
     from podium.cluster.queue.queue import SchedulingQueue
     from podium.cluster.queue.queued_pod import Turn
     from podium.daemon.binder import ExtenderBind
+    from podium.daemon.clock import Clocks
     from podium.daemon.decider import Ask
     from podium.daemon.pod_events import Recorder
+    from podium.daemon.rule_timings import RuleTimings
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
-    from podium.kube.client import ApiClient
+    from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
     from podium.objects.kinds.pod import Pod
 
-__all__ = ["Scheduler", "SchedulerOptions"]
-
 logger = logging.getLogger(__name__)
-
-#: How long deciding goes on before anything else may run.
-SLICE_SECONDS = 0.005
-#: How often it is looked at whether anything can be forgotten.
-TIDY_SECONDS = 1.0
 
 
 class Scheduler:
@@ -55,118 +49,136 @@ class Scheduler:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: KubeApi,
         profiles: Sequence[Profile],
         *,
         recorder: Recorder,
         observers: Sequence[Observer] = (),
         options: SchedulerOptions = SchedulerOptions(),  # noqa: B008  immutable
-        clock: Callable[[], float] | None = None,
+        clocks: Clocks | None = None,
+        timings: RuleTimings | None = None,
         ask: Ask | None = None,
         bind_by_extender: ExtenderBind | None = None,
         served: Served | None = None,
     ) -> None:
-        self.profiles = {profile.scheduler_name: profile for profile in profiles}
+        """Schedule for all *profiles* through *client*.
+
+        *timings* measures the rules of the profiles, also of those that come with `reconfigure`.
+        *ask* answers the engine's questions to extenders. *served* is the result of discovery,
+        which is otherwise asked for at the start.
+        """
         self.options = options
-        self.clock = clock or SteadyClock()
+        self._timings = timings
+        self.profiles = self._by_scheduler_name(profiles)
+        self._clocks = clocks or real_clocks()
         self._client, self._recorder, self._observers = client, recorder, tuple(observers)
-        #: Set once everything was seen, and while we are the one who decides.
+        #: Set once all informers have listed their objects.
         self.synced = asyncio.Event()
+        #: Set while this replica is the one that decides.
         self.leading = asyncio.Event()
         if not options.waits_to_lead:
             self.leading.set()
-        self._news = asyncio.Event()
+        self._pod_ready = asyncio.Event()
         self._stopping = False
         self._drain_seconds = options.drain_seconds
-        self._starting: asyncio.Task[None] | None = None
-        self._bindings, self._writes = Crew(options.bindings), Crew(options.writes)
-        self.beliefs = Beliefs(
+        self._syncing: asyncio.Task[None] | None = None
+        self._bindings, self._writes = WorkerPool(options.bindings), WorkerPool(options.writes)
+        self.state = ClusterState(
             self.profiles,
-            options.manners,
-            self.clock,
+            options.behaviour,
+            self._clocks.steady,
             self._observers,
-            stir=self._news.set,
-            surprised=self._decide_late if options.shadow else None,
-            ttl_seconds=PATIENCE_SECONDS if options.shadow else float("inf"),
+            on_pod_ready=self._pod_ready.set,
+            before_foreign_binding=self._decide_afterwards if options.shadow else None,
+            ttl_seconds=options.shadow_seconds if options.shadow else float("inf"),
         )
-        self._watching = Watching(client, self.beliefs, served)
+        self._informers = Informers(client, self.state, served, sleep=self._clocks.sleep)
         self._trimmer = Trimmer()
-        self._equip(options, ask, bind_by_extender)
+        self._use(options, ask, bind_by_extender)
 
-    def _equip(
+    def _by_scheduler_name(self, profiles: Sequence[Profile]) -> Mapping[str, Profile]:
+        if self._timings is not None:
+            profiles = [self._timings.instrument(profile) for profile in profiles]
+        return {profile.scheduler_name: profile for profile in profiles}
+
+    def _use(
         self, options: SchedulerOptions, ask: Ask | None, bind_by_extender: ExtenderBind | None
     ) -> None:
-        self._attempts = Attempts(
-            self.beliefs,
+        self._decider = Decider(
+            self.state,
             self.profiles,
             ask,
             recording=options.shadow,
             recorded_nodes=options.recorded_nodes,
         )
-        self._hands = Hands(
+        self._actions = Actions(
             self._client,
-            self.beliefs,
+            self.state,
             self._recorder,
             options=options,
             observers=self._observers,
             bindings=self._bindings,
             writes=self._writes,
-            clock=self.clock,
+            clocks=self._clocks,
             bind_by_extender=bind_by_extender,
         )
 
     @property
     def cache(self) -> Cache:
-        """What we believe about nodes and placed pods."""
-        return self.beliefs.cache
+        """Nodes and placed pods."""
+        return self.state.cache
 
     @property
     def queue(self) -> SchedulingQueue:
         """Pods that wait for a node."""
-        return self.beliefs.queue
+        return self.state.queue
 
     @property
     def binding(self) -> int:
-        """How many pods are on their way to their node."""
-        return len(self._bindings) + len(self._hands.volumes)
+        """The number of pods that are being bound, or wait for their volumes."""
+        return len(self._bindings) + len(self._actions.volumes)
 
-    # --- life -----------------------------------------------------------------------------------
+    # --- start and stop -------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Watch, and decide once everything is known and it is our turn; until stopped."""
-        tidying = asyncio.get_running_loop().create_task(self._keep_tidy())
+        """Watch the cluster, and schedule once it is synced and leading; returns after `stop`."""
+        loop = asyncio.get_running_loop()
+        tasks = {loop.create_task(self._schedule_pods()), loop.create_task(self._clean_up())}
         try:
-            await self._see_everything()
-            await self._lead()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
-            tidying.cancel()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self._drain()
 
     def stop(self) -> None:
-        """Decide nothing any more; `run` returns when what is under way is done."""
+        """Take no further pod; `run` returns when the requests under way have ended."""
         self._stopping = True
-        self._news.set()
+        self._pod_ready.set()
         self.leading.set()
-        if self._starting is not None:
-            self._starting.cancel()
+        if self._syncing is not None:
+            self._syncing.cancel()
 
     def abandon(self) -> None:
-        """Stop at once: somebody else decides from now on, and must not be crossed."""
+        """Stop without waiting for requests under way, because another replica leads now."""
         self._drain_seconds = 0.0
         self.stop()
 
-    async def _see_everything(self) -> None:
-        """Wait until the whole cluster was seen; it may never be, and then we can be stopped."""
+    async def _sync(self) -> None:
+        """Wait until the informers have listed everything; `stop` ends the wait."""
         kinds = watched_kinds(self.profiles.values())
-        self._starting = asyncio.get_running_loop().create_task(self._watching.start(kinds))
+        self._syncing = asyncio.get_running_loop().create_task(self._informers.start(kinds))
         try:
-            await self._starting
+            await self._syncing
             self.synced.set()
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
         finally:
-            self._starting = None
+            self._syncing = None
 
     async def reconfigure(
         self,
@@ -176,124 +188,130 @@ class Scheduler:
         ask: Ask | None = None,
         bind_by_extender: ExtenderBind | None = None,
     ) -> None:
-        """Go on with other profiles. Pods that wait are tried anew, pods on their way stay so."""
+        """Continue with other profiles: pending pods are queued anew, bindings under way go on."""
         if self.synced.is_set():
-            await self._watching.start(watched_kinds(profiles))
-        self.beliefs.do(
-            self._change, tuple(profiles), options or self.options, ask, bind_by_extender
+            await self._informers.start(watched_kinds(profiles))
+        self.state.apply(
+            self._change_profiles, tuple(profiles), options or self.options, ask, bind_by_extender
         )
 
-    def _change(
+    def _change_profiles(
         self,
         profiles: Sequence[Profile],
         options: SchedulerOptions,
         ask: Ask | None,
         bind_by_extender: ExtenderBind | None,
     ) -> None:
-        self.profiles = {profile.scheduler_name: profile for profile in profiles}
+        self.profiles = self._by_scheduler_name(profiles)
         self.options = options
-        self.beliefs.change_profiles(self.profiles, options.manners)
-        self._equip(options, ask, bind_by_extender)
+        self.state.change_profiles(self.profiles, options.behaviour)
+        self._use(options, ask, bind_by_extender)
 
     async def _drain(self) -> None:
-        """Finish what was begun: bindings first, then what is to be said about them."""
-        for crew in (self._bindings, self._writes):
-            if not await crew.finish(self._drain_seconds):
-                logger.warning("%d writes were not answered in time", len(crew))
-            await crew.dismiss()
-        await self._hands.volumes.dismiss()
-        await self._watching.stop()
+        """Let requests under way end: bindings first, then the writes that follow from them."""
+        for workers in (self._bindings, self._writes):
+            if not await workers.drain(self._drain_seconds):
+                logger.warning("%d writes were not answered in time", len(workers))
+            await workers.cancel()
+        await self._actions.volumes.cancel()
+        await self._informers.stop()
 
-    async def _keep_tidy(self) -> None:
-        """What has to be done now and then."""
+    async def _clean_up(self) -> None:
+        """Forget expired pods, and release memory that is not used any more, at intervals."""
         while True:
-            await asyncio.sleep(TIDY_SECONDS)
-            self.beliefs.expire(self.clock())
-            self.beliefs.do(self._tidy)
+            await self._clocks.sleep(self.options.cleanup_seconds)
+            self.state.expire(self._clocks.steady())
+            self.state.apply(self._trim)
 
-    def _tidy(self) -> None:
+    def _trim(self) -> None:
         if self._trimmer.tidy(self.cache.columns):
-            self._attempts.start_afresh()
+            self._decider.clear_rankings()
 
     # --- the loop -------------------------------------------------------------------------------
 
-    async def _lead(self) -> None:
-        """Decide about one pod after the other."""
+    async def _schedule_pods(self) -> None:
+        """Attempt one pod after the other, once synced and leading."""
+        await self._sync()
         await self.leading.wait()
-        until = time.monotonic() + SLICE_SECONDS
+        timer, seconds = self._clocks.timer, self.options.slice_seconds
+        until = timer() + seconds
         while not self._stopping:
             turn = self.queue.pop()
             if turn is None:
-                await self._rest()
+                await self._wait_for_pod()
             else:
-                await self._try(turn)
-            if time.monotonic() >= until:
+                await self._attempt(turn)
+            if timer() >= until:
                 await asyncio.sleep(0)
-                until = time.monotonic() + SLICE_SECONDS
+                until = timer() + seconds
 
-    async def _rest(self) -> None:
-        """Wait until a pod is ready."""
-        self._news.clear()
+    async def _wait_for_pod(self) -> None:
+        """Wait until a pod enters the active queue, or the backoff of one is over."""
+        self._pod_ready.clear()
         ready = self.queue.next_ready_at()
-        seconds = None if ready is None else max(ready - self.clock(), 0.0)
+        seconds = None if ready is None else max(ready - self._clocks.steady(), 0.0)
         try:
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._pod_ready.wait()
         except TimeoutError:
             pass
 
-    async def _try(self, turn: Turn) -> None:
-        """One attempt at one pod."""
-        if not self._is_worth_trying(turn):
+    async def _attempt(self, turn: Turn) -> None:
+        """Decide about one pod, then bind it or handle the failure."""
+        if self._is_skipped(turn):
             self.queue.done(turn)
             return
         pod, profile = turn.pod, self.profiles[turn.pod.spec.scheduler_name]
-        began, steps = self.clock(), Steps(time.perf_counter)
-        decision = await self._attempts.decide(pod, profile, steps.mark)
-        attempted = Attempted(
+        clock = self._clocks.steady
+        began, steps = clock(), Steps(self._clocks.timer)
+        decision = await self._decider.decide(pod, profile, steps.mark)
+        result = AttemptResult(
             pod,
             decision,
             profile,
             turn.number,
             began,
-            self.clock() - began,
+            clock() - began,
             max(turn.queued.timestamp, 0.0),
             steps.taken(),
         )
         for observer in self._observers:
-            observer.attempted(attempted)
+            observer.attempted(result)
         if decision.node is None:
-            self._hands.failures.undecided(turn, attempted)
-        elif self.beliefs.pod(pod) is not None:
-            self._place(turn, attempted, decision.node)
+            self._actions.failure_handler.not_decided(turn, result)
+        elif self.state.pod(pod) is not None:
+            self._assume_and_bind(turn, result, decision.node)
         else:
             self.queue.done(turn)  # it was deleted while extenders were asked
 
-    def _is_worth_trying(self, turn: Turn) -> bool:
-        """Not a pod that is being deleted, is placed already, or is somebody else's by now."""
+    def _is_skipped(self, turn: Turn) -> bool:
+        """Whether the pod is being deleted, is placed, or belongs to another scheduler by now."""
         pod = turn.pod
         if pod.terminating:
-            self._hands.announcer.skipped(pod)
-            return False
+            self._actions.events.skipped_deleting(pod)
+            return True
         placed = self.cache.columns.pod(pod.uid) is not None
-        return not placed and pod.spec.scheduler_name in self.profiles
+        return placed or pod.spec.scheduler_name not in self.profiles
 
-    def _place(self, turn: Turn, attempted: Attempted, node: str) -> None:
-        """The pod counts as placed from now on, and its binding is on its way."""
+    def _assume_and_bind(self, turn: Turn, result: AttemptResult, node: str) -> None:
+        """Count the pod on its node from now on, and begin to bind it."""
         self.queue.clear_nomination(turn.pod)
-        self.cache.assume(turn.pod, node, attempted.decision.volumes)
-        # What happens from now on cannot make the pod fit better: its turn is over.
+        self.cache.assume(turn.pod, node, result.decision.volumes)
+        # Events from now on cannot make the pod fit better: its turn in the queue is over.
         self.queue.done(turn)
-        self._hands.binder.start(turn, attempted)
+        self._actions.binder.start(turn, result)
 
-    def _decide_late(self, pod: Pod) -> None:
-        """Somebody else was faster: decide now, with the cluster as it was before that."""
+    def _decide_afterwards(self, pod: Pod) -> None:
+        """In shadow mode, decide about a pod that was bound before its turn came.
+
+        The cache does not count its binding yet, so the decision sees the cluster without it.
+        """
         profile = self.profiles[pod.spec.scheduler_name]
         if profile.extenders:
-            return  # asking takes time, and the moment is over
-        began = self.clock()
-        decision: Decision = self._attempts.decide_alone(pod, profile)
-        seconds = self.clock() - began
-        attempted = Attempted(pod, decision, profile, 1, began, seconds, began)
+            return  # asking them takes time, in which the cluster changes
+        clock = self._clocks.steady
+        began = clock()
+        decision: Decision = self._decider.decide_without_extenders(pod, profile)
+        result = AttemptResult(pod, decision, profile, 1, began, clock() - began, began)
         for observer in self._observers:
-            observer.attempted(attempted)
+            observer.attempted(result)

@@ -1,12 +1,11 @@
-"""Beside a scheduler that does the work: what Podium would have done, against what was done.
+"""Compares what Podium decides with what another scheduler does.
 
-`Shadow` is an observer. In shadow mode the loop reads and queues as always, decides about a pod
-when it appears, with recording on, and tells of it (`attempted`); then it writes nothing: no
-binding, no status, no event, no eviction, no lease. It may assume its own choice until the watch
-shows the pod with a node (`pod_seen`), and the real node counts from then on; an assumption that
-is not confirmed must be forgotten after a while. Nothing else is needed from the loop.
+`Shadow` is an observer. In shadow mode the loop decides about each pod when it appears, with
+recording on, and reports it (`attempted`); then it writes nothing: no binding, no status, no event,
+no eviction, no lease. Its choice stays assumed until the watch shows the pod with a node
+(`pod_seen`), which is compared and counts from then on, or until the assumption expires.
 
-Pods that had a node when they were first seen were placed before our time and are not compared.
+Pods that had a node when they were first seen are not compared.
 """
 
 from __future__ import annotations
@@ -25,105 +24,105 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from podium.daemon.observers import Attempted
+    from podium.daemon.observers import AttemptResult
     from podium.engine.state.verdicts import Verdicts
     from podium.objects.kinds.pod import Pod
     from podium.render.decision.comparison import Compared
 
-#: Decisions that wait for the real one; the oldest is given up beyond that.
+#: The most decisions that wait for the other scheduler; beyond that the oldest is dropped.
 MOST_WAITING: Final = 20_000
-#: Differences that are kept with their explanation.
+#: The most differences that are kept with their explanation.
 MOST_DIFFERENCES: Final = 1_000
 _STALE_NAMES: Final = 65_536
 
 
-class _Ours:
-    """Our decision about a pod, packed until the real one is seen."""
+class _Waiting:
+    """A decision of Podium, packed until the other scheduler has placed the pod."""
 
-    __slots__ = ("_packed", "_pod", "_profile", "_told", "_uid")
+    __slots__ = ("_packed", "_pod", "_profile", "_uid", "_vocabularies")
 
-    def __init__(self, attempted: Attempted, names: NodeNames) -> None:
-        decision = attempted.decision
+    def __init__(self, result: AttemptResult, names: NodeNames) -> None:
+        decision = result.decision
         self._pod, self._uid, self._profile = decision.pod, decision.uid, decision.profile
         self._packed = pack(decision, names)
-        self._told: tuple[Verdicts | None, NodeNames] = (decision.verdicts, names)
+        self._vocabularies: tuple[Verdicts | None, NodeNames] = (decision.verdicts, names)
 
     def against(self, node: str, now: float) -> Compared:
-        """What it says about the node that the pod went to."""
-        decision = unpack(self._packed, self._pod, self._uid, self._profile, self._told)
+        """Compare the decision with the node that the pod was placed on."""
+        decision = unpack(self._packed, self._pod, self._uid, self._profile, self._vocabularies)
         return compared(decision, node, now)
 
 
 class Shadow(Observer):
-    """Remembers what was decided about waiting pods, and compares when they get a node."""
+    """Keeps the decisions about pending pods, and compares them when the pods are placed."""
 
     def __init__(
         self,
         clock: Callable[[], float] = time.time,
-        tell: Callable[[Compared], None] | None = None,
+        on_difference: Callable[[Compared], None] | None = None,
     ) -> None:
-        """*tell* hears of every difference."""
+        """*on_difference* is called with every difference."""
         self._clock = clock
-        self._tell = tell
-        self._ours: OrderedDict[str, _Ours] = OrderedDict()
+        self._on_difference = on_difference
+        self._waiting: OrderedDict[str, _Waiting] = OrderedDict()
         self._schedulers: set[str] = set()
         self._names = NodeNames()
         self._undecided = 0
         self._counts = Agreement().counts
         self._differences: deque[Compared] = deque(maxlen=MOST_DIFFERENCES)
 
-    # What happens ---------------------------------------------------------------------------
+    # Reports of the scheduler ---------------------------------------------------------------
 
-    def attempted(self, attempted: Attempted) -> None:
-        """Remember what we would do; the newest decision about a pod counts."""
-        decision = attempted.decision
-        self._schedulers.add(attempted.profile.scheduler_name)
+    def attempted(self, result: AttemptResult) -> None:
+        """Keep the decision; the newest one about a pod counts."""
+        decision = result.decision
+        self._schedulers.add(result.profile.scheduler_name)
         if decision.held is not None:
             return
         if len(self._names.names) > 2 * decision.nodes + _STALE_NAMES:
             self._names = NodeNames()
-        self._ours[decision.uid] = _Ours(attempted, self._names)
-        self._ours.move_to_end(decision.uid)
-        if len(self._ours) > MOST_WAITING:
-            self._ours.popitem(last=False)
+        self._waiting[decision.uid] = _Waiting(result, self._names)
+        self._waiting.move_to_end(decision.uid)
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting.popitem(last=False)
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
-        """The pod got its node, or is gone."""
+        """Compare a pod that was placed; drop one that was deleted."""
         if new is None:
             if old is not None:
-                self._ours.pop(old.uid, None)
+                self._waiting.pop(old.uid, None)
             return
         if old is None or old.spec.node_name or not new.spec.node_name:
             return
-        ours = self._ours.pop(new.uid, None)
-        if ours is None:
+        waiting = self._waiting.pop(new.uid, None)
+        if waiting is None:
             self._undecided += new.spec.scheduler_name in self._schedulers
             return
-        found = ours.against(new.spec.node_name, self._clock())
+        found = waiting.against(new.spec.node_name, self._clock())
         self._counts[found.kind] += 1
         if found.kind != SAME:
             self._differences.appendleft(found)
-            if self._tell is not None:
-                self._tell(found)
+            if self._on_difference is not None:
+                self._on_difference(found)
 
-    # What is known --------------------------------------------------------------------------
+    # Reading --------------------------------------------------------------------------------
 
     def agreement(self) -> Agreement:
-        """How it stands."""
+        """The comparison so far."""
         return Agreement(
-            dict(self._counts), self._undecided, len(self._ours), tuple(self._differences)
+            dict(self._counts), self._undecided, len(self._waiting), tuple(self._differences)
         )
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """The comparison so far, as JSON data."""
         return self.agreement().as_json()
 
     def table(self) -> str:
-        """As text."""
+        """The comparison so far, as text."""
         return agreement_text(self.agreement())
 
     def families(self) -> Iterator[Metric]:
-        """As metrics; to be given to `Metrics.more`."""
+        """The comparison so far, as metrics for `Metrics.more`."""
         found = self.agreement()
         counters = Counters(
             "podium_shadow_placements",

@@ -1,4 +1,4 @@
-"""Placing pods in mind only, beside a scheduler that really does it."""
+"""The binder of shadow mode: sends no binding, and waits for the other scheduler's one."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.cluster.queue.queued_pod import Turn
-    from podium.daemon.cluster_state import Beliefs
-    from podium.daemon.observers import Attempted
-
-#: How long the other scheduler may take to do what we would have done.
-PATIENCE_SECONDS = 30.0
+    from podium.daemon.cluster_state import ClusterState
+    from podium.daemon.observers import AttemptResult
 
 
-class Pretender:
-    """In place of a binder: waits for somebody else to bind the pod, for a while."""
+class ShadowBinder:
+    """Leaves a decided pod assumed until the watch shows its node, or the assumption expires."""
 
-    def __init__(self, beliefs: Beliefs, now: Callable[[], float]) -> None:
-        self._beliefs = beliefs
+    def __init__(self, state: ClusterState, now: Callable[[], float]) -> None:
+        self._state = state
         self._now = now
 
-    def start(self, turn: Turn, attempted: Attempted) -> None:  # noqa: ARG002
-        """From now on the other scheduler's word is awaited."""
-        self._beliefs.cache.finish_binding(attempted.pod.uid, self._now())
+    def start(self, turn: Turn, result: AttemptResult) -> None:  # noqa: ARG002  as a binder's
+        """Start the time in which the other scheduler has to bind the pod."""
+        self._state.cache.finish_binding(result.pod.uid, self._now())

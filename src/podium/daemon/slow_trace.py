@@ -1,8 +1,8 @@
-"""Decisions that take long are told with their steps.
+"""Logs slow decisions with the duration of each step.
 
     Scheduling default/web-0 took 173 ms: Basic checks done 1 ms; Prioritizing done 160 ms; …
 
-Upstream: utiltrace around schedulePod, told from 100 ms on.
+Upstream: utiltrace around schedulePod, which logs from 100 ms on.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.daemon.logs import Log
-    from podium.daemon.observers import Attempted
+    from podium.daemon.observers import AttemptResult
 
 SLOW_SECONDS: Final = 0.1
 
 
 class Steps:
-    """Takes the time at the end of each step; `mark` is what an `Attempt` is given."""
+    """Measures the steps of one attempt; `mark` is handed to the engine's `Attempt`."""
 
     __slots__ = ("_clock", "_last", "_taken")
 
@@ -31,34 +31,34 @@ class Steps:
         self._taken: list[tuple[str, float]] = []
 
     def mark(self, step: str) -> None:
-        """The step is done."""
+        """End the step that is under way, and name it."""
         now = self._clock()
         self._taken.append((step, now - self._last))
         self._last = now
 
     def taken(self) -> tuple[tuple[str, float], ...]:
-        """Each step and how long it took."""
+        """The name and duration of each step."""
         return tuple(self._taken)
 
 
 class SlowTrace(Observer):
-    """Tells of slow decisions."""
+    """Logs a warning for each decision that took *seconds* or more."""
 
     def __init__(self, log: Log, seconds: float = SLOW_SECONDS) -> None:
         self._log = log
         self._seconds = seconds
 
-    def attempted(self, attempted: Attempted) -> None:
-        """Tell if it took too long."""
-        if attempted.seconds < self._seconds:
+    def attempted(self, result: AttemptResult) -> None:
+        """Log the attempt if it was slow."""
+        if result.seconds < self._seconds:
             return
-        rest = attempted.seconds - sum(seconds for _, seconds in attempted.steps)
-        steps = [*attempted.steps, ("the rest", max(0.0, rest))]
+        rest = result.seconds - sum(seconds for _, seconds in result.steps)
+        steps = [*result.steps, ("the rest", max(0.0, rest))]
         self._log.warning(
-            f"Scheduling {attempted.pod.key} took {_milliseconds(attempted.seconds)}",
-            pod=attempted.pod.key,
-            profile=attempted.profile.name,
-            nodes=attempted.decision.nodes,
+            f"Scheduling {result.pod.key} took {_milliseconds(result.seconds)}",
+            pod=result.pod.key,
+            profile=result.profile.name,
+            nodes=result.decision.nodes,
             steps="; ".join(f"{name} {_milliseconds(seconds)}" for name, seconds in steps),
         )
 

@@ -1,8 +1,8 @@
 """Binding the claims of a pod before the pod itself.
 
-A decision may come with a plan: which volume a waiting claim gets, and for which claims one is to
-be made on the chosen node. The plan is written into volumes and claims; the volume controller does
-the rest, and the pod is bound when all its claims are.
+A decision may have a plan for volumes: which PersistentVolume each waiting claim gets, and which
+claims are to be provisioned for the chosen node. The plan is written into volumes and claims, the
+volume controller of the cluster carries it out, and the pod is bound once all its claims are.
 
 Upstream: plugins/volumebinding/binder.go, Kubernetes v1.36.
 """
@@ -19,11 +19,11 @@ from podium.engine.rules.volumes.binding.v1_13 import reaches
 from podium.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
-    from podium.daemon.cluster_state import Beliefs
-    from podium.daemon.observers import Attempted
-    from podium.daemon.pod_status import StatusWriter
+    from podium.daemon.cluster_state import ClusterState
+    from podium.daemon.observers import AttemptResult
+    from podium.daemon.pod_status import PodStatusWriter
     from podium.engine.rules.volumes.binding.shared import VolumePlan
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
@@ -31,91 +31,95 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-#: How long claims may take to be bound, and how often that is looked at.
-TIMEOUT_SECONDS = 600.0
-POLL_SECONDS = 0.25
 
 
 class PatchingClient(Protocol):
-    """What is needed of a client here."""
+    """The request that changes volumes and claims."""
 
     async def patch(self, path: str, patch: Any) -> Any:
-        """Change part of an object."""
+        """Send a merge patch; the changed object."""
 
 
 class VolumesError(Exception):
-    """The claims cannot be bound as planned."""
+    """The claims of a pod cannot be bound as planned; the text says why."""
 
 
 class VolumeBinder:
-    """Carries plans out, one task per pod."""
+    """Carries out volume plans, one task per pod."""
 
     def __init__(
         self,
-        beliefs: Beliefs,
+        state: ClusterState,
         client: PatchingClient,
-        writer: StatusWriter,
+        status: PodStatusWriter,
         *,
-        announces: bool,
-        timeout_seconds: float = TIMEOUT_SECONDS,
-        poll_seconds: float = POLL_SECONDS,
+        nominates: bool,
+        timeout_seconds: float,
+        poll_seconds: float,
+        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        """*announces*: the pod is nominated to its node while it waits for its volumes."""
-        self._beliefs = beliefs
+        """With *nominates* the pod is nominated to its node while its volumes are bound."""
+        self._state = state
         self._client = client
-        self._writer = writer
-        self._announces = announces
+        self._status = status
+        self._nominates = nominates
         self._timeout_seconds = timeout_seconds
         self._poll_seconds = poll_seconds
+        self._sleep = sleep
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """How many pods wait for their volumes."""
+        """The number of pods that wait for their volumes."""
         return len(self._tasks)
 
-    def start(self, attempted: Attempted, done: Callable[[str], None]) -> None:
-        """Bind the claims; *done* is told why it did not work, or nothing when it did."""
-        task = asyncio.get_running_loop().create_task(self._run(attempted, done))
+    def start(self, result: AttemptResult, done: Callable[[str], None]) -> None:
+        """Begin to bind the claims; *done* is called with the error, "" for none."""
+        task = asyncio.get_running_loop().create_task(self._run(result, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def dismiss(self) -> None:
-        """Give up on all of them; whoever comes next finds the claims as they are."""
+    async def cancel(self) -> None:
+        """Cancel all tasks; the claims stay as they are, for the next scheduler to continue."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, attempted: Attempted, done: Callable[[str], None]) -> None:
-        decision = attempted.decision
+    async def _run(self, result: AttemptResult, done: Callable[[str], None]) -> None:
+        decision = result.decision
         assert decision.node is not None
         assert decision.volumes is not None
         try:
-            if self._announces:
-                await self._announce(attempted.pod, decision.node)
-            await self._bind(attempted.pod, decision.node, decision.volumes)
+            if self._nominates:
+                await self._nominate(result.pod, decision.node)
+            await self._bind(result.pod, decision.node, decision.volumes)
         except (VolumesError, ApiError) as error:
             done(str(error))
+        except Exception as bug:
+            # Without an end the pod would stay assumed for ever.
+            logger.exception("binding the volumes of pod %s", result.pod.key)
+            done(f"{type(bug).__name__}: {bug}")
         else:
             done("")
 
-    async def _announce(self, pod: Pod, node: str) -> None:
+    async def _nominate(self, pod: Pod, node: str) -> None:
         try:
-            await self._writer.nominate(pod, node)
-        except ApiError as error:  # not worth giving up for
+            await self._status.nominate(pod, node)
+        except ApiError as error:  # the nomination only informs others
             logger.warning("pod %s: %s", pod.key, error)
 
     async def _bind(self, pod: Pod, node: str, plan: VolumePlan) -> None:
+        """Write the plan, and wait until all claims are bound."""
         versions: dict[str, int] = {}
         for claim, volume in self._bindings(pod, plan):
-            versions[volume.name] = await self._give(volume, claim)
+            versions[volume.name] = await self._write_claim_ref(volume, claim)
         for name in plan.provision:
             claim = self._claim(pod, name)
-            versions[claim.key] = await self._select(claim, node)
+            versions[claim.key] = await self._write_selected_node(claim, node)
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                while not self._is_bound(pod, node, plan, versions):  # noqa: ASYNC110  as upstream
-                    await asyncio.sleep(self._poll_seconds)
+                while not self._is_bound(pod, node, plan, versions):
+                    await self._sleep(self._poll_seconds)
         except TimeoutError:
             raise VolumesError("binding volumes: context deadline exceeded") from None
 
@@ -126,20 +130,20 @@ class VolumeBinder:
             yield self._claim(pod, name), self._volume(volume)
 
     def _claim(self, pod: Pod, name: str) -> PersistentVolumeClaim:
-        found = self._beliefs.cache.columns.catalog.claims.get(name, pod.namespace)
+        found = self._state.cache.columns.catalog.claims.get(name, pod.namespace)
         if found is None:
             key = f"{pod.namespace}/{name}"
             raise VolumesError(f'persistentvolumeclaim "{key}" not found')
         return found
 
     def _volume(self, name: str) -> PersistentVolume:
-        found = self._beliefs.cache.columns.catalog.volumes.get(name)
+        found = self._state.cache.columns.catalog.volumes.get(name)
         if found is None:
             raise VolumesError(f'persistentvolume "{name}" not found')
         return found
 
-    async def _give(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> int:
-        """Write the claim into the volume; the version that says so."""
+    async def _write_claim_ref(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> int:
+        """Write the claim into the volume; the resourceVersion afterwards."""
         about = {
             "kind": "PersistentVolumeClaim",
             "apiVersion": "v1",
@@ -154,8 +158,8 @@ class VolumeBinder:
         path = f"/api/v1/persistentvolumes/{volume.name}"
         return await self._patch(path, {"metadata": metadata, "spec": {"claimRef": about}})
 
-    async def _select(self, claim: PersistentVolumeClaim, node: str) -> int:
-        """Ask for a volume that the node can reach; the version of the claim that says so."""
+    async def _write_selected_node(self, claim: PersistentVolumeClaim, node: str) -> int:
+        """Ask the provisioner for a volume on the node; the claim's resourceVersion afterwards."""
         metadata = {
             "resourceVersion": claim.metadata.resource_version,
             "annotations": {SELECTED_NODE: node},
@@ -168,13 +172,13 @@ class VolumeBinder:
         return int(answer["metadata"]["resourceVersion"])
 
     def _is_bound(self, pod: Pod, node: str, plan: VolumePlan, versions: dict[str, int]) -> bool:
-        """Whether all claims are bound; raises when they never will be."""
-        row = self._beliefs.cache.columns.row_of.get(node)
-        if row is None or self._beliefs.node(node) is None:
+        """Whether all claims are bound; `VolumesError` when they can no longer be."""
+        row = self._state.cache.columns.row_of.get(node)
+        if row is None or self._state.node(node) is None:
             raise VolumesError(f'binding volumes: failed to get node "{node}"')
-        if self._beliefs.pod(pod) is None:
+        if self._state.pod(pod) is None:
             raise VolumesError("binding volumes: pod does not exist any more")
-        at = OneRow(self._beliefs.cache.columns, row)
+        at = OneRow(self._state.cache.columns, row)
         for claim, volume in self._bindings(pod, plan):
             if _is_older(volume, versions[volume.name]):
                 return False
@@ -195,13 +199,13 @@ class VolumeBinder:
         if _is_older(claim, versions[claim.key]):
             return False
         if (claim.metadata.annotations or {}).get(SELECTED_NODE) != node:
-            # That is how a provisioner tells that it failed.
+            # A provisioner that failed removes or changes the annotation.
             raise VolumesError(f'binding volumes: provisioning failed for PVC "{claim.name}"')
         if claim.spec.volume_name:
-            catalog = self._beliefs.cache.columns.catalog
+            catalog = self._state.cache.columns.catalog
             volume = catalog.volumes.get(claim.spec.volume_name)
             if volume is None:
-                return False  # not seen yet
+                return False  # its informer has not reported it yet
             if not reaches(volume, at):
                 raise _unreachable(volume, node)
         return _is_fully_bound(claim)

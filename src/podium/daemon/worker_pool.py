@@ -1,4 +1,8 @@
-"""A bounded number of workers for an unbounded amount of work."""
+"""Concurrent requests to the API server, limited in number.
+
+Jobs start in the order they were submitted; those beyond the limit wait in a queue. Submitting
+never waits, so the scheduling loop can hand over a binding and decide about the next pod.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,10 @@ logger = logging.getLogger(__name__)
 Job = Callable[[], Awaitable[None]]
 
 
-class Crew:
-    """Does jobs in the order they come, so many at a time. Giving it one never waits."""
+class WorkerPool:
+    """Runs jobs on at most *workers* tasks at a time; tasks exist only while there are jobs."""
 
     def __init__(self, workers: int) -> None:
-        """Nobody works before the first job; at most *workers* do so together."""
         self._limit = workers
         self._jobs: deque[Job] = deque()
         self._working = 0
@@ -25,11 +28,11 @@ class Crew:
         self._idle.set()
 
     def __len__(self) -> int:
-        """How many jobs are waiting or under way."""
+        """The number of jobs that are queued or running."""
         return len(self._jobs) + self._working
 
-    def do(self, job: Job) -> None:
-        """Have a job done."""
+    def submit(self, job: Job) -> None:
+        """Queue a job, and start a worker for it if fewer than the limit are running."""
         self._jobs.append(job)
         if self._working < self._limit:
             self._working += 1
@@ -44,23 +47,23 @@ class Crew:
                 job = self._jobs.popleft()
                 try:
                     await job()
-                except Exception:  # a bug must not take the other jobs with it
+                except Exception:  # a bug in one job must not stop the other jobs
                     logger.exception("a job failed")
         finally:
             self._working -= 1
             if not self._working:
                 self._idle.set()
 
-    async def finish(self, seconds: float) -> bool:
-        """Wait until everything is done; whether it was in time."""
+    async def drain(self, seconds: float) -> bool:
+        """Wait until all jobs have ended; False if some have not after *seconds*."""
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
             return False
         return True
 
-    async def dismiss(self) -> None:
-        """Stop, whatever is left."""
+    async def cancel(self) -> None:
+        """Drop the queued jobs and cancel the running ones."""
         self._jobs.clear()
         tasks = list(self._tasks)
         for task in tasks:

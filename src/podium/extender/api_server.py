@@ -54,7 +54,7 @@ class ApiServer:
         self._access = access
         self._client = ApiClient(access)
         self._state = state
-        self._options = {"tell": tell, **options}
+        self._options = {"warn": tell, **options}
         self._reflectors: list[Reflector[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
 

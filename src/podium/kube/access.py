@@ -1,7 +1,7 @@
-"""Where an API server is, how to know that it is the right one, and how to be let in.
+"""The address of an API server, how its certificate is verified, and the credentials for it.
 
-`load_access` looks where every client of Kubernetes looks: the kubeconfig that was named, those
-of $KUBECONFIG, the service account of the pod it runs in, and the kubeconfig in the home folder.
+`load_access` searches where every client of Kubernetes does: the given kubeconfig, those of
+$KUBECONFIG, the service account of the pod it runs in, and the kubeconfig in the home folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class Access:
-    """One API server and one way in. TLS is verified unless somebody insists."""
+    """One API server and the credentials for it. TLS is verified unless that is switched off."""
 
     def __init__(
         self,
@@ -36,48 +36,49 @@ class Access:
         namespace: str = "default",
         extra_headers: Mapping[str, str] | None = None,
     ) -> None:
-        """The server at *url*; without *tls*, https is verified with the system's authorities."""
+        """Access the server at *url*; without *tls*, https uses the system's authorities."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InputError(
                 f"{url!r} is no address of an API server", hint="https://HOST:PORT would be one"
             )
         self.url = url.rstrip("/")
-        #: The same as it may be told.
+        #: The address without the token of a lab, for messages.
         self.shown = shown(self.url)
         self.secure = parts.scheme == "https"
         self.host = parts.hostname
         self.port = parts.port or (443 if self.secure else 80)
-        #: What stands before every path, where the server is behind some router.
+        #: The start of every path, where the server is behind a router.
         self.prefix = parts.path.rstrip("/")
         self.tls = (tls or ssl.create_default_context()) if self.secure else None
         self.server_name = server_name
         self.proxy = proxy
         self.namespace = namespace
         self.credentials = credentials or Credentials()
-        #: Counts client certificates: connections made with an older one are of no use.
+        #: Number of the current client certificate; connections made with an older one are closed.
         self.generation = 0
         self._extra = dict(extra_headers or {})
-        self._again: Callable[[], None] | None = None
+        self._reload_certificate: Callable[[], None] | None = None
 
     async def headers(self) -> dict[str, str]:
-        """The headers that say who we are, renewed where they have to be."""
+        """The headers with the credentials, which are renewed first if they have expired."""
         if not self.credentials.fresh():
             await self.credentials.renew()
         authorization = self.credentials.authorization
         return {**self._extra, "Authorization": authorization} if authorization else self._extra
 
     async def rejected(self) -> bool:
-        """The server did not know us (401); whether it is worth trying again."""
+        """Renew the credentials after an answer with 401; whether to send the request again."""
         try:
-            if self._again is not None:
-                self._again()
+            if self._reload_certificate is not None:
+                self._reload_certificate()
         except InputError as error:
             raise UnreachableError(str(error)) from error
-        return await self.credentials.renew(rejected=True) or self._again is not None
+        renewed = await self.credentials.renew(rejected=True)
+        return renewed or self._reload_certificate is not None
 
-    def present(self, certificate: bytes, key: bytes) -> None:
-        """Show this client certificate from now on. It can be loaded from files only."""
+    def use_certificate(self, certificate: bytes, key: bytes) -> None:
+        """Use this client certificate from now on. The ssl module loads it from files only."""
         if self.tls is None:
             return
         with tempfile.TemporaryDirectory(prefix="podium-") as folder:
@@ -92,14 +93,14 @@ class Access:
                 raise InputError(what) from None
         self.generation += 1
 
-    def present_each_time(self, read: Callable[[], tuple[bytes, bytes]]) -> None:
-        """Show what *read* finds, now and again whenever we are rejected."""
+    def use_certificate_of(self, read: Callable[[], tuple[bytes, bytes]]) -> None:
+        """Use the client certificate that *read* returns, and read it again after a 401."""
 
-        def again() -> None:
-            self.present(*read())
+        def reload() -> None:
+            self.use_certificate(*read())
 
-        again()
-        self._again = again
+        reload()
+        self._reload_certificate = reload
 
 
 def load_access(
@@ -110,7 +111,7 @@ def load_access(
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
-    """The way in to a cluster; *master* takes the place of the server that a file names."""
+    """Find the access to a cluster; *master* replaces the server that a kubeconfig names."""
     if kubeconfig:
         return _by_kubeconfig(read_kubeconfig([Path(kubeconfig)], context), master)
     if master:
@@ -133,7 +134,7 @@ def load_access(
 def access_by_flags(
     url: str, *, token: str = "", token_file: str = "", ca_file: str = "", insecure: bool = False
 ) -> Access:
-    """The way in that single flags describe."""
+    """The access that the flags of a command describe one by one."""
     try:
         tls = ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ValueError) as error:
@@ -159,10 +160,10 @@ def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
         namespace=chosen.namespace,
         extra_headers={"Impersonate-User": user.text("as")} if user.text("as") else None,
     )
-    access.credentials = credentials_of(chosen, access.present)
+    access.credentials = credentials_of(chosen, access.use_certificate)
     if any(user.fields.get(f"client-certificate{form}") for form in ("", "-data")):
         try:
-            access.present_each_time(lambda: _client_certificate(chosen))
+            access.use_certificate_of(lambda: _client_certificate(chosen))
         except InputError as error:
             raise error.located(where=str(user.file), object=user.what) from None
     return access
@@ -188,7 +189,7 @@ def _context(chosen: Chosen) -> ssl.SSLContext:
 
 
 def _trusting(tls: ssl.SSLContext) -> ssl.SSLContext:
-    """Somebody insists that the server is not to be verified."""
+    """Switch the verification of the server off."""
     tls.check_hostname = False
     tls.verify_mode = ssl.CERT_NONE
     return tls

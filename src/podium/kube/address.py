@@ -1,10 +1,10 @@
-"""Addresses of API servers as they may be told: that of a lab has its token in its path."""
+"""Addresses of API servers in messages: the address of a lab has its token in its path."""
 
 from __future__ import annotations
 
 import re
 
-#: Before the token, in the address of a lab: kubectl sends none otherwise over plain HTTP.
+#: Precedes the token in the address of a lab: over plain HTTP kubectl sends no token otherwise.
 TOKEN_PATH = "/token/"  # noqa: S105
 _TOKEN = re.compile(rf"{TOKEN_PATH}[^/]*")
 

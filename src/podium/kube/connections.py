@@ -1,9 +1,9 @@
-"""Short requests over connections that are kept: the path that every binding takes.
+"""Short requests over connections that are kept open: every binding is sent this way.
 
-A general client spends a third of a millisecond on a request, which is more than the decision
-itself; a scheduler sends two for each pod. This one knows just what an exchange with an API server
-needs: one request at a time on a connection, an answer of known or chunked length, and no
-guessing when something breaks off.
+A general HTTP client spends a third of a millisecond on a request, which is more than the decision
+itself; a scheduler sends two for each pod. This one has only what an exchange with an API server
+needs: one request at a time on a connection, an answer of known or chunked length, and no guessing
+when a connection breaks.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _IDLE_SECONDS = 45.0
 _TARGET = re.compile(r"/[!-~]*")
 
 
-#: Seconds of silence before the other side is asked for a sign of life, between such questions,
-#: and how many of them; milliseconds after which data that nobody received ends a connection.
-_SIGNS_OF_LIFE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
-_SIGNS_OF_LIFE |= {"TCP_USER_TIMEOUT": 30_000}
+#: Keepalive: seconds of silence before the first probe, seconds between probes, how many of them;
+#: milliseconds after which data without acknowledgement ends a connection.
+_KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+_KEEPALIVE |= {"TCP_USER_TIMEOUT": 30_000}
 
 
 def notice_death(transport: asyncio.BaseTransport) -> None:
-    """See to it that a connection ends when the other side is gone without a word."""
+    """Switch TCP keepalive on, so that a connection to a server that vanished ends."""
     found = transport.get_extra_info("socket")
     if found is None or found.family not in {socket.AF_INET, socket.AF_INET6}:
         return
     found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _SIGNS_OF_LIFE.items():
+    for name, value in _KEEPALIVE.items():
         option = getattr(socket, name, None)  # not every system has them all
         if option is not None:
             found.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The answer to one request."""
 
     status: int
     headers: dict[str, str]
@@ -55,13 +55,13 @@ class BrokenError(OSError):
     """The connection ended before the answer did."""
 
     def __init__(self, what: str, *, nothing_came: bool) -> None:
-        """Say *what* happened; with *nothing_came* not a byte of an answer was seen."""
+        """Describe *what* happened; with *nothing_came* no byte of the answer arrived."""
         super().__init__(what)
         self.nothing_came = nothing_came
 
 
 class Connection(asyncio.Protocol):
-    """One connection and the request that is under way on it."""
+    """One connection and the request under way on it."""
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
@@ -81,12 +81,12 @@ class Connection(asyncio.Protocol):
     # Called by the event loop ---------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
+        """The connection is open."""
         self._transport = cast("asyncio.Transport", transport)
         notice_death(transport)
 
     def data_received(self, data: bytes) -> None:
-        """A piece of an answer; without a question, somebody is confused."""
+        """Parse a piece of an answer; one that no request waits for closes the connection."""
         if self._answer is None:
             self.abort()
             return
@@ -98,32 +98,32 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def eof_received(self) -> bool:
-        """The server says no more."""
+        """The server has closed its side, which ends an answer without a length."""
         if self._headed and not {"content-length", "transfer-encoding"} & self._headers.keys():
-            self.on_message_complete()  # its length was "until I hang up"
+            self.on_message_complete()  # the end of the connection is the end of the answer
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed."""
+        """The connection is closed; the request under way fails."""
         self._transport = None
         self._fail(str(exc) if exc else "the connection was closed before the answer was complete")
 
     # Called by the parser -------------------------------------------------------------------------
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header of the answer."""
+        """A header of the answer was parsed."""
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The body begins."""
+        """All headers were parsed, and the body begins."""
         self._headed = True
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """A piece of the body was parsed."""
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """The answer is there, unless it is only the news that one will come."""
+        """The answer is complete, unless it is an informational one (1xx)."""
         status = self._parser.get_status_code()
         if status < 200:
             self._headers, self._headed = {}, False
@@ -141,7 +141,7 @@ class Connection(asyncio.Protocol):
     # Called by the pool ---------------------------------------------------------------------------
 
     def usable(self, now: float, generation: int) -> bool:
-        """Whether another request may be sent on it."""
+        """Whether another request may be sent on this connection."""
         transport = self._transport
         return (
             transport is not None
@@ -152,11 +152,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def kept(self) -> bool:
-        """Whether the last exchange ended well and the server wants to go on."""
+        """Whether the last exchange ended well and the server keeps the connection open."""
         return self._kept and self._transport is not None
 
     async def exchange(self, request: bytes, seconds: float) -> Answer:
-        """Send a request and wait for its answer."""
+        """Send a request and wait for its answer, for *seconds* at most."""
         transport = self._transport
         if transport is None:
             raise BrokenError("the connection was closed", nothing_came=True)
@@ -180,13 +180,13 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         if self._transport is not None:
             self._transport.abort()
 
 
 class Pool:
-    """Connections to one API server, the one used last first."""
+    """Connections to one API server; the one that was used last is used first."""
 
     def __init__(self, access: Access, user_agent: str, size: int = 64) -> None:
         self._access = access
@@ -200,8 +200,8 @@ class Pool:
         named = host if access.port == default else f"{host}:{access.port}"
         fixed = ("", f"Host: {named}", f"User-Agent: {user_agent}", "Accept: application/json", "")
         self._fixed = " HTTP/1.1" + "\r\n".join(fixed)
-        #: The headers that say who we are, as text; they change rarely.
-        self._who: tuple[dict[str, str], str] = ({}, "")
+        #: The headers with the credentials, and their text; they change rarely.
+        self._credentials: tuple[dict[str, str], str] = ({}, "")
 
     async def exchange(
         self,
@@ -212,7 +212,7 @@ class Pool:
         *,
         seconds: float,
     ) -> Answer:
-        """One request and its answer; `OSError` when there is none."""
+        """Send one request; its answer, or `OSError` when none came."""
         request = self._written(method, target, body, content_type, await self._access.headers())
         ends = time.monotonic() + seconds
         while True:
@@ -221,8 +221,8 @@ class Pool:
             try:
                 return await connection.exchange(request, max(0.0, ends - time.monotonic()))
             except BrokenError as error:
-                # The server may have closed it just now. Reading twice harms nobody; whether a
-                # write was carried out is not known, and not for us to try again.
+                # The server may have closed it at that moment. A read can be repeated; whether a
+                # write was carried out is not known, so only the caller can decide to repeat it.
                 if not (again and error.nothing_came):
                     raise
             finally:
@@ -234,21 +234,22 @@ class Pool:
         target: str,
         body: bytes | None,
         content_type: str,
-        who: dict[str, str],
+        credentials: dict[str, str],
     ) -> bytes:
         target = self._access.prefix + target
         if _TARGET.fullmatch(target) is None:
             raise ValueError(f"{target!r} is no path of a request")
-        if who != self._who[0]:
-            self._who = (who, "".join(f"{name}: {text}\r\n" for name, text in who.items()))
-        head = f"{method} {target}{self._fixed}{self._who[1]}"
+        if credentials != self._credentials[0]:
+            lines = (f"{name}: {text}\r\n" for name, text in credentials.items())
+            self._credentials = (credentials, "".join(lines))
+        head = f"{method} {target}{self._fixed}{self._credentials[1]}"
         if body is None:
             return f"{head}\r\n".encode("latin-1")
         head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
         return head.encode("latin-1") + body
 
     async def _taken(self, ends: float) -> Connection:
-        """A connection for one request, waited for if all are busy."""
+        """Take a connection for one request, waiting if all are in use."""
         while True:
             now, generation = time.monotonic(), self._access.generation
             while self._idle:
@@ -265,7 +266,7 @@ class Pool:
                     await turn
             except BaseException:
                 if turn.done() and not turn.cancelled():
-                    self._wake()  # it was our turn; somebody else takes it
+                    self._wake()  # the free connection goes to the next request
                 raise
 
     async def _opened(self, generation: int, seconds: float) -> Connection:
@@ -308,7 +309,7 @@ class Pool:
                 return
 
     def close(self) -> None:
-        """Close all; what is under way fails."""
+        """Close all connections; requests under way fail."""
         for connection in [*self._all]:
             self._drop(connection)
         self._idle.clear()

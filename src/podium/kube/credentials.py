@@ -1,7 +1,7 @@
-"""Who we are, to an API server: a fixed token, a file that is rewritten, or a plugin that is run.
+"""Credentials for an API server: a fixed token, a token file, or a plugin that is run.
 
-`authorization` is always ready to be sent; `fresh` says whether it still holds, and `renew` is
-awaited when it does not, or when the API server turned it down.
+`authorization` is the header to send; `fresh` says whether it is still valid, and `renew` is
+awaited when it is not, or when the API server rejected it.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from podium.errors import InputError
 from podium.kube.errors import UnreachableError
 from podium.kube.kubeconfig import Chosen, Entry
 
-#: Token files are rewritten long before the old token ends; this is soon enough.
+#: A token file is read again after this time; it is rewritten long before the old token expires.
 _FILE_SECONDS = 10.0
-#: A plugin is run again this long before its token ends, and given so long to answer.
+#: A plugin is run again so long before its token expires, and may take so long to answer.
 _EARLY_SECONDS, _PLUGIN_SECONDS = 30.0, 60.0
 _EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
-#: Takes a client certificate and its key.
+#: Called with a client certificate and its key.
 Present = Callable[[bytes, bytes], None]
 
 
 class Credentials:
-    """Something that never changes: a token, a password, or nothing at all."""
+    """Credentials that never change: a token, a password, or none. Base of all others."""
 
     def __init__(self, authorization: str = "") -> None:
         self.authorization = authorization
 
     def fresh(self) -> bool:
-        """Whether it can be used as it is."""
+        """Whether `authorization` is still valid."""
         return True
 
     async def renew(self, *, rejected: bool = False) -> bool:  # noqa: ARG002
-        """Bring it up to date; whether that may help after it was *rejected*."""
+        """Update `authorization`; whether a *rejected* request is worth sending again."""
         return False
 
 
 class TokenFile(Credentials):
-    """A token in a file that somebody renews."""
+    """A token in a file that is rewritten from outside, such as that of a service account."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -92,15 +92,15 @@ class ExecPlugin(Credentials):
         self._lock = asyncio.Lock()
 
     def fresh(self) -> bool:
-        """Whether what it printed last has not ended."""
+        """Whether the credentials that the program printed last have not expired."""
         return time.time() < self._until
 
     async def renew(self, *, rejected: bool = False) -> bool:
-        """Run it again."""
+        """Run the program again, once for all requests that wait for it."""
         before = self._runs
         async with self._lock:
             if self._runs != before or (self.fresh() and not rejected):
-                return True  # somebody else did, meanwhile
+                return True  # another request renewed them meanwhile
             self._take(await self._run())
             self._runs += 1
         return True
@@ -174,11 +174,11 @@ class AuthProvider(Credentials):
         self._until = 0.0
 
     def fresh(self) -> bool:
-        """Whether it was looked at a short while ago."""
+        """Whether the token was checked a short while ago."""
         return time.monotonic() < self._until
 
     async def renew(self, *, rejected: bool = False) -> bool:  # noqa: ARG002
-        """Have the token renewed where it is about to end."""
+        """Renew the token if it is about to expire."""
         from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415
         from kubernetes_asyncio.config.kube_config import KubeConfigLoader  # noqa: PLC0415
 
@@ -200,14 +200,14 @@ class AuthProvider(Credentials):
 
 
 class _Settings:
-    """What a loader writes its findings to."""
+    """The object that kubernetes_asyncio's loader writes credentials into."""
 
     def __init__(self) -> None:
         self.api_key: dict[str, str] = {}
 
 
 def credentials_of(chosen: Chosen, present: Present) -> Credentials:
-    """How the user of a kubeconfig is known."""
+    """The credentials of a kubeconfig's user; *present* receives client certificates."""
     user = chosen.user
     if user.fields.get("exec"):
         return ExecPlugin(user, present)

@@ -1,24 +1,24 @@
-"""Which kinds an API server serves, and where: the newest version that both sides know."""
+"""Discovery: which kinds an API server serves, and the path of the newest version known here."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
-from podium.kube.client import ApiClient
+from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.registry import KINDS
 
-#: Seconds before asking again, where nobody answers.
+#: Seconds before asking again when no answer came.
 _PAUSES = (0.2, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What one API server has."""
+    """The groups, versions and kinds of one API server."""
 
     #: Every group and version, such as `v1` or `policy/v1beta1`.
     versions: frozenset[str]
@@ -26,7 +26,7 @@ class Served:
     kinds: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def path(self, kind: str, namespace: str | None = None) -> str | None:
-        """Where all objects of a kind are, or those of one namespace; None when not served."""
+        """The path of all objects of a kind, or of one namespace; None when not served."""
         found = self.kinds.get(kind)
         if found is None:
             return None
@@ -41,7 +41,7 @@ class Served:
 
 
 def root(version: str) -> str:
-    """Where a group and version begins: `/api/v1`, `/apis/policy/v1`."""
+    """The path of a group and version: `/api/v1`, `/apis/policy/v1`."""
     return f"/apis/{version}" if "/" in version else f"/api/{version}"
 
 
@@ -67,18 +67,20 @@ class _Resources(msgspec.Struct, frozen=True):
     resources: list[_Resource] | None = None
 
 
-async def discover(client: ApiClient) -> Served:
-    """Ask what there is, again if nobody answers at first: everything else begins with it."""
+async def discover(
+    client: KubeApi, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Served:
+    """Ask what is served, up to four times if no answer comes."""
     for pause in _PAUSES:
         try:
-            return await _asked(client)
+            return await _discovered(client)
         except UnreachableError:
-            await asyncio.sleep(pause)
-    return await _asked(client)
+            await sleep(pause)
+    return await _discovered(client)
 
 
-async def _asked(client: ApiClient) -> Served:
-    """Only the groups that scheduling reads are looked into."""
+async def _discovered(client: KubeApi) -> Served:
+    """The result of one round; only the groups that scheduling reads are looked into."""
     answer = msgspec.json.decode(await client.request("GET", "/apis"), type=_Groups)
     versions = {"v1"} | {
         version.group_version for group in answer.groups or () for version in group.versions or ()
@@ -96,12 +98,12 @@ async def _asked(client: ApiClient) -> Served:
     return Served(frozenset(versions), kinds)
 
 
-async def _resources(client: ApiClient, version: str) -> dict[str, str]:
+async def _resources(client: KubeApi, version: str) -> dict[str, str]:
     """The plural of each kind of one version that can be listed and watched."""
     try:
         text = await client.request("GET", root(version))
     except ApiError as error:
-        if error.status == 404:  # gone since it was named
+        if error.status == 404:  # removed since it was listed
             return {}
         raise
     answer = msgspec.json.decode(text, type=_Resources)

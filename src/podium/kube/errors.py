@@ -1,7 +1,7 @@
-"""What an API server refuses, and what happens when nobody answers.
+"""Errors of requests to an API server.
 
-ApiError             it answered, with a refusal
-└── UnreachableError nobody answered: nothing is known of what became of the request
+ApiError             the API server answered, with a refusal
+└── UnreachableError no answer came: whether the request was carried out is not known
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podium.errors import PodiumError
 
 
 class ApiError(PodiumError):
-    """A refusal; `message` is what the API server says, `reason` its one-word cause."""
+    """A refusal; `message` is the API server's sentence, `reason` its one-word cause."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class ApiError(PodiumError):
         reason: str = "",
         retry_after: float | None = None,
     ) -> None:
-        """Refused with the code *status*; *retry_after* are the seconds it asks to wait."""
+        """Keep the code *status*; *retry_after* are the seconds the server asks to wait."""
         self.message = message
         self.status = status
         self.reason = reason
@@ -35,7 +35,7 @@ class ApiError(PodiumError):
 
 
 class UnreachableError(ApiError):
-    """No answer, or half of one: whether the request was carried out is not known."""
+    """No answer, or part of one: whether the request was carried out is not known."""
 
 
 class _Details(msgspec.Struct, frozen=True, rename="camel"):
@@ -43,7 +43,7 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """What an API server answers instead of an object."""
+    """The `Status` object that an API server answers a refused request with."""
 
     message: str = ""
     reason: str = ""
@@ -52,7 +52,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: str) -> ApiError:
-    """The error for an answer with this code; *asked* is the request, in words."""
+    """The error for an answer with this code; *asked* is method and address of the request."""
     try:
         said = msgspec.json.decode(body, type=Status)
     except msgspec.MsgspecError:
@@ -67,18 +67,18 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: str) ->
 
 
 def _text(body: bytes) -> str:
-    """A short answer in plain text, as proxies and some handlers give it."""
+    """A short answer in plain text, as proxies and some handlers send it."""
     text = body[:200].decode("utf-8", "replace").strip()
     return "" if text.startswith(("<", "{", "[")) or len(body) > 200 else text
 
 
 def _seconds(value: str | None) -> float | None:
-    """Retry-After in seconds; the form with a date is rare and not understood."""
+    """Retry-After in seconds; its form with a date is rare and ignored."""
     return float(value) if value and value.isdecimal() else None
 
 
 def words(error: BaseException) -> str:
-    """Why an exchange over the network came to nothing, as people say it."""
+    """Why an exchange over the network failed, in words for a message."""
     inner = getattr(error, "os_error", None) or error
     if isinstance(inner, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {inner.verify_message}"

@@ -1,6 +1,6 @@
-"""Events of core/v1: the same again is counted, many alike are combined, too many are dropped.
+"""Events of core/v1: repeated ones are counted, similar ones combined, too many dropped.
 
-Three steps, each with a memory of its own: *combine* (ten different messages with one reason
+Three steps, each with its own memory: *combine* (ten different messages with one reason
 within ten minutes become "(combined from similar events): …"), *count* (an event that exists gets
 a higher count instead of a twin) and *drop* (25 at once per object, then one in five minutes).
 
@@ -23,7 +23,7 @@ _Key = tuple[Any, ...]
 
 @dataclass(slots=True)
 class _Alike:
-    """Messages that share everything but their words."""
+    """The different messages of events that are otherwise the same."""
 
     messages: set[str] = field(default_factory=set)
     last: float = 0.0
@@ -31,7 +31,7 @@ class _Alike:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """An event that was written."""
+    """An event that was written, and how often it happened."""
 
     name: str
     count: int
@@ -40,7 +40,7 @@ class _Counted:
 
 @dataclass(slots=True)
 class _Bucket:
-    """How many events an object may still have."""
+    """The token bucket of one object: how many more events about it may be written."""
 
     tokens: float
     filled: float
@@ -55,7 +55,7 @@ class _Bucket:
 
 
 class CountingLedger:
-    """What core/v1 events were written, per source and object."""
+    """The core/v1 events that were written, per source and object."""
 
     def __init__(self) -> None:
         self._names = EventNames()
@@ -64,7 +64,7 @@ class CountingLedger:
         self._buckets: Recent[_Key, _Bucket] = Recent()
 
     def take(self, what: Occurrence, now: float) -> Write | None:
-        """What to write about it; nothing when its object had too many."""
+        """The event to write, or its new count; None when its object had too many."""
         about = what.about
         source = (what.component, what.host, *about[:5])
         message, key = self._combined(what, (*source, what.type, what.reason), now)
@@ -88,7 +88,7 @@ class CountingLedger:
         return Write(namespace, counted.name, event, patch)
 
     def _combined(self, what: Occurrence, key: _Key, now: float) -> tuple[str, _Key]:
-        """The message to write, and what it is counted under."""
+        """The message to write, and the key under which it is counted."""
         alike = self._alike.get(key)
         if alike is None or now - alike.last > _ALIKE_SECONDS:
             alike = _Alike()
@@ -101,7 +101,7 @@ class CountingLedger:
         return _COMBINED + what.message, key
 
     def sweep(self, now: float) -> list[Write]:  # noqa: ARG002
-        """Nothing is ever due by itself."""
+        """Return nothing: a count is written when the event happens."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Events of events.k8s.io/v1: the same again makes a series, whose length is told now and then.
+"""Events of events.k8s.io/v1: repeated ones become a series with a count.
 
 The first is written at once, the second turns it into a series; those after it are only counted
 until the series is refreshed (every half hour) or is over (six minutes without another).
@@ -33,14 +33,14 @@ class _Series:
 
 
 class SeriesLedger:
-    """What events were written, per reporter, object, action and reason."""
+    """The events.k8s.io/v1 events that were written, per reporter, object, action and reason."""
 
     def __init__(self) -> None:
         self._names = EventNames()
         self._series: Recent[_Key, _Series] = Recent()
 
     def take(self, what: Occurrence, now: float) -> Write | None:
-        """A new event, or the news that it has become a series."""
+        """The new event, or the series it has become; None for one that is only counted."""
         said = (what.type, what.action, what.reason)
         key = (*said, what.component, what.host, what.about, what.related)
         series = self._series.get(key)
@@ -56,7 +56,7 @@ class SeriesLedger:
         return _write(series)
 
     def sweep(self, now: float) -> list[Write]:
-        """Tell of series that are over, and of those not told of for long."""
+        """The series that are over, and those whose count was not written for long."""
         writes = []
         for key, series in self._series.items():
             over = now - series.last > _OVER_SECONDS

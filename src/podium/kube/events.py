@@ -1,6 +1,6 @@
-"""What is said about an object, and how it is written: one form per API that takes events.
+"""Events about objects, and how each of the two event APIs writes them.
 
-`Occurrence` is what happened. A *ledger* remembers what was said before and turns an occurrence
+`Occurrence` is what happened. A `Ledger` remembers the events of the past and turns an occurrence
 into a `Write`: a new event, or a change to one that exists.
 """
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 CORE, EVENTS = "v1", "events.k8s.io/v1"
-#: How many different things a ledger remembers at most.
+#: How many different events a ledger remembers at most.
 REMEMBERED = 4096
 
 
@@ -28,7 +28,7 @@ class Reference(NamedTuple):
     resource_version: str = ""
 
     def fields(self) -> dict[str, str]:
-        """As an API server reads it, without what is empty."""
+        """The fields of an ObjectReference, without the empty ones."""
         named = {
             "kind": self.kind,
             "namespace": self.namespace,
@@ -41,14 +41,14 @@ class Reference(NamedTuple):
 
 
 class Occurrence(NamedTuple):
-    """Something that happened to an object."""
+    """One thing that happened to an object."""
 
     about: Reference
     type: str
     reason: str
     message: str
     component: str
-    #: Where it runs; empty where that is not said.
+    #: The host of the component; empty where it is left out.
     host: str = ""
     action: str = ""
     related: Reference | None = None
@@ -56,7 +56,7 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An event to be created, or, with a *patch*, changed; created all the same if it is gone."""
+    """An event to create or, with a *patch*, to change; created if it does not exist any more."""
 
     namespace: str
     name: str
@@ -65,13 +65,13 @@ class Write:
 
 
 class Ledger(Protocol):
-    """Remembers what was said, so that it is not said again and again."""
+    """Remembers events, so that repeated ones are counted instead of written again."""
 
     def take(self, what: Occurrence, now: float) -> Write | None:
-        """What to write about it; nothing when enough has been said."""
+        """The event to create or change; None when nothing is to be written."""
 
     def sweep(self, now: float) -> list[Write]:
-        """What is due by itself, now and then."""
+        """The changes that are due because of the time; called at intervals."""
 
 
 _Key = TypeVar("_Key")
@@ -79,32 +79,32 @@ _Kept = TypeVar("_Kept")
 
 
 class Recent(Generic[_Key, _Kept]):
-    """A mapping that forgets what was not asked for longest."""
+    """A mapping of limited size that drops the least recently used entry."""
 
     def __init__(self, size: int = REMEMBERED) -> None:
         self._size = size
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
 
     def get(self, key: _Key) -> _Kept | None:
-        """What is kept under this key."""
+        """The value of a key, which counts as used."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
         return found
 
     def put(self, key: _Key, value: _Kept) -> None:
-        """Keep this."""
+        """Set the value of a key."""
         self._kept[key] = value
         self._kept.move_to_end(key)
         if len(self._kept) > self._size:
             self._kept.popitem(last=False)
 
     def drop(self, key: _Key) -> None:
-        """Forget it."""
+        """Remove a key."""
         self._kept.pop(key, None)
 
     def items(self) -> list[tuple[_Key, _Kept]]:
-        """All of it, the oldest first."""
+        """All entries, the least recently used first."""
         return list(self._kept.items())
 
     def __len__(self) -> int:
@@ -112,19 +112,19 @@ class Recent(Generic[_Key, _Kept]):
 
 
 class EventNames:
-    """Names that are not taken: the object's, and the time in nanoseconds, never the same twice."""
+    """Unique names of events: the object's name, and the time in nanoseconds."""
 
     def __init__(self) -> None:
         self._last = 0
 
     def new(self, about: Reference, now: float) -> str:
-        """A name for an event about this object."""
+        """A new name for an event about this object."""
         self._last = max(int(now * 1e9), self._last + 1)
         return f"{about.name}.{self._last:x}"
 
 
 def second(now: float) -> str:
-    """A time as most fields have it."""
+    """A time in the form of `metav1.Time`, to the second."""
     return _second(int(now))
 
 
@@ -134,5 +134,5 @@ def _second(now: int) -> str:
 
 
 def microsecond(now: float) -> str:
-    """A time as newer fields have it."""
+    """A time in the form of `metav1.MicroTime`."""
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,6 +1,6 @@
-"""Reading kubeconfig files: several are merged, the first to name something wins.
+"""Reading kubeconfig files: several are merged, and the first definition of a name counts.
 
-What comes out is one cluster and one user, as they are written, each with the folder that its
+The result is one cluster and one user with their fields as written, each with the folder that its
 relative paths start from.
 """
 
@@ -22,14 +22,14 @@ _SECTIONS = ("clusters", "users", "contexts")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A cluster, user or context: its fields, and where they were read."""
+    """A cluster, user or context: its fields, and the file they are from."""
 
     what: str
     file: Path
     fields: dict[str, Any] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
-        """A field that is text; empty when absent."""
+        """The text of a field; empty when it is absent."""
         value = self.fields.get(name)
         if value is None:
             return ""
@@ -38,7 +38,7 @@ class Entry:
         return value
 
     def path(self, name: str) -> Path | None:
-        """A field that names a file, relative to the folder of the kubeconfig."""
+        """The file that a field names, relative to the folder of the kubeconfig."""
         value = self.text(name)
         return self.file.parent / Path(value).expanduser() if value else None
 
@@ -61,18 +61,18 @@ class Entry:
             raise self.wrong(name, f"{path}: {(error.strerror or str(error)).lower()}") from None
 
     def wrong(self, name: str, what: str) -> InputError:
-        """The error that says so about a field."""
+        """The error for a field, with its file and entry."""
         return InputError(what, where=str(self.file), object=self.what, path=name)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What one context means."""
+    """The cluster, user and namespace of one context."""
 
     context: str
     cluster: Entry
     user: Entry
-    #: Where objects are created when nothing else is said.
+    #: The namespace of requests that name none.
     namespace: str = "default"
 
 

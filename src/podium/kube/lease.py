@@ -1,8 +1,8 @@
-"""One leader among replicas, by a Lease that whoever leads keeps renewing.
+"""Leader election among replicas, by a Lease that the leader keeps renewing.
 
-The rules are client-go's. Times written by others are never compared with our clock: a lease is
-taken over when it did not change for its whole duration, as seen from here, on a clock that never
-jumps. Whoever leads and cannot renew in time steps down before anybody else may step up.
+The rules are client-go's. Times that other replicas wrote are never compared with the local clock:
+a lease is taken over when it did not change for its whole duration, as observed here, on a clock
+that never jumps. A leader that cannot renew in time steps down before another may take over.
 
 Upstream: client-go tools/leaderelection, Kubernetes v1.36.
 """
@@ -19,19 +19,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podium.errors import ConfigError
-from podium.kube.client import ApiClient
+from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError, UnreachableError
 
-#: How much longer than the retry period a replica may wait before it tries again to take over.
+#: The most that is added to the retry period before a replica tries again, as a multiple of it.
 _JITTER = 1.2
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """How long a lease holds, by when it must be renewed, and how often that is tried.
+    """How long a lease lasts, by when it must be renewed, and how often that is tried.
 
-    Leases are written in whole seconds, so parts of a second do not count for the first.
+    Leases are written in whole seconds, so the fraction of the first does not count.
     """
 
     lease_seconds: float = 15.0
@@ -48,11 +48,11 @@ class LeaseTimes:
 
 
 class LeaderElector:
-    """A replica that stands for leader under its *identity*."""
+    """One replica, with its *identity*, in the election of a leader."""
 
     def __init__(
         self,
-        client: ApiClient,
+        client: KubeApi,
         namespace: str,
         name: str,
         identity: str,
@@ -61,24 +61,28 @@ class LeaderElector:
         on_started: Callable[[], None] = lambda: None,
         on_stopped: Callable[[], None] = lambda: None,
         on_new_leader: Callable[[str], None] = lambda _: None,
-        tell: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
         release: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """With *release* the lease is handed back when `run` is cancelled."""
+        """With *release* the lease is released when `run` is cancelled.
+
+        *clock* decides what has expired; *wall* is written into the lease for people to read.
+        """
         self._client = client
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace, self._name = namespace, name
         self.identity = identity
         self.times = times or LeaseTimes()
         self._on_started, self._on_stopped = on_started, on_stopped
-        self._on_new_leader, self._tell = on_new_leader, tell
+        self._on_new_leader, self._warn = on_new_leader, warn
         self._release = release
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
-        #: The lease as it was seen last, when that was, and since when it has not changed.
+        #: The lease as it was last read or written, and since when it has not changed.
         self._lease: dict[str, Any] | None = None
         self._unchanged_since = 0.0
         self._renewed_at = 0.0
@@ -87,18 +91,18 @@ class LeaderElector:
 
     @property
     def holder(self) -> str:
-        """Who leads, as far as is known."""
+        """The identity of the leader, as of the last request."""
         spec = (self._lease or {}).get("spec") or {}
         return str(spec.get("holderIdentity") or "")
 
     @property
     def leading(self) -> bool:
-        """Whether we lead and nobody else can: the lease was renewed a short while ago."""
+        """Whether this replica leads and no other can, since its lease has not expired."""
         fresh = self._clock() - self._renewed_at < int(self.times.lease_seconds)
         return self._started and fresh and self.holder == self.identity
 
     async def run(self) -> None:
-        """Wait to become leader, lead, and return when that is over."""
+        """Wait until the lease is acquired, renew it, and return when it is lost."""
         try:
             await self._acquire()
             self._started = True
@@ -109,7 +113,7 @@ class LeaderElector:
                 self._started = False
                 self._on_stopped()
             if self._release and self.holder == self.identity:
-                await self._hand_back()
+                await self._give_up()
 
     async def _acquire(self) -> None:
         while not await self._try(self.times.renew_deadline_seconds):
@@ -117,19 +121,19 @@ class LeaderElector:
             await self._sleep(pause + self._rng.random() * _JITTER * pause)
 
     async def _renew(self) -> None:
-        """Renew until that fails for too long."""
+        """Renew the lease until that fails for the whole renew deadline."""
         times = self.times
         while True:
             ends = self._clock() + times.renew_deadline_seconds
             while not await self._try(max(0.0, ends - self._clock())):
                 if self.holder != self.identity or self._clock() + times.retry_seconds > ends:
-                    self._tell(f"leader election: the lease {self._name} was lost")
+                    self._warn(f"leader election: the lease {self._name} was lost")
                     return
                 await self._sleep(times.retry_seconds)
             await self._sleep(times.retry_seconds)
 
     async def _try(self, seconds: float) -> bool:
-        """Take or renew the lease, whatever of the two it is; whether it is ours now."""
+        """Acquire or renew the lease once; whether this replica holds it afterwards."""
         try:
             async with asyncio.timeout(seconds):
                 done = await self._take_or_renew()
@@ -143,14 +147,14 @@ class LeaderElector:
         return done
 
     def _failed(self, error: ApiError) -> bool:
-        if error.status != _CONFLICT:  # somebody else was faster, which is no news
-            self._tell(f"leader election: lease {self._namespace}/{self._name}: {error}")
+        if error.status != _CONFLICT:  # another replica was faster, which is nothing to report
+            self._warn(f"leader election: lease {self._namespace}/{self._name}: {error}")
         return False
 
     async def _take_or_renew(self) -> bool:
         now = self._clock()
         if self._lease is not None and self.holder == self.identity and self._held(now):
-            with suppress(ApiError):  # it may have changed behind our back: look first, then
+            with suppress(ApiError):  # it may have been changed by others: read it first, then
                 return await self._write(self._lease, now)
         try:
             seen = await self._client.get(f"{self._collection}/{self._name}")
@@ -166,7 +170,7 @@ class LeaderElector:
         return await self._write(seen, now)
 
     def _held(self, now: float) -> bool:
-        """Whether the lease as it was seen still holds."""
+        """Whether the lease as it was last read has not expired."""
         spec = (self._lease or {}).get("spec") or {}
         return now < self._unchanged_since + float(spec.get("leaseDurationSeconds") or 0)
 
@@ -177,19 +181,19 @@ class LeaderElector:
         return self._ours(made, now)
 
     async def _write(self, lease: dict[str, Any], now: float) -> bool:
-        """Put our name on it; the resourceVersion sees to it that nobody else did meanwhile."""
+        """Write this replica's identity; the resourceVersion makes the API server refuse a race."""
         changed = {**lease, "spec": self._spec(lease.get("spec") or {})}
         path = f"{self._collection}/{self._name}"
         return self._ours(await self._client.put(path, changed), now)
 
     def _ours(self, lease: dict[str, Any], now: float) -> bool:
         self._lease = lease
-        # Counted from before the request: others may have seen it that early.
+        # Counted from before the request: another replica may have read it that early.
         self._unchanged_since = self._renewed_at = now
         return True
 
     def _spec(self, old: dict[str, Any]) -> dict[str, Any]:
-        now = _micro_time()
+        now = _micro_time(self._wall())
         kept = old.get("holderIdentity") == self.identity
         transitions = int(old.get("leaseTransitions") or 0)
         if not kept and old:
@@ -203,8 +207,8 @@ class LeaderElector:
             "leaseTransitions": transitions,
         }
 
-    async def _hand_back(self) -> None:
-        """Let go, so that nobody has to wait for the lease to run out."""
+    async def _give_up(self) -> None:
+        """Release the lease, so that another replica need not wait until it expires."""
         assert self._lease is not None
         spec = self._spec(self._lease.get("spec") or {})
         spec |= {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": spec["renewTime"]}
@@ -213,9 +217,8 @@ class LeaderElector:
             async with asyncio.timeout(self.times.renew_deadline_seconds):
                 self._lease = await self._client.put(f"{self._collection}/{self._name}", body)
         except (ApiError, TimeoutError):
-            self._lease = None  # it runs out by itself
+            self._lease = None  # it expires by itself
 
 
-def _micro_time() -> str:
-    """The time, for people to read; nobody decides by it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def _micro_time(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,7 +1,7 @@
-"""Events about objects, written beside the work and never in its way.
+"""Writes events about objects in the background.
 
-`record` notes what happened and returns. A few writers send it; when they fall behind by too
-much, or an event cannot be written, it is dropped and counted.
+`record` queues what happened and returns. A few tasks write the events; one that finds the queue
+full, or cannot be written, is dropped and counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Self
 
 import msgspec
 
-from podium.kube.client import MERGE_PATCH, ApiClient
+from podium.kube.api import MERGE_PATCH, KubeApi
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.event_counts import CountingLedger
 from podium.kube.event_series import SeriesLedger
@@ -25,6 +25,7 @@ from podium.objects.kinds.meta import Object
 
 _TRIES, _PAUSE_SECONDS = 12, 10.0
 _SWEEP_SECONDS = 360.0
+_DRAIN_POLL_SECONDS = 0.01
 _NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 404, 429, 500
 
 
@@ -33,22 +34,22 @@ class EventRecorder:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: KubeApi,
         component: str,
         *,
         api: str = CORE,
         host: str | None = None,
         most: int = 4096,
         writers: int = 4,
-        tell: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Speak for *component*, in the API "v1" or "events.k8s.io/v1".
+        """Write events of *component* to the API "v1" or "events.k8s.io/v1".
 
-        At most *most* events wait to be written. *host* is where we run; core/v1 events of
-        kube-scheduler leave it out, so it is only said when given.
+        At most *most* events wait to be written. *host* is the machine it runs on; core/v1 events
+        of kube-scheduler leave it out, so it is only written when given.
         """
         if api not in {CORE, EVENTS}:
             raise ValueError(f"no API for events: {api!r}")
@@ -62,11 +63,11 @@ class EventRecorder:
         self._queues: list[deque[Write]] = [deque() for _ in range(writers)]
         self._wakers = [asyncio.Event() for _ in range(writers)]
         self._waiting = 0
-        self._tell, self._clock, self._sleep = tell, clock, sleep
+        self._warn, self._clock, self._sleep = warn, clock, sleep
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._tasks: list[asyncio.Task[None]] = []
-        self._told: set[str] = set()
-        #: What became of events: written, dropped (no room), spared (enough was said), failed.
+        self._warned: set[str] = set()
+        #: The number of events: written, dropped (queue full), spared (only counted), failed.
         self.counts: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
@@ -90,7 +91,7 @@ class EventRecorder:
         related: Object | Reference | None = None,
         component: str | None = None,
     ) -> None:
-        """Something happened to *about*: *kind* is Normal or Warning."""
+        """Queue an event about an object; *kind* is Normal or Warning."""
         what = Occurrence(
             reference(about),
             kind,
@@ -117,11 +118,14 @@ class EventRecorder:
         self._waiting += 1
 
     async def drain(self, seconds: float = 5.0) -> bool:
-        """Wait until everything is written, but not for long; whether it is."""
-        ends = time.monotonic() + seconds
-        while self._waiting and time.monotonic() < ends:  # noqa: ASYNC110  writers know no event
-            await asyncio.sleep(0.01)
-        return not self._waiting
+        """Wait until all queued events are written; False if some are not after *seconds*."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self._waiting:
+                    await self._sleep(_DRAIN_POLL_SECONDS)
+        except TimeoutError:
+            return False
+        return True
 
     async def _write_all(self, index: int) -> None:
         queue, waker = self._queues[index], self._wakers[index]
@@ -129,6 +133,9 @@ class EventRecorder:
             while queue:
                 try:
                     self.counts[await self._written(queue.popleft())] += 1
+                except Exception as error:  # noqa: BLE001  one event must not end the writer
+                    self.counts["failed"] += 1
+                    self._warn_once(f"{type(error).__name__}: {error}", error)
                 finally:
                     self._waiting -= 1
             waker.clear()
@@ -141,13 +148,13 @@ class EventRecorder:
                 self._enqueue(write, write.name)
 
     async def _written(self, write: Write) -> str:
-        """Write it, with patience; what became of it."""
+        """Send one event, again while the failure may pass; the name of the count for it."""
         for attempt in range(_TRIES):
             try:
                 await self._send(write)
             except ApiError as error:
                 if not _passing(error):
-                    self._complain(error)
+                    self._warn_once(f"{error.status} {error.reason}", error)
                     return "failed"
                 # The first pause differs, so that replicas do not come back all at once.
                 share = self._rng.random() if attempt == 0 else 1.0
@@ -171,16 +178,15 @@ class EventRecorder:
                 return
         await self._client.request("POST", path, body=msgspec.json.encode(write.event))
 
-    def _complain(self, error: ApiError) -> None:
-        """Say it once: there may be thousands of the same."""
-        key = f"{error.status} {error.reason}"
-        if key not in self._told:
-            self._told.add(key)
-            self._tell(f"an event could not be written: {error}")
+    def _warn_once(self, key: str, error: Exception) -> None:
+        """Warn of the first error of a kind: there may be thousands of the same."""
+        if key not in self._warned:
+            self._warned.add(key)
+            self._warn(f"an event could not be written: {error}")
 
 
 def _passing(error: ApiError) -> bool:
-    """Whether it may work in a while."""
+    """Whether the same request may succeed later."""
     return (
         isinstance(error, UnreachableError)
         or error.status == _TOO_MANY
@@ -189,7 +195,7 @@ def _passing(error: ApiError) -> bool:
 
 
 def reference(thing: Object | Reference) -> Reference:
-    """How an event names an object."""
+    """The reference of an event to an object."""
     if isinstance(thing, Reference):
         return thing
     about = thing.metadata

@@ -1,8 +1,8 @@
-"""One kind of object, listed once and watched ever after.
+"""Lists the objects of one kind, then watches them.
 
-A watch that ends is taken up where it stopped; one that fell too far behind begins with a new
-list. Nothing that an API server does ends it: it waits a little, longer each time and never quite
-as long as others do, and tries again.
+A watch that ends is continued where it stopped; one that fell too far behind starts with a new
+list. No answer of the API server ends a reflector: it waits with exponential backoff and jitter,
+and tries again.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from podium.kube.client import ApiClient
+from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError, Status, words
 from podium.objects.kinds.meta import Object
 
 _GONE = 410
-#: The server is asked to end a watch after this time or a little more, with a bookmark, and may be
-#: silent only a little longer.
+#: The server is asked to end a watch after this time or up to half as much again, with a bookmark;
+#: silence beyond that and the grace time ends it from here.
 _WATCH_SECONDS, _GRACE_SECONDS = 120.0, 20.0
-#: A watch that ends sooner is no reason to hurry.
+#: A watch that ends sooner is followed by a pause, like an error.
 _SHORT_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _LIST_SECONDS = 60.0
@@ -35,16 +35,16 @@ Fed_contra = TypeVar("Fed_contra", bound=Object, contravariant=True)
 
 
 class Sink(Protocol[Fed_contra]):
-    """Who is told. All three return at once."""
+    """Receives the objects that a reflector reads; its methods return at once."""
 
     def replace(self, items: list[Any], /) -> None:
-        """These are all objects there are."""
+        """Replace all objects by those of a list."""
 
     def put(self, item: Fed_contra, /) -> None:
-        """An object came or changed."""
+        """Add or change an object."""
 
     def drop(self, item: Fed_contra, /) -> None:
-        """An object is gone; this is how it was last."""
+        """Remove an object; *item* is its last version."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -75,28 +75,29 @@ _status = msgspec.json.Decoder(Status)
 
 
 class Reflector(Generic[Kind]):
-    """Keeps a sink up to date with one collection of an API server."""
+    """Keeps a sink up to date with the objects at one path of an API server."""
 
     def __init__(
         self,
-        client: ApiClient,
+        client: KubeApi,
         path: str,
         decoder: msgspec.json.Decoder[Kind],
         sink: Sink[Kind],
         *,
         page: int = 500,
         params: Mapping[str, str] | None = None,
-        tell: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
         first_pause: float = _FIRST_PAUSE_SECONDS,
         watch_seconds: float = _WATCH_SECONDS,
     ) -> None:
-        """Follow *path*; *params* narrow it down, such as a fieldSelector."""
+        """Read the objects at *path*; *params* select some of them, such as a fieldSelector."""
         self.path = path
-        #: Set once everything was listed.
+        #: Set after the first list.
         self.synced = asyncio.Event()
-        #: Where the watch goes on from; empty before a list.
+        #: The resourceVersion that the watch continues from; empty before a list.
         self.version = ""
         self._client = client
         self._decoder = decoder
@@ -104,9 +105,9 @@ class Reflector(Generic[Kind]):
         self._params = dict(params or {})
         self._page = page
         self._in_pages = True
-        self._tell = tell
+        self._warn = warn
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
-        self._sleep = sleep
+        self._sleep, self._clock = sleep, clock
         self._first_pause = first_pause
         self._watch_seconds = watch_seconds
         self._pause = first_pause
@@ -117,18 +118,18 @@ class Reflector(Generic[Kind]):
             try:
                 if not self.version:
                     await self._list()
-                began = time.monotonic()
+                began = self._clock()
                 await self._watch()
-                if time.monotonic() - began > _SHORT_SECONDS:
+                if self._clock() - began > _SHORT_SECONDS:
                     continue
             except ApiError as error:
                 if error.status == _GONE:
                     self.version = ""
                 else:
-                    self._tell(f"{self.path}: {error}; trying again")
-            except Exception as error:  # noqa: BLE001  whatever it is, the watch goes on
-                self.version = ""  # something in what was read: begin again
-                self._tell(f"{self.path}: {words(error)}; listing again")
+                    self._warn(f"{self.path}: {error}; trying again")
+            except Exception as error:  # noqa: BLE001  no error ends the watch
+                self.version = ""  # an object that was read may be at fault: list again
+                self._warn(f"{self.path}: {words(error)}; listing again")
             await self._sleep(self._jittered(self._pause))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
 
@@ -159,7 +160,7 @@ class Reflector(Generic[Kind]):
         self.synced.set()
 
     async def _watch(self) -> None:
-        """Pass every event on, until the server ends it."""
+        """Hand every event to the sink, until the server ends the watch."""
         seconds = int(self._watch_seconds * self._rng.uniform(1, 1.5))
         params = {
             **self._params,
@@ -195,18 +196,18 @@ class Reflector(Generic[Kind]):
         self._pause = self._first_pause
 
     def _decoded(self, raw: msgspec.Raw) -> Kind | None:
-        """The object; one that cannot be read is as good as absent, and somebody is told."""
+        """The object; None, after a warning, if it cannot be decoded."""
         try:
             return self._decoder.decode(raw)
         except msgspec.ValidationError as error:
             about = _head.decode(raw).metadata
             name = f"{about.namespace}/{about.name}" if about.namespace else about.name
-            self._tell(f"{self.path}: {name}: {error}; ignored")
+            self._warn(f"{self.path}: {name}: {error}; ignored")
             return None
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Whole lines of a stream; a long line comes in many pieces."""
+    """The lines of a stream; a long line arrives in many pieces."""
     begun: list[bytes] = []
     async for piece in pieces:
         *lines, rest = piece.split(b"\n")
@@ -221,7 +222,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Thousands of new objects are no reason to look for garbage."""
+    """Suspend garbage collection while thousands of objects are made that stay."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from podium.web.page_data import Observatory
+    from podium.web.page_data import PageData
 
 
-def pages(observatory: Observatory) -> Starlette:
+def pages(page_data: PageData) -> Starlette:
     """The application: serves `/` and everything under `/podium/`."""
     return Starlette(
         routes=[
@@ -32,7 +32,7 @@ def pages(observatory: Observatory) -> Starlette:
             Route("/podium", _home),
             Route("/podium/", _home),
             Route("/podium/static/{path:path}", static_file),
-            Mount("/podium/v1", routes=data_routes(observatory)),
+            Mount("/podium/v1", routes=data_routes(page_data)),
         ],
         middleware=[Middleware(SafeHeaders)],
     )

@@ -17,7 +17,7 @@ from podium.web.stream import stream
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from podium.web.page_data import Observatory
+    from podium.web.page_data import PageData
 
     Answer = Callable[[Request], Awaitable[Response]]
 
@@ -28,9 +28,9 @@ LARGEST: Final = 1 << 20
 JSON: Final = "application/json"
 
 
-def data_routes(observatory: Observatory) -> list[Route]:
+def data_routes(page_data: PageData) -> list[Route]:
     """Every path, relative to `/podium/v1`."""
-    asked = _Asked(observatory)
+    asked = _Asked(page_data)
     return [
         Route("/cluster", _told(asked.cluster)),
         Route("/nodes/{name}", _told(asked.node)),
@@ -72,58 +72,58 @@ def _told(answer: Answer) -> Answer:
 class _Asked:
     """One method per path."""
 
-    def __init__(self, observatory: Observatory) -> None:
-        self._observatory = observatory
+    def __init__(self, page_data: PageData) -> None:
+        self._page_data = page_data
 
     async def cluster(self, request: Request) -> Response:
         cursor = request.query_params.get("since", "")
-        return _tagged(request, self._observatory.cluster(cursor))
+        return _tagged(request, self._page_data.cluster(cursor))
 
     async def node(self, request: Request) -> Response:
         name = request.path_params["name"]
-        found = self._observatory.node(name)
+        found = self._page_data.node(name)
         if found is None:
             raise _RefusedError(404, f"there is no node {name}")
         return _tagged(request, found)
 
     async def pods(self, request: Request) -> Response:
-        return _tagged(request, {"pods": self._observatory.find_pods(_query(request))})
+        return _tagged(request, {"pods": self._page_data.find_pods(_query(request))})
 
     async def pending(self, request: Request) -> Response:
-        return _tagged(request, self._observatory.pending(_query(request)))
+        return _tagged(request, self._page_data.pending(_query(request)))
 
     async def decision(self, request: Request) -> Response:
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         asked = request.query_params.get("attempt", "")
         attempt = int(asked) if asked.isdecimal() and len(asked) < 16 else 0
-        found = await self._observatory.decision(namespace, name, attempt)
+        found = await self._page_data.decision(namespace, name, attempt)
         if found is None:
             raise _RefusedError(404, f"nothing is known of a pod {namespace}/{name}")
         return _tagged(request, found)
 
     async def explain(self, request: Request) -> Response:
-        return _json(self._observatory.explain(await _body(request)))
+        return _json(self._page_data.explain(await _body(request)))
 
     async def profile(self, request: Request) -> Response:
         if request.method == "PUT":
-            return _json(await self._observatory.apply(await _wish(request)))
-        return _tagged(request, self._observatory.profile())
+            return _json(await self._page_data.apply(await _wish(request)))
+        return _tagged(request, self._page_data.profile())
 
     async def what_if(self, request: Request) -> Response:
         """A line of JSON for each bit of progress; the last one has the result.
 
         What is wrong with the rules is known before the first line, and is an ordinary refusal.
         """
-        steps = self._observatory.what_if(await _wish(request))
+        steps = self._page_data.what_if(await _wish(request))
         first = await anext(steps)
         return StreamingResponse(_lines(first, steps), media_type="application/x-ndjson")
 
     async def history(self, request: Request) -> Response:
-        return _tagged(request, {"history": self._observatory.history()})
+        return _tagged(request, {"history": self._page_data.history()})
 
     async def stream(self, _: Request) -> Response:
         return StreamingResponse(
-            stream(self._observatory),
+            stream(self._page_data),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )

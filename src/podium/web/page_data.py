@@ -1,4 +1,4 @@
-"""What the pages ask of whoever watches a scheduler. Every answer is plain data, ready for JSON."""
+"""The data that the pages need of a scheduler. Every answer is plain data, ready for JSON."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 
-class Observatory(Protocol):
-    """Looks at a scheduler; refusals are `podium.errors.PodiumError`."""
+class PageData(Protocol):
+    """Reads a scheduler; what it refuses is a `podium.errors.PodiumError`."""
 
     def cluster(self, cursor: str = "") -> Data:
-        """Zones, nodes, loads and pods, or what changed of them since a cursor."""
+        """Zones, nodes, loads and pods, or what changed since a cursor."""
 
     def node(self, name: str) -> Data | None:
         """One node with its pods."""
@@ -23,28 +23,28 @@ class Observatory(Protocol):
         """Pods whose `namespace/name` contains the text."""
 
     def pending(self, query: str = "") -> Data:
-        """The pods that wait, with the reason of each."""
+        """The pending pods, with the reason of each."""
 
     async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
-        """How a pod was decided, at an attempt by its `id` or the last; None: unknown pod."""
+        """The decision about a pod, at an attempt by its `id` or the last; None: unknown pod."""
 
     def explain(self, manifest: bytes) -> Data:
-        """What would be decided about the pod of a manifest; nothing is created."""
+        """The decision about the pod of a manifest as of now; nothing is created."""
 
     def profile(self) -> Data:
-        """What is decided by, and the text of it."""
+        """The profiles the scheduler decides by, and their text."""
 
     def what_if(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
-        """How far the comparison with other rules is, and in the end what would change."""
+        """Compare with other profiles: the progress, and at the end the changed placements."""
 
     async def apply(self, wish: Mapping[str, Any]) -> Data:
-        """Decide by other rules from now on."""
+        """Make the scheduler decide by other profiles from now on."""
 
-    def pulse(self) -> Data:
-        """The numbers that change all the time."""
+    def summary(self) -> Data:
+        """The numbers that every page shows."""
 
-    def beats(self) -> Hashable:
-        """Differs whenever anything worth telling happened."""
+    def revision(self) -> Hashable:
+        """Changes whenever the summary may have changed."""
 
     def history(self) -> list[list[int]]:
-        """Second, decisions in it, pods waiting at its end."""
+        """Second, decisions in it, pending pods at its end."""

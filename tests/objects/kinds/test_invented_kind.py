@@ -12,9 +12,9 @@ import pytest
 from builders import node, profile, simulation
 from kube.scripted import answer, scripted
 from podium.cluster.wakeups.wakeups import Added, resource
-from podium.daemon.behaviour import CURRENT
-from podium.daemon.cluster_state import Beliefs
-from podium.daemon.informers import Watching
+from podium.daemon.behaviour import V1_36
+from podium.daemon.cluster_state import ClusterState
+from podium.daemon.informers import Informers
 from podium.errors import InputError
 from podium.kube.discovery import discover
 from podium.library.snapshots.listing import list_objects
@@ -178,21 +178,21 @@ async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) ->
 
 
 def test_it_is_discovered_and_watched() -> None:
-    beliefs = Beliefs({"default-scheduler": profile()}, CURRENT, lambda: 0.0)
+    state = ClusterState({"default-scheduler": profile()}, V1_36, lambda: 0.0)
 
     async def run() -> None:
         async with scripted(reply) as (client, _):
             assert (await discover(client)).path("GPUSlice", "team") == PATH.replace(
                 "gpuslices", "namespaces/team/gpuslices"
             )
-            watching = Watching(client, beliefs)
-            await watching.start({"GPUSlice"})
-            assert watching.kinds == {"GPUSlice"}
-            await watching.stop()
+            informers = Informers(client, state)
+            await informers.start({"GPUSlice"})
+            assert informers.kinds == {"GPUSlice"}
+            await informers.stop()
 
     asyncio.run(run())
 
-    [found] = beliefs.cache.columns.catalog.shelf("GPUSlice")
+    [found] = state.cache.columns.catalog.shelf("GPUSlice")
     assert found.spec.node_name == "n1"
 
 

@@ -71,7 +71,7 @@ def test_a_configuration_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     chosen = ProfileSource(config="-").choose()
 
-    assert options_of(chosen).manners.queue.backoff == Backoff(3.0, 7.0)
+    assert options_of(chosen).behaviour.queue.backoff == Backoff(3.0, 7.0)
 
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,1 +1,1 @@
-"""Recent decisions of a running scheduler, kept in memory within a budget, or written to a file."""
+"""The recent decisions of a running scheduler: in memory within a limit, or in a file."""

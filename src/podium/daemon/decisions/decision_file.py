@@ -1,7 +1,7 @@
-"""Decisions as JSON lines in a file, which is turned over when it is full.
+"""Decisions as JSON lines in a file that is rotated when it is full.
 
-`FILE` is written; `FILE.1` is the one before, up to as many as are kept. A full disk stops the
-file, never the scheduler.
+`FILE` is written to; `FILE.1` is the one before it, up to the number that is kept. A full disk ends
+the writing, not the scheduler.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ KEPT: Final = 3
 
 
 class DecisionFile:
-    """Writes entries of the decision log, one per line, without lists of nodes."""
+    """Appends entries of the decision log, one per line, without lists of nodes."""
 
     def __init__(
         self,
         path: str,
-        tell: Callable[[str], None],
+        warn: Callable[[str], None],
         *,
         most_bytes: int = MOST_BYTES,
         kept: int = KEPT,
     ) -> None:
-        self._path, self._tell = Path(path), tell
+        self._path, self._warn = Path(path), warn
         self._most_bytes, self._kept = most_bytes, kept
         self._file: BinaryIO | None = None
         try:
@@ -47,20 +47,20 @@ class DecisionFile:
         self._written = self._file.tell()
 
     def write(self, entry: Entry) -> None:
-        """One more line."""
+        """Append one entry, rotating the file first if it would grow too large."""
         if self._file is None:
             return
         line = to_json_line(entry.as_json(whole=False)).encode()
         try:
             if self._written and self._written + len(line) > self._most_bytes:
-                self._turn_over()
+                self._rotate()
             self._file.write(line)
         except OSError as error:
             self._give_up(error)
             return
         self._written += len(line)
 
-    def _turn_over(self) -> None:
+    def _rotate(self) -> None:
         assert self._file is not None
         self._file.close()
         for number in range(self._kept, 0, -1):
@@ -77,14 +77,14 @@ class DecisionFile:
 
     def _give_up(self, error: OSError) -> None:
         reason = (error.strerror or str(error)).lower()
-        self._tell(f"decisions are not written to {self._path} any more: {reason}")
+        self._warn(f"decisions are not written to {self._path} any more: {reason}")
         file, self._file = self._file, None
         if file is not None:
             with suppress(OSError):
                 file.close()
 
     def flush(self) -> None:
-        """Everything so far is in the file."""
+        """Write what is buffered."""
         if self._file is not None:
             try:
                 self._file.flush()
@@ -92,7 +92,7 @@ class DecisionFile:
                 self._give_up(error)
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Write what is buffered, and close the file."""
         self.flush()
         if self._file is not None:
             self._file.close()

@@ -1,7 +1,7 @@
-"""The last decisions, to be looked up by pod: within a budget of memory that is kept honestly.
+"""The last decisions in memory, by pod, within a limit of bytes that is measured.
 
-Decisions are kept packed and unpacked one by one when somebody asks. The oldest go first, when
-there are too many or they take too much room.
+Decisions are kept packed and are unpacked one by one when they are read. The oldest are dropped
+when there are too many or they take too many bytes.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from podium.render.decision.as_json import outcome, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from podium.daemon.observers import Attempted
+    from podium.daemon.observers import AttemptResult
     from podium.engine.framework.decision import Decision
     from podium.engine.state.verdicts import Verdicts
 
 BUDGET_BYTES: Final = 32 << 20
 MOST: Final = 10_000
-#: Where the log finds an entry: its places in a queue and in a dictionary, two numbers, a link.
-_PLACES: Final = 320
-#: A decision that alone would take more than this share of the budget is kept without its matrix.
+#: Bytes that the log itself needs per entry: a place in a queue and in a dictionary, and links.
+_ENTRY_BYTES: Final = 320
+#: A decision that alone would take more than this part of the limit is kept without its matrix.
 _SHARE: Final = 8
-#: Names of nodes that are gone are given up once there are so many of them.
+#: The names of deleted nodes are dropped once there are so many of them.
 _STALE_NAMES: Final = 4096
 
 
 class Entry:
-    """One attempt at one pod, packed."""
+    """One scheduling attempt at one pod, packed."""
 
     __slots__ = (
         "_packed",
         "_profile",
-        "_told",
+        "_vocabularies",
         "began",
         "binding",
         "key",
@@ -55,43 +55,43 @@ class Entry:
     )
 
     def __init__(
-        self, attempted: Attempted, sequence: int, packed: bytes, names: NodeNames
+        self, result: AttemptResult, sequence: int, packed: bytes, names: NodeNames
     ) -> None:
-        decision = attempted.decision
+        decision = result.decision
         self.key, self.uid = decision.pod, decision.uid
-        self.sequence, self.number = sequence, attempted.number
-        self.began, self.seconds = attempted.began, attempted.seconds
-        self.queued_at = attempted.queued_at
-        self.steps = tuple(attempted.steps)
+        self.sequence, self.number = sequence, result.number
+        self.began, self.seconds = result.began, result.seconds
+        self.queued_at = result.queued_at
+        self.steps = tuple(result.steps)
         self.outcome = outcome(decision)
-        self.ties = attempted.profile.ties
-        #: What came of binding: nothing yet, seconds, or an error.
+        self.ties = result.profile.ties
+        #: The result of the binding: None before it ended, its seconds, or its error.
         self.binding: float | str | None = None
-        #: The attempts at the same pod before and after this one, as long as they are kept.
+        #: The attempts at the same pod before and after this one, while they are kept.
         self.older: Entry | None = None
         self.newer: Entry | None = None
         self._profile = decision.profile
         self._packed = packed
-        self._told: tuple[Verdicts | None, NodeNames] = (decision.verdicts, names)
+        self._vocabularies: tuple[Verdicts | None, NodeNames] = (decision.verdicts, names)
 
     @property
     def names(self) -> NodeNames:
-        """The vocabulary that its node numbers are of."""
-        return self._told[1]
+        """The vocabulary that the node numbers of the entry refer to."""
+        return self._vocabularies[1]
 
     @property
     def size(self) -> int:
-        """What it takes, in bytes."""
+        """The memory it takes, in bytes."""
         steps = sum(map(getsizeof, self.steps)) + 24 * len(self.steps) + getsizeof(self.steps)
         texts = getsizeof(self.key) + getsizeof(self.uid) + getsizeof(self._packed)
-        return _PLACES + getsizeof(self) + getsizeof(self._told) + texts + steps
+        return _ENTRY_BYTES + getsizeof(self) + getsizeof(self._vocabularies) + texts + steps
 
     def decision(self) -> Decision:
-        """The decision; with its matrix if it was made with recording."""
-        return unpack(self._packed, self.key, self.uid, self._profile, self._told)
+        """Unpack the decision; it has its matrix if it was made with recording."""
+        return unpack(self._packed, self.key, self.uid, self._profile, self._vocabularies)
 
     def as_json(self, *, whole: bool = True) -> dict[str, Any]:
-        """As `podium explain` shows a decision, with when it was made and what came of it.
+        """The JSON of `podium explain`, with the time of the attempt and the result of the binding.
 
         Unless *whole*, lists of nodes and scores are left out.
         """
@@ -113,7 +113,7 @@ class Entry:
 
 
 class DecisionLog(Observer):
-    """Remembers attempts, the newest longest."""
+    """Keeps the newest attempts."""
 
     def __init__(self, budget_bytes: int = BUDGET_BYTES, most: int = MOST) -> None:
         self._budget_bytes, self._most = budget_bytes, most
@@ -122,7 +122,7 @@ class DecisionLog(Observer):
         self._names = NodeNames()
         self._vocabularies: list[NodeNames] = [self._names]
         self._bytes = 0
-        #: How many attempts there ever were.
+        #: The number of attempts since the start.
         self.sequence = 0
         self._listeners: list[Callable[[Entry], None]] = []
 
@@ -131,25 +131,25 @@ class DecisionLog(Observer):
 
     @property
     def size(self) -> int:
-        """What it takes, in bytes."""
+        """The memory it takes, in bytes."""
         return self._bytes + sum(names.size for names in self._vocabularies)
 
     def listen(self, listener: Callable[[Entry], None]) -> Callable[[], None]:
-        """Be told of every new entry; call the result to be told no more."""
+        """Call *listener* with every new entry, until the returned function is called."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    # What happens ---------------------------------------------------------------------------
+    # Reports of the scheduler ---------------------------------------------------------------
 
-    def attempted(self, attempted: Attempted) -> None:
-        """Remember it."""
+    def attempted(self, result: AttemptResult) -> None:
+        """Keep the attempt, and drop the oldest ones if there are too many."""
         self.sequence += 1
-        decision = attempted.decision
+        decision = result.decision
         self._renew_names(decision.nodes)
         packed = pack(decision, self._names)
         if len(packed) > self._budget_bytes // _SHARE:
             packed = pack(decision, self._names, whole=False)
-        entry = Entry(attempted, self.sequence, packed, self._names)
+        entry = Entry(result, self.sequence, packed, self._names)
         self._names.users += 1
         before = self._newest.get(entry.key)
         if before is not None:
@@ -164,19 +164,19 @@ class DecisionLog(Observer):
         for listener in self._listeners:
             listener(entry)
 
-    def bound(self, attempted: Attempted, node: str, seconds: float) -> None:  # noqa: ARG002
-        """Note that the attempt came to its end."""
-        self._settle(attempted, seconds)
+    def bound(self, result: AttemptResult, node: str, seconds: float) -> None:  # noqa: ARG002
+        """Note in the entry of the attempt how long its binding took."""
+        self._settle(result, seconds)
 
-    def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:  # noqa: ARG002
-        """Note that it was in vain."""
-        self._settle(attempted, error)
+    def bind_failed(self, result: AttemptResult, node: str, error: str) -> None:  # noqa: ARG002
+        """Note in the entry of the attempt why its binding failed."""
+        self._settle(result, error)
 
-    def _settle(self, attempted: Attempted, binding: float | str) -> None:
-        entry = self._newest.get(attempted.decision.pod)
+    def _settle(self, result: AttemptResult, binding: float | str) -> None:
+        entry = self._newest.get(result.decision.pod)
         while entry is not None and (entry.uid, entry.number) != (
-            attempted.decision.uid,
-            attempted.number,
+            result.decision.uid,
+            result.number,
         ):
             entry = entry.older
         if entry is not None:
@@ -185,7 +185,7 @@ class DecisionLog(Observer):
                 self._bytes += getsizeof(binding)
 
     def _renew_names(self, nodes: int) -> None:
-        """Begin a new vocabulary when most of the old one is about nodes that are gone."""
+        """Begin a new vocabulary when most names of the old one are of deleted nodes."""
         if len(self._names.names) > 2 * nodes + _STALE_NAMES:
             self._names = NodeNames()
             self._vocabularies.append(self._names)
@@ -205,7 +205,7 @@ class DecisionLog(Observer):
         if not names.users and names is not self._names:
             self._vocabularies.remove(names)
 
-    # What is known --------------------------------------------------------------------------
+    # Reading --------------------------------------------------------------------------------
 
     def of(self, namespace: str, name: str) -> list[Entry]:
         """The attempts at one pod, the newest first."""

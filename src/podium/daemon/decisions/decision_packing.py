@@ -1,7 +1,7 @@
-"""A decision in few bytes, and back.
+"""Packs a decision into few bytes, and unpacks it.
 
-What every decision has (outcome, node, histogram of verdicts) becomes some dozens of bytes. The
-matrix of a recorded one, nodes down and priorities across, becomes columns of the smallest
+What every decision has (outcome, node, histogram of verdicts) takes some dozens of bytes. The
+matrix of a recorded one, with a row per node and a column per priority, is stored in the smallest
 integers that hold it, compressed: about 20 KB for 5,000 nodes and ten priorities. Node names are
 numbers of a vocabulary that decisions share.
 """
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
 
     from podium.engine.state.verdicts import Verdicts
 
-    Told = tuple[Verdicts | None, "NodeNames"]
+    Vocabularies = tuple[Verdicts | None, "NodeNames"]
 
-#: Small, and fast enough to be done between two decisions.
+#: The level of zlib that is fast enough between two decisions.
 _LEVEL: Final = 1
 #: Fewer bytes than this are not compressed.
-_WORTHWHILE: Final = 512
-#: The place of a name in a dictionary, as CPython has it, on average.
-_SLOT: Final = 120
+_MIN_COMPRESSED: Final = 512
+#: The bytes that CPython needs for a dictionary entry, on average.
+_DICT_ENTRY_BYTES: Final = 120
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 
 class NodeNames:
-    """The names of nodes, each once."""
+    """A vocabulary of node names: each name has a number."""
 
     __slots__ = ("_numbers", "names", "size", "users")
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._numbers: dict[str, int] = {}
-        #: Bytes, about.
+        #: The memory it takes in bytes, about.
         self.size = 0
-        #: How many decisions refer to it.
+        #: The number of decisions that refer to it.
         self.users = 0
 
     def numbers(self, names: Iterable[str]) -> np.ndarray:
-        """The number of each name, given on first sight."""
+        """The number of each name; a new name gets the next number."""
         known = self._numbers
         return np.fromiter((known.get(name) or self._number(name) for name in names), np.int64)
 
@@ -60,7 +60,7 @@ class NodeNames:
         if found is None:
             found = self._numbers[name] = len(self.names)
             self.names.append(name)
-            self.size += getsizeof(name) + _SLOT
+            self.size += getsizeof(name) + _DICT_ENTRY_BYTES
         return found
 
     def named(self, numbers: np.ndarray) -> list[str]:
@@ -69,15 +69,15 @@ class NodeNames:
 
 
 class _Columns:
-    """Writes integer columns one after the other."""
+    """Appends integer columns to a buffer."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
-        #: Type and length of each.
+        #: Type and length of each column.
         self.shapes: list[tuple[str, int]] = []
 
     def put(self, values: np.ndarray) -> None:
-        """One more column."""
+        """Append a column, in the smallest integers that hold it."""
         low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
         kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
         kind = kind if kind.kind in "iu" else np.dtype(np.int64)
@@ -85,12 +85,12 @@ class _Columns:
         self.parts.append(values.astype(kind).tobytes())
 
     def put_numbers(self, numbers: np.ndarray) -> None:
-        """Node numbers: mostly each one more than the last, so the differences are what is kept."""
+        """Append node numbers as differences, since most are one more than the one before."""
         self.put(np.diff(numbers, prepend=0))
 
 
 class _Reader:
-    """Reads them back."""
+    """Reads the columns of a buffer in order."""
 
     def __init__(self, data: bytes, shapes: Sequence[tuple[str, int]]) -> None:
         self._data, self._shapes = data, iter(shapes)
@@ -110,7 +110,7 @@ class _Reader:
 
 
 def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
-    """The decision but for its pod; *whole*: with the matrix and all candidates, if it has them."""
+    """Pack a decision without its pod; unless *whole*, without matrix and most candidates."""
     columns = _Columns()
     scores = None
     matrix = whole and bool(decision.examined)
@@ -136,7 +136,7 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
         decision.feasible_count,
         decision.tied,
         decision.cursor,
-        # Without the verdicts of each node their number stands in for them.
+        # The number of verdicts, or what it was before the verdicts were left out.
         len(decision.codes) or decision.consumed,
         decision.dropped,
         decision.nominated,
@@ -153,12 +153,12 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
     )
     packed = _encode(head)
     body = b"".join((len(packed).to_bytes(4, "little"), packed, *columns.parts))
-    return b"\1" + zlib.compress(body, _LEVEL) if len(body) > _WORTHWHILE else b"\0" + body
+    return b"\1" + zlib.compress(body, _LEVEL) if len(body) > _MIN_COMPRESSED else b"\0" + body
 
 
-def unpack(data: bytes, pod: str, uid: str, profile: str, told: Told) -> Decision:
-    """The decision; *told* are the vocabularies of verdicts and of nodes."""
-    verdicts, names = told
+def unpack(data: bytes, pod: str, uid: str, profile: str, vocabularies: Vocabularies) -> Decision:
+    """The decision, with the vocabularies of verdicts and node names that it was packed with."""
+    verdicts, names = vocabularies
     body = zlib.decompress(memoryview(data)[1:]) if data[0] else data[1:]
     end = 4 + int.from_bytes(body[:4], "little")
     head = _decode(body[4:end])

@@ -1,4 +1,4 @@
-"""What is remembered of the loop at work: who waits and why, who was bound when, how fast it is."""
+"""The activity of a scheduler: pending pods and their reasons, bindings, decisions per second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.daemon.observers import Observer
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from podium.daemon.observers import Attempted
+    from podium.daemon.observers import AttemptResult
     from podium.objects.kinds.pod import Pod
 
 Data = dict[str, Any]
@@ -23,76 +23,76 @@ SECONDS: Final = 300
 
 @dataclass(slots=True)
 class Waiting:
-    """A pod that has no node yet."""
+    """A pending pod, and how its last attempt failed."""
 
     pod: Pod
-    #: Seconds since 1970 when it was first seen.
+    #: When it was first seen, in seconds since 1970.
     since: float
     attempts: int = 0
-    #: Why the last attempt did not place it.
+    #: Why the last attempt failed; empty before the first one ended.
     reason: str = ""
     tried_at: float | None = None
 
 
-class Pulse(Observer):
-    """Listens to the loop, and remembers."""
+class Activity(Observer):
+    """The observer that collects the activity of a scheduler."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         #: The names of the schedulers whose pods count as waiting.
         self.schedulers: Callable[[], Collection[str]] = lambda: ("default-scheduler",)
         self.waiting: dict[str, Waiting] = {}
-        #: uid -> the place of its binding in the order of all.
+        #: uid -> the number of its binding, in the order of bindings.
         self.bound_order: dict[str, int] = {}
-        #: Placed pods that some other scheduler placed.
+        #: The uids of pods that another scheduler placed.
         self.foreign: set[str] = set()
         self.decided = self.placed = self.failed = self.evicted = 0
-        #: What the counter of ties stands at.
+        #: The position of the counter that breaks ties in turn.
         self.cursor = 0
-        #: Raised with everything that is heard.
-        self.beats = 0
-        #: Second, decisions until its end, pods waiting at its end.
+        #: Raised with every report.
+        self.revision = 0
+        #: A second, the decisions until its end, the pending pods at its end.
         self._history: deque[tuple[int, int, int]] = deque(maxlen=SECONDS)
-        #: Decisions until the end of the last second that is not remembered.
+        #: Decisions until the end of the last second that was dropped from the history.
         self._forgotten = 0
 
-    # What the loop tells ------------------------------------------------------------------------
+    # Reports of the scheduler -------------------------------------------------------------------
 
-    def attempted(self, attempted: Attempted) -> None:
-        """An attempt was decided."""
-        self.beats += 1
+    def attempted(self, result: AttemptResult) -> None:
+        """Count the attempt, and note why it failed if it did."""
+        self.revision += 1
         self.decided += 1
-        decision = attempted.decision
+        decision = result.decision
         if decision.tied:
             self.cursor = decision.cursor + 1
         if decision.node is None:
             self.failed += 1
-            self._blame(attempted, decision.message)
+            self._note_failure(result, decision.message)
         self.tick()
 
-    def bound(self, attempted: Attempted, node: str, seconds: float) -> None:  # noqa: ARG002
-        """A pod has got its node."""
-        self.beats += 1
+    def bound(self, result: AttemptResult, node: str, seconds: float) -> None:  # noqa: ARG002
+        """Count the pod as placed, and remove it from the pending ones."""
+        self.revision += 1
         self.placed += 1
-        pod = attempted.pod
+        pod = result.pod
         self.waiting.pop(pod.key, None)
         self.bound_order.pop(pod.uid, None)
         self.bound_order[pod.uid] = self.placed
         self.tick()
 
-    def bind_failed(self, attempted: Attempted, node: str, error: str) -> None:
-        """A binding was refused: the pod waits again."""
-        self.beats += 1
-        self._blame(attempted, f"binding to {node} failed: {error}")
+    def bind_failed(self, result: AttemptResult, node: str, error: str) -> None:
+        """Note why the pod is pending again."""
+        self.revision += 1
+        self._note_failure(result, f"binding to {node} failed: {error}")
 
-    def evicting(self, attempted: Attempted, victims: Any) -> None:  # noqa: ARG002
-        """Pods have to go."""
-        self.beats += 1
+    def evicting(self, result: AttemptResult, victims: Any) -> None:  # noqa: ARG002
+        """Count the victims."""
+        self.revision += 1
         self.evicted += len(victims)
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod came, changed or went."""
-        self.beats += 1
+        """Add, update or remove a pending pod."""
+        self.revision += 1
         if new is None:
             if old is not None:
                 self.waiting.pop(old.key, None)
@@ -111,17 +111,17 @@ class Pulse(Observer):
         else:
             self.waiting[new.key] = Waiting(new, self._clock())
 
-    def _blame(self, attempted: Attempted, reason: str) -> None:
-        """Note why a pod still waits; one that is gone meanwhile does not."""
-        waiting = self.waiting.get(attempted.pod.key)
+    def _note_failure(self, result: AttemptResult, reason: str) -> None:
+        """Note why a pod is still pending, unless it was deleted meanwhile."""
+        waiting = self.waiting.get(result.pod.key)
         if waiting is not None:
-            waiting.attempts, waiting.tried_at = attempted.number, attempted.began
+            waiting.attempts, waiting.tried_at = result.number, result.began
             waiting.reason = reason
 
-    # What others ask ----------------------------------------------------------------------------
+    # Reading ------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Note how far the loop is, at the end of this second."""
+        """Add the current second to the history, or update it."""
         point = (int(self._clock()), self.decided, len(self.waiting))
         if self._history and self._history[-1][0] == point[0]:
             self._history[-1] = point
@@ -131,7 +131,7 @@ class Pulse(Observer):
             self._history.append(point)
 
     def history(self) -> list[list[int]]:
-        """Second, decisions in it, pods waiting at its end; quiet seconds may be missing."""
+        """Second, decisions in it, pending pods at its end; seconds without any may be missing."""
         before, found = self._forgotten, []
         for second, decided, waiting in self._history:
             found.append([second, decided - before, waiting])
@@ -139,7 +139,7 @@ class Pulse(Observer):
         return found
 
     def counts(self) -> Data:
-        """The numbers that a page shows all the time."""
+        """The numbers that every page shows."""
         return {
             "time": self._clock(),
             "decided": self.decided,

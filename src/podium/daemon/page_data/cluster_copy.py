@@ -1,7 +1,7 @@
-"""The cluster taken out of the columns, so that it can be played again elsewhere.
+"""A copy of the cluster, on which pods can be placed again without touching the scheduler.
 
-Taking it is quick and happens between two decisions; what is done with it may take its time in
-another thread, since nothing in it changes any more.
+Copying is quick and happens between two decisions. The copy never changes, so it can be used in
+another thread.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
 
-#: Pods of these owners are put on their node by it, not by a scheduler.
-_TIED_DOWN = frozenset({"DaemonSet", "Node"})
+#: The owners whose pods have a fixed node.
+_FIXED_OWNERS = frozenset({"DaemonSet", "Node"})
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A placed pod: one of its class, its own names, and its node."""
+class PlacedPod:
+    """A placed pod: a sample of its class, its own names, and its node."""
 
     sample: Pod
     key: str
@@ -38,7 +38,7 @@ class Placed:
     started: float
 
     def pod(self, node: str = "") -> Pod:
-        """The pod, waiting or on a node."""
+        """The pod, pending or on a node."""
         namespace, _, name = self.key.partition("/")
         metadata = replace(
             self.sample.metadata,
@@ -58,20 +58,20 @@ class Placed:
 
 
 @dataclass(slots=True)
-class Scene:
-    """What stays as it is, and the pods to be placed again, in order."""
+class ClusterCopy:
+    """All objects, divided into those that stay and the pods to be placed again, in order."""
 
     #: Everything but pods.
-    stage: Objects
-    fixed: list[Placed]
-    replayed: list[Placed]
+    others: Objects
+    fixed: list[PlacedPod]
+    replayed: list[PlacedPod]
     waiting: list[Pod]
-    #: How many pods could have been placed again, but are too many.
+    #: How many pods stay on their node only because there are too many to place again.
     left_out: int = 0
 
     def objects(self) -> Objects:
         """The cluster before the first of the pods was placed."""
-        objects = self.stage.copied()
+        objects = self.others.copied()
         objects.pods = [each.pod(each.node) for each in self.fixed]
         return objects
 
@@ -80,20 +80,22 @@ class Scene:
         return [*(each.pod() for each in self.replayed), *self.waiting]
 
 
-def take(
+def copy_cluster(
     view: View, bound: Mapping[str, int], waiting: Sequence[Pod], *, most: int, foreign: set[str]
-) -> Scene:
-    """The scene: pods whose binding was seen in that order, those before by their start.
+) -> ClusterCopy:
+    """Copy the cluster; pods are replayed in the order of *bound*, after others by start time.
 
-    Pods of other schedulers (*foreign* uids) and of daemons stay where they are, and so do all
+    Pods of other schedulers (*foreign* uids) and of DaemonSets stay where they are, and so do all
     but the last *most*.
     """
-    fixed: list[Placed] = []
-    moving: list[tuple[tuple[int, float, str], Placed]] = []
+    fixed: list[PlacedPod] = []
+    moving: list[tuple[tuple[int, float, str], PlacedPod]] = []
     for row in [*view.order.tolist(), *view.ghosts_by_name()]:
         name = view.names[row]
         for resident in view.residents[row]:
-            placed = Placed(resident.cls.sample, resident.key, resident.uid, name, resident.started)
+            placed = PlacedPod(
+                resident.cls.sample, resident.key, resident.uid, name, resident.started
+            )
             if _stays(resident, foreign) or not view.known[row]:
                 fixed.append(placed)
             else:
@@ -103,11 +105,11 @@ def take(
     pods = [placed for _, placed in moving]
     cut = max(0, len(pods) - most)
     fixed += pods[:cut]
-    return Scene(_stage(view), fixed, pods[cut:], list(waiting), cut)
+    return ClusterCopy(_others(view), fixed, pods[cut:], list(waiting), cut)
 
 
 def written_time(seconds: float) -> str | None:
-    """A time as objects have it; None for one that never was."""
+    """A time in the form of Kubernetes objects; None for an infinite one."""
     if not math.isfinite(seconds):
         return None
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
@@ -115,11 +117,11 @@ def written_time(seconds: float) -> str | None:
 
 def _stays(resident: Resident, foreign: set[str]) -> bool:
     owner = resident.cls.owner
-    tied_down = owner is not None and owner.kind in _TIED_DOWN
-    return tied_down or resident.terminating or resident.uid in foreign
+    has_fixed_node = owner is not None and owner.kind in _FIXED_OWNERS
+    return has_fixed_node or resident.terminating or resident.uid in foreign
 
 
-def _stage(view: View) -> Objects:
+def _others(view: View) -> Objects:
     nodes = (view.nodes[row] for row in view.order.tolist())
     found = Objects({kind: list(shelf) for kind, shelf in view.catalog.shelves()})
     found.nodes = [node for node in nodes if node is not None]

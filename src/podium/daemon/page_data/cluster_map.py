@@ -1,7 +1,7 @@
-"""The cluster as a picture needs it: few bytes per node and pod, straight from the columns.
+"""The map of the cluster for the page, in few bytes per node and pod, read from the columns.
 
-Nodes are rows. A reader that has a picture already hands in its cursor and is told of the rows
-that changed since; words (zones, workloads, taints) are numbered and told once.
+Nodes are rows. A page that has a map already sends its cursor and gets the rows that changed
+since; zones, workloads and taints are numbered, and each is sent once.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-#: Loads are told in thousandths of what is allocatable, and no load is told beyond this.
+#: Loads are thousandths of what is allocatable, and no load is larger than `_MOST`.
 FULL: Final = 1000
 _MOST: Final = 9999
 #: Bits of a node's flags.
 CORDONED, NOT_READY, GHOST = 1, 2, 4
 
 
-class Words:
+class Vocabulary:
     """A numbered list of distinct values."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Words:
         self._index: dict[Any, int] = {}
 
     def number(self, value: Any) -> int:
-        """The number of a value, given on first use."""
+        """The number of a value; a new value gets the next number."""
         found = self._index.get(value)
         if found is None:
             found = self._index[value] = len(self.values)
@@ -43,24 +43,24 @@ class Words:
         return found
 
 
-class ClusterPicture:
-    """Keeps what is costly to derive, row by row, and brings it up to date from the journal."""
+class ClusterMap:
+    """Keeps what is costly to derive per row, and updates the rows that the journal names."""
 
     def __init__(self) -> None:
         self._view: View | None = None
-        #: How many views there were: a cursor is of one of them.
+        #: The number of the current view: a cursor belongs to one of them.
         self._views = 0
         self._forget()
 
     def _forget(self) -> None:
-        self._zones, self._workloads, self._taints = Words(), Words(), Words()
+        self._zones, self._workloads, self._taints = Vocabulary(), Vocabulary(), Vocabulary()
         self._workload_of: dict[int, int] = {}
         self._cells: dict[int, list[int]] = {}
         self._facts: dict[int, tuple[int, int, int]] = {}
         self._epoch, self._seen = -1, 0
 
     def since(self, view: View, cursor: str = "") -> Data:
-        """The picture, or what changed of it since the *cursor* of an earlier one."""
+        """The whole map, or what changed since the *cursor* of an earlier one."""
         if view is not self._view:
             self._view = view
             self._views += 1
@@ -78,7 +78,7 @@ class ClusterPicture:
         return self._told(view, rows, told) | {"whole": whole}
 
     def _refresh(self, view: View) -> None:
-        """Derive again what the rows noted since the last time need."""
+        """Derive again what is kept of the rows that changed since the last time."""
         if self._epoch != view.epoch or self._seen < view.journal_start:
             noted = {*view.order.tolist(), *view.ghosts}
             self._cells.clear()
@@ -98,7 +98,7 @@ class ClusterPicture:
         return found
 
     def _facts_of(self, view: View, row: int) -> tuple[int, int, int]:
-        """Numbers of zone and taints, and the flags."""
+        """The numbers of zone and taints, and the flags of a row."""
         node = view.nodes[row]
         if node is None:
             return self._zones.number(("", "")), self._taints.number(()), GHOST
@@ -143,7 +143,7 @@ class ClusterPicture:
 
 
 def _read(cursor: str) -> tuple[int, int, int, int, int, int] | None:
-    """The parts of a cursor; None when it is none of ours."""
+    """The parts of a cursor; None when the text is no cursor."""
     parts = cursor.split("-")
     if len(parts) != 6 or not all(part.isdecimal() for part in parts):
         return None
@@ -152,7 +152,7 @@ def _read(cursor: str) -> tuple[int, int, int, int, int, int] | None:
 
 
 def _rows_noted(view: View, since: int) -> set[int]:
-    """The rows that the journal names after so many changes; those that were freed are gone."""
+    """The rows that the journal names after so many changes, without those that were freed."""
     entries: Iterable[int] = view.journal[since - view.journal_start :]
     rows = {entry if entry >= 0 else ~entry for entry in entries}
     return {row for row in rows if view.known[row] or row in view.ghosts}
@@ -163,14 +163,14 @@ def _loads(view: View, column: int, rows: np.ndarray) -> np.ndarray:
 
 
 def _thousandths(used: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """How much is used; a node that has nothing of it counts as empty, or as overfull."""
+    """The used part in thousandths; where nothing is allocatable, 0 or more than full."""
     share = used.astype(np.float64) * FULL / np.maximum(there, 1)
     found: np.ndarray = np.clip(np.rint(share), 0, _MOST).astype(np.int64)
     return found
 
 
 def shown_resources(view: View) -> list[str]:
-    """The resources that some node has, cpu and memory in any case."""
+    """The resources that some node has; cpu and memory are always included."""
     return [
         name
         for name, column in view.resources.items()
@@ -179,7 +179,7 @@ def shown_resources(view: View) -> list[str]:
 
 
 def totals(view: View) -> Data:
-    """Numbers about the whole cluster."""
+    """The numbers of nodes and pods, and the load per resource of the whole cluster."""
     rows = view.order
     load = {}
     for name in shown_resources(view):
@@ -191,7 +191,7 @@ def totals(view: View) -> Data:
 
 
 def zone(labels: Mapping[str, str]) -> tuple[str, str]:
-    """Region and zone of a node, by whichever labels it has."""
+    """Region and zone of a node, by the stable labels or else the beta ones."""
     region, name = (
         next((labels[key] for key in reversed(keys) if key in labels), "") for keys in ZONE_LABELS
     )
@@ -199,7 +199,7 @@ def zone(labels: Mapping[str, str]) -> tuple[str, str]:
 
 
 def workload(cls: PodClass) -> tuple[str, str, str]:
-    """Namespace, kind and name of what the pods of a class belong to; alone, their own kind."""
+    """Namespace, kind and name of the workload that the pods of a class belong to."""
     owner = cls.owner
     if owner is None:
         labels = cls.sample.labels

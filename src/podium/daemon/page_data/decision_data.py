@@ -1,4 +1,4 @@
-"""A decision as the pages show it: what `podium explain -o json` says, and the words around it."""
+"""A decision for the pages: the data of `podium explain -o json`, and the sentences about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-#: Where a decision comes from: kept from when it was made, made again now, made for a manifest.
+#: The source of a decision: kept from the attempt, made again now, or made for a manifest.
 RECORDED, NOW, DRY_RUN = "recorded", "now", "dry-run"
 _CANDIDATES: Final = 200
 
@@ -28,10 +28,10 @@ def decision_data(
     never: bool = False,
     actual: str | None = None,
 ) -> Data:
-    """Everything the decision page needs.
+    """Everything the decision page shows.
 
-    *ties* says how the choice among equals was made, *never* that the pod evicts nobody, *actual*
-    where it runs, if it does.
+    *ties* is the way ties are broken, *never* says that the pod does not preempt, *actual* is the
+    node it runs on, if it does.
     """
     explanation = Explanation(
         decision,
@@ -63,7 +63,7 @@ def decision_data(
 
 
 def _tie(decision: Decision, ties: str) -> str:
-    """How one of the equals was taken, and what the next tie will do."""
+    """How one of the tied nodes was chosen, and what the next tie will choose."""
     equals = f"{counted(decision.tied, 'node')} share the best total, numbered in node order"
     taken = f"{equals}; {words.chosen_by(decision, ties)}."
     if ties != "round-robin":
@@ -72,7 +72,7 @@ def _tie(decision: Decision, ties: str) -> str:
 
 
 def _separation(decision: Decision) -> Data | None:
-    """What puts the winner ahead of the next best."""
+    """The priorities that put the chosen node ahead of the second best."""
     if decision.totals is None or decision.node is None or len(decision.feasible) < 2:
         return None
     first, second = ranking(decision)[:2]
@@ -87,7 +87,7 @@ def _separation(decision: Decision) -> Data | None:
 
 
 def _hopeless(decision: Decision, *, never: bool) -> str:
-    """Why evicting pods does not help, where it does not."""
+    """Why preemption does not help, where it does not."""
     preemption = decision.preemption
     if preemption is not None and preemption.node is not None:
         return ""
@@ -95,7 +95,7 @@ def _hopeless(decision: Decision, *, never: bool) -> str:
 
 
 def _preemption(decision: Decision) -> Data:
-    """The candidates with what each costs, the chosen one first, and why it was chosen."""
+    """The candidate nodes with their victims, the chosen one first, and why it was chosen."""
     preemption = decision.preemption
     assert preemption is not None
     names = words.by_cost(preemption.candidates, preemption.node)

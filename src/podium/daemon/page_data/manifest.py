@@ -1,4 +1,4 @@
-"""A manifest that somebody drops on a page becomes the pod to decide about."""
+"""The pod in a manifest that was dropped on a page, as the API server would create it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _WHERE: Final = "manifest"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """The pod, and what to know about how it came out of the text."""
+class ManifestPod:
+    """The pod of a manifest, and notes about what was left out or assumed."""
 
     pod: Pod
     notes: tuple[str, ...]
 
 
-def pod_in(data: bytes, nodes: Iterable[Node], priorities: Iterable[PriorityClass]) -> Tried:
-    """The first pod that the manifest asks for, as it would be created."""
+def pod_in(data: bytes, nodes: Iterable[Node], priorities: Iterable[PriorityClass]) -> ManifestPod:
+    """The first pod that the manifest describes, with defaults filled in."""
     written = decode(data, _WHERE)
     validate(written)
     others = [kind for kind, _, _ in written.everything() if kind not in _MAKES_PODS]
@@ -56,7 +56,7 @@ def pod_in(data: bytes, nodes: Iterable[Node], priorities: Iterable[PriorityClas
         notes.insert(0, f"the manifest asks for {len(pods)} pods; this is the first, {pod.key}")
     if pod.spec.node_name:
         notes.append(f"the pod names its node, {pod.spec.node_name}; decided as if it did not")
-    return Tried(_fresh(pod), tuple(notes))
+    return ManifestPod(_fresh(pod), tuple(notes))
 
 
 _MAKES_PODS: Final = frozenset(
@@ -74,6 +74,6 @@ _MAKES_PODS: Final = frozenset(
 
 
 def _fresh(pod: Pod) -> Pod:
-    """The pod as if it had just been created."""
+    """The pod without node, nomination and phase."""
     status = replace(pod.status, nominated_node_name="", phase="")
     return replace(pod, spec=replace(pod.spec, node_name=""), status=status)

@@ -1,4 +1,4 @@
-"""One node, opened: its room, its pods and everything that keeps pods away."""
+"""The details of one node: resources, pods, labels, taints and conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Data = dict[str, Any]
 
 
 def node_details(view: View, name: str) -> Data | None:
-    """Everything worth showing about a node; None when there is none of that name."""
+    """The details of a node; None when there is no node with that name."""
     row = view.row_of.get(name)
     if row is None:
         return None

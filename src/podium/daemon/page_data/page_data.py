@@ -1,7 +1,7 @@
-"""The one object that the pages ask: plain data about a scheduler, taken while it works.
+"""The data of the web pages: plain values about a scheduler, read while it runs.
 
 Reading happens between two decisions, in the scheduler's own thread, and is quick. What takes
-longer (placing thousands of pods again) works on a copy, in a thread of its own.
+longer, such as placing thousands of pods again, works on a copy in another thread.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from podium.cluster.simulation import Simulation
-from podium.daemon.page_data.cluster_copy import Placed, Scene, take
-from podium.daemon.page_data.cluster_map import ClusterPicture, totals, workload
+from podium.daemon.page_data.cluster_copy import ClusterCopy, PlacedPod, copy_cluster
+from podium.daemon.page_data.cluster_map import ClusterMap, totals, workload
 from podium.daemon.page_data.decision_data import DRY_RUN, NOW, RECORDED, decision_data
 from podium.daemon.page_data.manifest import pod_in
 from podium.daemon.page_data.node_details import node_details
 from podium.daemon.page_data.profile_form import form
-from podium.daemon.page_data.profile_text import Rules, reweighted, rules_from, written
+from podium.daemon.page_data.profile_text import ProfileText, read_profiles, reweighted, written
 from podium.daemon.page_data.what_if import Comparison
 from podium.engine.cycle.cycle import Attempt, decide
 from podium.engine.cycle.ties import RoundRobin, ties
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from podium.cluster.cache.cache import Cache
     from podium.cluster.queue.queue import SchedulingQueue
-    from podium.daemon.actions import SchedulerOptions
     from podium.daemon.decisions.decision_log import DecisionLog
-    from podium.daemon.page_data.activity import Pulse
+    from podium.daemon.options import SchedulerOptions
+    from podium.daemon.page_data.activity import Activity
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.engine.state.pod_class import Resident
@@ -41,43 +41,43 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-#: How many pods are placed again to compare rules, and how many lines lists have.
+#: How many pods are placed again to compare profiles, how long lists are, and search results.
 REPLAYED: Final = 20_000
 LISTED: Final = 500
 FOUND: Final = 50
 _PROGRESS_SECONDS: Final = 0.2
 
 
-class Watched(Protocol):
-    """What is asked of a scheduler."""
+class ObservedScheduler(Protocol):
+    """The parts of a scheduler that the pages read, and its only change."""
 
     @property
     def cache(self) -> Cache:
-        """What it believes about the cluster."""
+        """Nodes and placed pods."""
 
     @property
     def queue(self) -> SchedulingQueue:
-        """The pods that wait."""
+        """Pending pods."""
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
-        """The rules it decides by, by the name of the scheduler."""
+        """The profiles it decides by, by the name of the scheduler."""
 
     @property
     def options(self) -> SchedulerOptions:
         """How it works, apart from its decisions."""
 
     async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
-        """Decide by other rules from now on."""
+        """Decide by other profiles from now on."""
 
 
-class Observatory:
-    """Looks at a scheduler, whose observers are the *pulse* and, if there is one, the *log*."""
+class PageData:
+    """Reads a scheduler whose observers are *activity* and, if there is one, the decision *log*."""
 
     def __init__(
         self,
-        scheduler: Watched,
-        pulse: Pulse,
+        scheduler: ObservedScheduler,
+        activity: Activity,
         *,
         log: DecisionLog | None = None,
         options: Options | None = None,
@@ -89,17 +89,17 @@ class Observatory:
         self._log = log
         self._options = options or Options()
         self._priority_classes = priority_classes
-        self._pulse = pulse
-        pulse.schedulers = self._schedulers
-        self._picture = ClusterPicture()
-        self._rules = self._first_rules(text)
-        #: One at a time: each holds a copy of the cluster.
+        self._activity = activity
+        activity.schedulers = self._schedulers
+        self._map = ClusterMap()
+        self._current = self._initial(text)
+        #: One comparison at a time, since each holds a copy of the cluster.
         self._comparing, self._deciding_again = asyncio.Lock(), asyncio.Lock()
 
-    def _first_rules(self, text: str | None) -> Rules:
+    def _initial(self, text: str | None) -> ProfileText:
         profiles = tuple(self._scheduler.profiles.values())
         text = text if text is not None else written(profiles, self._options)
-        return replace(rules_from(text, self._options), profiles=profiles)
+        return replace(read_profiles(text, self._options), profiles=profiles)
 
     def _schedulers(self) -> set[str]:
         return set(self._scheduler.profiles)
@@ -107,17 +107,17 @@ class Observatory:
     # The cluster --------------------------------------------------------------------------------
 
     def cluster(self, cursor: str = "") -> Data:
-        """Zones, nodes, loads and pods, or what changed of them since a cursor."""
-        return self._picture.since(self._scheduler.cache.columns, cursor)
+        """Zones, nodes, loads and pods, or what changed since a cursor."""
+        return self._map.since(self._scheduler.cache.columns, cursor)
 
     def node(self, name: str) -> Data | None:
         """One node with its pods."""
         return node_details(self._scheduler.cache.columns, name)
 
     def find_pods(self, query: str) -> list[Data]:
-        """Pods whose `namespace/name` contains the text, waiting ones first."""
+        """Pods whose `namespace/name` contains the text, pending ones first."""
         found: list[Data] = [
-            {"pod": key, "node": None} for key in self._pulse.waiting if query in key
+            {"pod": key, "node": None} for key in self._activity.waiting if query in key
         ][:FOUND]
         columns = self._scheduler.cache.columns
         for row in columns.order.tolist():
@@ -132,34 +132,34 @@ class Observatory:
                     )
         return found
 
-    def pulse(self) -> Data:
-        """The numbers that change all the time."""
-        self._pulse.tick()
+    def summary(self) -> Data:
+        """The numbers that every page shows."""
+        self._activity.tick()
         columns = self._scheduler.cache.columns
         return {
-            **self._pulse.counts(),
+            **self._activity.counts(),
             **totals(columns),
             "version": f"{columns.epoch}-{columns.changes}",
             "pools": {str(pool): n for pool, n in self._scheduler.queue.counts().items()},
-            "profile": self._rules.profiles[0].name,
+            "profile": self._current.profiles[0].name,
         }
 
-    def beats(self) -> tuple[int, int, int]:
-        """Differs whenever anything worth telling happened."""
+    def revision(self) -> tuple[int, int, int]:
+        """Changes whenever the summary may have changed."""
         columns = self._scheduler.cache.columns
-        return self._pulse.beats, columns.epoch, columns.changes
+        return self._activity.revision, columns.epoch, columns.changes
 
     def history(self) -> list[list[int]]:
-        """Second, decisions in it, pods waiting at its end."""
-        return self._pulse.history()
+        """Second, decisions in it, pending pods at its end."""
+        return self._activity.history()
 
-    # Waiting pods -------------------------------------------------------------------------------
+    # Pending pods -------------------------------------------------------------------------------
 
     def pending(self, query: str = "") -> Data:
-        """The pods that wait, those that fit nowhere first, with the reason of each."""
+        """The pending pods with their reasons; those that were attempted come first."""
         matching = [
             waiting
-            for key, waiting in self._pulse.waiting.items()
+            for key, waiting in self._activity.waiting.items()
             if query in key or query in waiting.reason
         ]
         first = heapq.nsmallest(
@@ -184,7 +184,7 @@ class Observatory:
             )
         counts = {str(pool): number for pool, number in queue.counts().items()}
         return {
-            "total": len(self._pulse.waiting),
+            "total": len(self._activity.waiting),
             "matching": len(matching),
             "pods": rows,
             "pools": counts,
@@ -193,12 +193,12 @@ class Observatory:
     # Decisions ----------------------------------------------------------------------------------
 
     async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
-        """How a pod was decided: as it was, or made again; None when nobody knows the pod.
+        """The decision about a pod, as it was made or made again; None for an unknown pod.
 
-        *attempt* is the `id` of one of the attempts that are kept; 0 is the last.
+        *attempt* is the `id` of an attempt in the decision log; 0 is the last one.
         """
         key = f"{namespace}/{name}"
-        waiting = self._pulse.waiting.get(key)
+        waiting = self._activity.waiting.get(key)
         resident = self._resident(key)
         attempts = self._log.of(namespace, name) if self._log is not None else []
         if waiting is None and resident is None and not attempts:
@@ -238,7 +238,7 @@ class Observatory:
 
     def _max_score(self, profile: str) -> int:
         known = {each.name: each.max_score for each in self._scheduler.profiles.values()}
-        return known.get(profile) or self._rules.profiles[0].max_score
+        return known.get(profile) or self._current.profiles[0].max_score
 
     def _explained(self, pod: Pod, source: str) -> Data:
         decision, profile = self._decided(pod)
@@ -257,17 +257,19 @@ class Observatory:
     async def _again(self, key: str) -> Data | None:
         """A placed pod, decided once more on a copy of the cluster without it."""
         async with self._deciding_again:
-            scene = take(self._scheduler.cache.columns, {}, (), most=0, foreign=set())
-            placed = next((each for each in scene.fixed if each.key == key), None)
+            cluster = copy_cluster(self._scheduler.cache.columns, {}, (), most=0, foreign=set())
+            placed = next((each for each in cluster.fixed if each.key == key), None)
             if placed is None:
-                return None  # it went while others were decided about
-            scene.fixed.remove(placed)
-            profiles = rules_from(self._rules.text, self._options).profiles
+                return None  # it was deleted while other pods were decided again
+            cluster.fixed.remove(placed)
+            profiles = read_profiles(self._current.text, self._options).profiles
             bare = [replace(profile, extenders=()) for profile in profiles]
-            return await asyncio.to_thread(_decided_again, scene, placed, bare, self._pulse.cursor)
+            return await asyncio.to_thread(
+                _decided_again, cluster, placed, bare, self._activity.cursor
+            )
 
     def explain(self, manifest: bytes) -> Data:
-        """What would be decided about the pod of a manifest, just now; nothing is created."""
+        """The decision about the pod of a manifest as of now; nothing is created."""
         columns = self._scheduler.cache.columns
         nodes = (columns.nodes[row] for row in columns.order.tolist())
         tried = pod_in(manifest, (n for n in nodes if n is not None), self._priority_classes())
@@ -284,53 +286,54 @@ class Observatory:
         return profiles.get(pod.spec.scheduler_name) or next(iter(profiles.values()))
 
     def _decided(self, pod: Pod) -> tuple[Decision, Profile]:
-        """The decision about a pod that is not placed, made on the columns as they are."""
+        """Decide about a pending pod on the scheduler's own columns, which stay unchanged."""
         cache, profile = self._scheduler.cache, self._profile_of(pod)
         round_robin = profile.ties == "round-robin"
         attempt = Attempt(
             cache.columns.incoming(pod),
             replace(profile, extenders=()),
             cache.order(),
-            RoundRobin(self._pulse.cursor) if round_robin else ties(profile.ties),
+            RoundRobin(self._activity.cursor) if round_robin else ties(profile.ties),
             recording=True,
         )
         return decide(cache.columns, attempt), profile
 
-    # The rules ----------------------------------------------------------------------------------
+    # The profiles -------------------------------------------------------------------------------
 
     def profile(self) -> Data:
-        """What it decides by, and the text of it."""
-        return form(self._rules, self._options)
+        """The profiles the scheduler decides by, and their text."""
+        return form(self._current, self._options)
 
-    def _wished(self, wish: Mapping[str, Any]) -> Rules:
-        """The rules of a form: a text, or other weights for the ones there are."""
+    def _wished(self, wish: Mapping[str, Any]) -> ProfileText:
+        """The profiles that a form asks for: a new text, or other weights in the current one."""
         text, weights = wish.get("text"), wish.get("weights")
         if isinstance(text, str):
-            return rules_from(text, self._options)
+            return read_profiles(text, self._options)
         if not isinstance(weights, dict) or not all(
             isinstance(weight, int) and not isinstance(weight, bool) for weight in weights.values()
         ):
             raise ConfigError(
                 "expected new rules", hint='give {"text": "…"} or {"weights": {"name": number}}'
             )
-        scheduler = str(wish.get("scheduler") or self._rules.profiles[0].scheduler_name)
-        return rules_from(reweighted(self._rules, weights, scheduler, self._options), self._options)
+        scheduler = str(wish.get("scheduler") or self._current.profiles[0].scheduler_name)
+        text = reweighted(self._current, weights, scheduler, self._options)
+        return read_profiles(text, self._options)
 
     async def what_if(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
-        """How far the comparison is, again and again, and in the end what would change."""
+        """Compare with other profiles: the progress, and at the end the changed placements."""
         after = self._wished(wish)
         if self._comparing.locked():
             raise ConfigError("another comparison is running", hint="try again in a moment")
         async with self._comparing:
-            before = rules_from(self._rules.text, self._options).profiles
-            scene = take(
+            before = read_profiles(self._current.text, self._options).profiles
+            cluster = copy_cluster(
                 self._scheduler.cache.columns,
-                self._pulse.bound_order,
-                [each.pod for each in self._pulse.waiting.values()],
+                self._activity.bound_order,
+                [each.pod for each in self._activity.waiting.values()],
                 most=REPLAYED,
-                foreign=self._pulse.foreign,
+                foreign=self._activity.foreign,
             )
-            comparison = Comparison(scene, before, after.profiles)
+            comparison = Comparison(cluster, before, after.profiles)
             running = asyncio.ensure_future(asyncio.to_thread(comparison.run))
             try:
                 while not running.done():
@@ -344,16 +347,16 @@ class Observatory:
         yield {"result": found, "text": after.text, "profile": form(after, self._options)}
 
     async def apply(self, wish: Mapping[str, Any]) -> Data:
-        """Decide by other rules from now on."""
-        rules = self._wished(wish)
-        if any(profile.extenders for profile in (*self._rules.profiles, *rules.profiles)):
+        """Make the scheduler decide by other profiles from now on."""
+        wished = self._wished(wish)
+        if any(profile.extenders for profile in (*self._current.profiles, *wished.profiles)):
             raise ConfigError(
                 "rules that ask extenders are not changed while the scheduler runs",
                 hint="start it again with this text",
             )
-        options = replace(self._scheduler.options, manners=rules.manners)
-        await self._scheduler.reconfigure(rules.profiles, options)
-        self._rules = rules
+        options = replace(self._scheduler.options, behaviour=wished.behaviour)
+        await self._scheduler.reconfigure(wished.profiles, options)
+        self._current = wished
         return self.profile()
 
 
@@ -361,10 +364,12 @@ def _never(pod: Pod) -> bool:
     return pod.spec.preemption_policy == "Never"
 
 
-def _decided_again(scene: Scene, placed: Placed, profiles: Sequence[Profile], cursor: int) -> Data:
+def _decided_again(
+    cluster: ClusterCopy, placed: PlacedPod, profiles: Sequence[Profile], cursor: int
+) -> Data:
     pod = placed.pod()
     simulation = Simulation(profiles[0], others=profiles[1:])
-    simulation.load(scene.objects())
+    simulation.load(cluster.objects())
     simulation.ties.cursor = cursor
     decision = simulation.attempt(pod, recording=True)
     profile = simulation.profile_of(pod)

@@ -1,37 +1,37 @@
-"""What a profile does, for the form: rules in order, weights, what to know about it."""
+"""The profiles for the form of the page: rules in order, weights, notes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.daemon.page_data.profile_text import can_weigh, is_classic
+from podium.daemon.page_data.profile_text import can_weigh, is_v1_13
 from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.policy.describe import describe
 
 if TYPE_CHECKING:
-    from podium.daemon.page_data.profile_text import Rules
+    from podium.daemon.page_data.profile_text import ProfileText
     from podium.engine.framework.profile import Profile
     from podium.profiles.policy.build import Options
 
 Data = dict[str, Any]
 
 
-def form(rules: Rules, options: Options) -> Data:
-    """Everything the page about the rules shows."""
+def form(current: ProfileText, options: Options) -> Data:
+    """Everything the page of the profiles shows."""
     return {
-        "kind": rules.kind,
-        "text": rules.text,
-        "profiles": [_profile(profile, options) for profile in rules.profiles],
+        "kind": current.kind,
+        "text": current.text,
+        "profiles": [_profile(profile, options) for profile in current.profiles],
     }
 
 
 def _profile(profile: Profile, options: Options) -> Data:
-    classic = is_classic(profile)
-    told = _described(profile, options) if classic else {}
+    v1_13 = is_v1_13(profile)
+    told = _described(profile, options) if v1_13 else {}
     return {
         "name": profile.name,
         "scheduler": profile.scheduler_name,
-        "ruleNames": ["predicate", "priority"] if classic else ["filter plugin", "score plugin"],
+        "ruleNames": ["predicate", "priority"] if v1_13 else ["filter plugin", "score plugin"],
         "maxScore": profile.max_score,
         "ties": profile.ties,
         "preemption": profile.preemption,

@@ -1,7 +1,8 @@
-"""The rules of a scheduler as text that can be edited, kept and given back.
+"""The profiles of a scheduler as a text that can be edited: a Policy or a configuration.
 
-Whatever it was started with, its rules can be written as a Policy or a KubeSchedulerConfiguration.
-New weights change that text, and only text becomes profiles: what was tried here can be copied.
+Whatever the scheduler was started with can be written as a Policy or a KubeSchedulerConfiguration.
+New weights change that text, and profiles are made from text only, so that what was tried on a page
+can be copied into a file.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
-from podium.daemon.behaviour import CLASSIC, CURRENT, Manners
+from podium.daemon.behaviour import V1_13, V1_36, Behaviour
 from podium.errors import ConfigError
 from podium.profiles.config.build import from_config, load_config
 from podium.profiles.config.document import ALL, API_VERSION, KIND
@@ -34,28 +35,28 @@ _LARGEST: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """A text and the profiles that it makes."""
+class ProfileText:
+    """A text and the profiles that were made from it."""
 
     text: str
     kind: str
     profiles: tuple[Profile, ...]
-    #: How the generation behaves besides its decisions.
-    manners: Manners
+    #: The behaviour of the version that the text is for.
+    behaviour: Behaviour
 
 
-def rules_from(text: str, options: Options) -> Rules:
-    """The profiles of a text; refused in one sentence if it makes none."""
+def read_profiles(text: str, options: Options) -> ProfileText:
+    """Make the profiles of a text; `ConfigError` if that is not possible."""
     document = parse_policy(text, _WHERE)
     if document.get("kind") == KIND:
         config = load_config(text, options.feature_gates)
         made = from_config(config, options)
         first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
-        return Rules(
+        return ProfileText(
             text,
             KIND,
             tuple(with_rules(each, options.rules) for each in made),
-            CURRENT.with_backoff(float(first), float(longest)),
+            V1_36.with_backoff(float(first), float(longest)),
         )
     if document.get("kind") != POLICY:
         raise ConfigError(
@@ -63,12 +64,12 @@ def rules_from(text: str, options: Options) -> Rules:
             hint=f"it begins with kind: {POLICY} and apiVersion: v1, or with kind: {KIND} "
             f"and apiVersion: {API_VERSION}",
         )
-    return Rules(text, POLICY, (from_policy(document, options),), CLASSIC)
+    return ProfileText(text, POLICY, (from_policy(document, options),), V1_13)
 
 
 def written(profiles: Sequence[Profile], options: Options) -> str:
-    """The profiles as text, when nobody wrote one."""
-    if is_classic(profiles[0]):
+    """The text of profiles that were not made from one."""
+    if is_v1_13(profiles[0]):
         return _dumped(_policy(profiles[0], options))
     return _dumped(
         {
@@ -82,17 +83,20 @@ def written(profiles: Sequence[Profile], options: Options) -> str:
     )
 
 
-def is_classic(profile: Profile) -> bool:
-    """Whether a Policy describes it, rather than a KubeSchedulerConfiguration."""
+def is_v1_13(profile: Profile) -> bool:
+    """Whether a Policy describes the profile, rather than a KubeSchedulerConfiguration."""
     return profile.name.startswith("v1.13")
 
 
-def reweighted(rules: Rules, weights: Mapping[str, int], scheduler: str, options: Options) -> str:
-    """The text with other weights for one profile's priorities; 0 takes a priority out."""
-    profile = next((p for p in rules.profiles if p.scheduler_name == scheduler), rules.profiles[0])
+def reweighted(
+    current: ProfileText, weights: Mapping[str, int], scheduler: str, options: Options
+) -> str:
+    """The text with other weights for one profile's priorities; 0 removes a priority."""
+    named = (each for each in current.profiles if each.scheduler_name == scheduler)
+    profile = next(named, current.profiles[0])
     _check(weights, profile)
-    document = dict(parse_policy(rules.text, _WHERE))
-    if rules.kind == POLICY:
+    document = dict(parse_policy(current.text, _WHERE))
+    if current.kind == POLICY:
         entries = document.get("priorities")
         listed = entries if entries is not None else _policy(profile, options)["priorities"]
         document["priorities"] = _changed(listed, weights)
@@ -107,8 +111,8 @@ def reweighted(rules: Rules, weights: Mapping[str, int], scheduler: str, options
 
 
 def can_weigh(profile: Profile, name: str) -> bool:
-    """Whether the text can say how much a priority counts."""
-    return is_classic(profile) or name in PLUGINS
+    """Whether the text can have a weight for a priority; those of users have none in v1.36."""
+    return is_v1_13(profile) or name in PLUGINS
 
 
 def _check(weights: Mapping[str, int], profile: Profile) -> None:
@@ -128,7 +132,7 @@ def _changed(entries: Sequence[Data], weights: Mapping[str, int]) -> list[Data]:
 
 
 def _scores(profile: Profile) -> Data:
-    """What scores, said completely."""
+    """The score plugins of a configuration, with the default ones disabled."""
     return {
         "disabled": [{"name": ALL}],
         "enabled": [

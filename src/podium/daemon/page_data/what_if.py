@@ -1,8 +1,8 @@
-"""Which placements other rules would change: the same pods, placed again by both.
+"""Which placements would change with other profiles: the same pods are placed again by both.
 
-Both runs begin with the same nodes and pods and place the same pods in the same order, so what
-differs between them is the work of the rules alone. Where the pods really run may differ from
-both, since nodes came and went meanwhile.
+Both runs start with the same nodes and pods and place the same pods in the same order, so every
+difference comes from the profiles. The real placements may differ from both runs, since nodes have
+changed meanwhile.
 """
 
 from __future__ import annotations
@@ -16,50 +16,52 @@ from podium.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from podium.daemon.page_data.cluster_copy import Scene
+    from podium.daemon.page_data.cluster_copy import ClusterCopy
     from podium.engine.framework.profile import Profile
 
 Data = dict[str, Any]
 
-#: How many changed placements are told one by one.
+#: How many changed placements are listed.
 MOST_TOLD: Final = 1000
 _REASON: Final = 300
 
 
 class Comparison:
-    """Two replays of a scene, run by a thread; others read how far it is."""
+    """Two replays of a cluster, run by a thread; `done` of `total` is its progress."""
 
-    def __init__(self, scene: Scene, before: Sequence[Profile], after: Sequence[Profile]) -> None:
+    def __init__(
+        self, cluster: ClusterCopy, before: Sequence[Profile], after: Sequence[Profile]
+    ) -> None:
         for profile in (*before, *after):
             if profile.extenders:
                 raise ConfigError(
                     f"{profile.name} asks extenders, which are not asked just to compare",
                     hint="take the extenders out of the text to compare the rest",
                 )
-        self._scene = scene
-        self._rules = (before, after)
-        self.total = 2 * (len(scene.replayed) + len(scene.waiting))
+        self._cluster = cluster
+        self._profiles = (before, after)
+        self.total = 2 * (len(cluster.replayed) + len(cluster.waiting))
         self.done = 0
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Nobody waits for the answer any more."""
+        """Make `run` end early, because its result is not needed any more."""
         self._stopped.set()
 
     def run(self) -> Data | None:
-        """What changes; None when stopped."""
-        before, after = (self._replay(profiles) for profiles in self._rules)
+        """The differences; None when stopped."""
+        before, after = (self._replay(profiles) for profiles in self._profiles)
         return None if self._stopped.is_set() else self._compared(before, after)
 
     def _replay(self, profiles: Sequence[Profile]) -> dict[str, tuple[str | None, str]]:
-        """Pod -> its node, or none and why."""
+        """Pod -> its node, or none and the reason."""
         found: dict[str, tuple[str | None, str]] = {}
         if self._stopped.is_set():
             return found
         simulation = Simulation(profiles[0], others=profiles[1:])
-        simulation.load(self._scene.objects())
-        keys = {each.uid: each.key for each in self._scene.replayed}
-        for step in simulation.run(self._scene.pods()):
+        simulation.load(self._cluster.objects())
+        keys = {each.uid: each.key for each in self._cluster.replayed}
+        for step in simulation.run(self._cluster.pods()):
             if self._stopped.is_set():
                 break
             decision = step.decision
@@ -77,7 +79,7 @@ class Comparison:
         before: dict[str, tuple[str | None, str]],
         after: dict[str, tuple[str | None, str]],
     ) -> Data:
-        actual = {each.key: each.node for each in self._scene.replayed}
+        actual = {each.key: each.node for each in self._cluster.replayed}
         changes = list(_changes(before, after, actual))
         kinds = ["moved", "placed", "lost"]
         counts = {kind: sum(each["kind"] == kind for each in changes) for kind in kinds}
@@ -86,8 +88,8 @@ class Comparison:
             "pods": len(after),
             "unchanged": len(after) - len(changes),
             **counts,
-            "fixed": len(self._scene.fixed),
-            "leftOut": self._scene.left_out,
+            "fixed": len(self._cluster.fixed),
+            "leftOut": self._cluster.left_out,
             "asNow": as_now,
             "replayed": len(actual),
             "changes": changes[:MOST_TOLD],
@@ -118,7 +120,7 @@ def _changes(
 def _per_node(
     before: dict[str, tuple[str | None, str]], after: dict[str, tuple[str | None, str]]
 ) -> list[Data]:
-    """The nodes whose number of pods changes most."""
+    """The nodes with the largest change in their number of pods."""
     counts: dict[str, list[int]] = {}
     for index, placements in enumerate((before, after)):
         for node, _ in placements.values():

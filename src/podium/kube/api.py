@@ -1,0 +1,114 @@
+"""The requests of a scheduler to an API server, whatever carries them.
+
+`KubeApi` has one method per request and leaves two to subclasses: `request` for an exchange and
+`stream` for a watch. `client.ApiClient` sends both over HTTP.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+
+class KubeApi(ABC):
+    """One API server. Every refusal and every missing answer is an `ApiError`."""
+
+    @abstractmethod
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
+    ) -> bytes:
+        """Send one request; the body of the answer."""
+
+    @abstractmethod
+    def stream(
+        self, path: str, params: Mapping[str, str], *, idle_seconds: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a watch: its answer in pieces, until the server ends it or is silent too long."""
+
+    # Objects as plain values ----------------------------------------------------------------------
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        """Read an object or a list."""
+        return msgspec.json.decode(await self.request("GET", path, params=params))
+
+    async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
+        """Create an object in the collection at *path*."""
+        return msgspec.json.decode(await self.request("POST", path, body=msgspec.json.encode(obj)))
+
+    async def put(self, path: str, obj: Mapping[str, Any]) -> Any:
+        """Replace an object; refused if it has a resourceVersion that is not the newest."""
+        return msgspec.json.decode(await self.request("PUT", path, body=msgspec.json.encode(obj)))
+
+    async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Any:
+        """Change part of an object; the whole object afterwards."""
+        body = msgspec.json.encode(patch)
+        return msgspec.json.decode(
+            await self.request("PATCH", path, body=body, content_type=content_type)
+        )
+
+    async def delete(self, path: str, options: Mapping[str, Any] | None = None) -> Any:
+        """Delete an object."""
+        body = msgspec.json.encode(options) if options else None
+        return msgspec.json.decode(await self.request("DELETE", path, body=body))
+
+    # Pods -----------------------------------------------------------------------------------------
+
+    async def bind(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        *,
+        timeout: float = 30.0,  # noqa: ASYNC109
+    ) -> None:
+        """Bind a pod to a node; with a *uid*, only if it still is that pod."""
+        metadata = {"name": name, "namespace": namespace}
+        if uid:
+            metadata["uid"] = uid
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": metadata,
+            "target": {"kind": "Node", "name": node},
+        }
+        path = f"{pod_path(namespace, name)}/binding"
+        await self.request("POST", path, body=msgspec.json.encode(binding), timeout=timeout)
+
+    async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
+        """Delete a pod, with the grace period it asks for."""
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        body = msgspec.json.encode(options)
+        await self.request("DELETE", pod_path(namespace, name), body=body)
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+        """Change a pod's status; lists such as its conditions are merged by their keys."""
+        await self.request(
+            "PATCH",
+            f"{pod_path(namespace, name)}/status",
+            body=msgspec.json.encode(patch),
+            content_type=STRATEGIC_PATCH,
+        )
+
+
+def pod_path(namespace: str, name: str) -> str:
+    """The path of a pod."""
+    return f"/api/v1/namespaces/{quote(namespace, '')}/pods/{quote(name, '')}"
