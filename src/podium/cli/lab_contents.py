@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.cli.console import note, tracked
-from podium.lab.contents.building import build
-from podium.lab.contents.demo import SECOND_ACT, checkout, demo
+from podium.lab.contents.demo import CHECKOUT_SECONDS, checkout, demo
 from podium.lab.contents.documents import Document, documents
-from podium.lab.contents.many import many
+from podium.lab.contents.generated_nodes import generate_nodes
+from podium.lab.contents.loader import load
 from podium.library.reading import contents
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def make_world(registry: Registry, flags: LabFlags) -> list[tuple[float, Sequenc
     elif flags.files:
         found = _read(flags.files)
     elif flags.nodes is not None:
-        found = many(flags.nodes, flags.zones or 3)
+        found = generate_nodes(flags.nodes, flags.zones or 3)
     else:
         found = demo()
-        later.append((SECOND_ACT, checkout()))
-    built = build(registry, found, lambda items: tracked(items, len(items), "making the world"))
-    for kind, count in sorted(built.skipped.items()):
+        later.append((CHECKOUT_SECONDS, checkout()))
+    loaded = load(registry, found, lambda items: tracked(items, len(items), "making the world"))
+    for kind, count in sorted(loaded.skipped.items()):
         note(f"{count} of kind {kind} left out: the lab does not keep them")
     return later
 

@@ -35,7 +35,7 @@ from podium.kube.client import ApiClient
 from podium.kube.credentials import Credentials
 from podium.kube.events import CORE, EVENTS
 from podium.kube.recorder import EventRecorder
-from podium.lab.contents.building import build
+from podium.lab.contents.loader import load
 from podium.lab.controllers.framework.clock import WallClock
 from podium.lab.controllers.manager import ControllerManager
 from podium.lab.http.security import Guard
@@ -242,7 +242,7 @@ async def _play(registry: Registry, later: list[tuple[float, Sequence[Document]]
     begun = time.monotonic()
     for seconds, documents in later:
         await asyncio.sleep(begun + seconds - time.monotonic())
-        build(registry, documents)
+        load(registry, documents)
 
 
 async def _any_of(working: asyncio.Task[None], *awaited: Coroutine[Any, Any, Any]) -> None:

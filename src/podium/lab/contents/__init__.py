@@ -1,1 +1,1 @@
-"""The objects a lab starts with: the demo cluster, generated nodes, files or a snapshot."""
+"""What a lab starts with: a demo, generated nodes, or objects from files and snapshots."""

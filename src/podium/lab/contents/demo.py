@@ -1,10 +1,10 @@
-"""A small shop in three zones: a workload that shows what a scheduler has to think about.
+"""The demo cluster: an online shop in three zones that uses most rules of the scheduler.
 
-Twelve nodes of three sizes; two with GPUs and one for payments keep others away by taints. The
-frontend spreads over zones, the cache keeps its copies apart, the API server of the shop likes to
-be near the cache, an agent runs everywhere, reports fill what is left, and one training run asks
-for more GPUs than any node has. A little later comes the checkout, which is worth more than
-reports, and makes room for itself.
+There are twelve nodes of three sizes; two with GPUs and one for payments are tainted. The frontend
+spreads over zones, the replicas of the cache have anti-affinity to each other, the API server has
+affinity to the cache, an agent is a daemon set, low-priority reports fill the remaining resources,
+and one training pod asks for more GPUs than any node has. The checkout is created some seconds
+later; its priority is higher than that of the reports, which it preempts.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from importlib.resources import files
 from typing import Any, Final
 
 from podium.lab.contents.documents import Document, documents
-from podium.lab.contents.many import node, zone_name
+from podium.lab.contents.generated_nodes import node_manifest, zone_name
 from podium.objects.kinds.meta import JsonObject
 
-#: Seconds after the start at which the second act begins.
-SECOND_ACT: Final = 6.0
+#: Seconds after the start of the lab at which the checkout is created.
+CHECKOUT_SECONDS: Final = 6.0
 
 
 def demo() -> list[Document]:
-    """What is there at the start."""
+    """The objects of the demo at the start of the lab."""
     return [*(Document("", each) for each in _nodes()), *_read("demo.yaml")]
 
 
 def checkout() -> list[Document]:
-    """What comes a little later."""
+    """The objects of the checkout."""
     return _read("demo_checkout.yaml")
 
 
@@ -43,12 +43,15 @@ def _nodes() -> list[JsonObject]:
         "extra": {"nvidia.com/gpu": "2"},
     }
     found = [
-        node(f"{zone[-1]}{number}-{size}", zone, size)
+        node_manifest(f"{zone[-1]}{number}-{size}", zone, size)
         for zone in map(zone_name, range(3))
         for number, size in enumerate(("small", "medium", "large"), 1)
     ]
-    found += [node(f"{zone[-1]}4-gpu", zone, "large", **with_gpus) for zone in ("zone-a", "zone-b")]
+    found += [
+        node_manifest(f"{zone[-1]}4-gpu", zone, "large", **with_gpus)
+        for zone in ("zone-a", "zone-b")
+    ]
     dedicated = [{"key": "dedicated", "value": "payments", "effect": "NoSchedule"}]
     labels = {"dedicated": "payments"}
-    found.append(node("c4-payments", "zone-c", "medium", labels=labels, taints=dedicated))
+    found.append(node_manifest("c4-payments", "zone-c", "medium", labels=labels, taints=dedicated))
     return found

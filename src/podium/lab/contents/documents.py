@@ -1,4 +1,4 @@
-"""Text to plain documents that keep every field: JSON, multi-document YAML, lists opened."""
+"""The objects in JSON and YAML text, with every field they have."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from podium.objects.reading.encoding import has_byte_order_mark, text_of
 from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.null_values import without_nulls
 
-_DEPTH = 20
+#: Lists may hold lists; deeper nesting is refused.
+_MAX_DEPTH = 20
 
 
 class Document(NamedTuple):
-    """One object, and the file it was read from."""
+    """An object, and the file it comes from; empty for generated objects."""
 
     where: str
     item: JsonObject
 
 
 def documents(data: bytes, where: str = "") -> Iterator[Document]:
-    """Every object in the text of a file."""
+    """The objects in the text of a file; the items of lists are objects of their own."""
     try:
         for value in _values(data):
-            yield from _opened(value, where, {}, 0)
+            yield from _objects_in(value, where, {}, 0)
     except InputError as error:
         raise error.located(where=where) from None
     except (ValueError, RecursionError) as error:
@@ -46,13 +47,13 @@ def _values(data: bytes) -> Iterator[Any]:
             yield document.value
 
 
-def _opened(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:
-    """A document, or the items of a list; *outer* is what the list says of its items."""
-    if depth > _DEPTH:
-        raise InputError(f"has lists in lists, more than {_DEPTH} deep")
+def _objects_in(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:
+    """The object, or the objects of a list; *outer* has the kind and version of its items."""
+    if depth > _MAX_DEPTH:
+        raise InputError(f"has lists in lists, more than {_MAX_DEPTH} deep")
     if isinstance(value, list):
         for each in value:
-            yield from _opened(each, where, outer, depth + 1)
+            yield from _objects_in(each, where, outer, depth + 1)
         return
     if not isinstance(value, dict):
         raise InputError(f"holds {type(value).__name__}, not a Kubernetes object")
@@ -63,6 +64,6 @@ def _opened(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[D
         raise InputError("is missing", path="kind", hint=hint)
     if kind.endswith("List") and isinstance(value.get("items"), list | None):
         inner = {"kind": kind.removesuffix("List"), "apiVersion": version} if kind != "List" else {}
-        yield from _opened(value.get("items") or [], where, inner, depth + 1)
+        yield from _objects_in(value.get("items") or [], where, inner, depth + 1)
         return
     yield Document(where, without_nulls({**value, "kind": kind, "apiVersion": version}))

@@ -1,4 +1,4 @@
-"""Many nodes in some zones, of three sizes, with nothing on them."""
+"""Generated nodes of three sizes, spread evenly over zones."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ SIZES: Final = {
 }
 
 
-def many(nodes: int, zones: int) -> Iterator[Document]:
-    """So many nodes, evenly in so many zones; every zone has all sizes."""
-    width = len(str(max(nodes - 1, 0)))
+def generate_nodes(count: int, zones: int) -> Iterator[Document]:
+    """So many nodes over so many zones; the nodes of a zone have all sizes in turn."""
+    width = len(str(max(count - 1, 0)))
     sizes = list(SIZES)
-    for number in range(nodes):
+    for number in range(count):
         size = sizes[number // zones % len(sizes)]
-        yield Document("", node(f"node-{number:0{width}d}", zone_name(number % zones), size))
+        yield Document(
+            "", node_manifest(f"node-{number:0{width}d}", zone_name(number % zones), size)
+        )
 
 
 def zone_name(number: int) -> str:
-    """zone-a to zone-z, then zone-aa and so on."""
+    """The name of a zone: zone-a to zone-z, then zone-aa and so on."""
     letters = ""
     number += 1
     while number:
@@ -38,7 +40,7 @@ def zone_name(number: int) -> str:
     return f"zone-{letters}"
 
 
-def node(
+def node_manifest(
     name: str,
     zone: str,
     size: str,
@@ -47,13 +49,13 @@ def node(
     taints: list[JsonObject] | None = None,
     extra: dict[str, str] | None = None,
 ) -> JsonObject:
-    """A node; its kubelet says the rest."""
-    room = {**SIZES[size], **(extra or {})}
-    usual = {ZONE_LABEL: zone, REGION_LABEL: REGION, TYPE_LABEL: size}
+    """A node in a zone; *extra* are resources besides those of its size."""
+    resources = {**SIZES[size], **(extra or {})}
+    topology = {ZONE_LABEL: zone, REGION_LABEL: REGION, TYPE_LABEL: size}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {**usual, **(labels or {})}},
+        "metadata": {"name": name, "labels": {**topology, **(labels or {})}},
         "spec": {"taints": taints} if taints else {},
-        "status": {"capacity": room, "allocatable": dict(room)},
+        "status": {"capacity": resources, "allocatable": dict(resources)},
     }

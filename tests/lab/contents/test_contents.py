@@ -1,4 +1,4 @@
-"""Worlds to start with: what is made, what is kept, what is refused."""
+"""What a lab starts with: documents, generated nodes, the demo, manifests and snapshots."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from lab.controllers.managed_cluster import Json, ManagedCluster, workload
 from podium.errors import InputError
-from podium.lab.contents.building import build
 from podium.lab.contents.demo import checkout, demo
 from podium.lab.contents.documents import Document, documents
-from podium.lab.contents.many import many, zone_name
+from podium.lab.contents.generated_nodes import generate_nodes, zone_name
+from podium.lab.contents.loader import load
 from podium.lab.registry.registry import Registry
 from podium.objects.reading.null_values import without_nulls
 
@@ -72,7 +72,7 @@ def test_what_is_no_object_is_refused_in_one_sentence(text: bytes, sentence: str
 
 def test_many_nodes_are_even_over_zones_and_sizes() -> None:
     registry = Registry()
-    build(registry, many(100, 4))
+    load(registry, generate_nodes(100, 4))
     nodes = registry.list("Node")
     labels = [each["metadata"]["labels"] for each in nodes]
 
@@ -98,8 +98,8 @@ def test_zones_have_letters(number: int, name: str) -> None:
 
 def test_the_demo_shows_what_it_promises() -> None:
     registry = Registry()
-    build(registry, demo())
-    build(registry, checkout())
+    load(registry, demo())
+    load(registry, checkout())
 
     nodes = registry.list("Node")
     assert len({each["metadata"]["labels"]["topology.kubernetes.io/zone"] for each in nodes}) == 3
@@ -117,9 +117,9 @@ def test_manifests_are_created_whatever_their_order_and_namespace() -> None:
            "metadata": {"name": "web", "namespace": "shop"}}  # fmt: skip
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 7,
             "metadata": {"name": "high"}}  # fmt: skip
-    built = build(registry, listed(pod, high))
+    loaded = load(registry, listed(pod, high))
 
-    assert built.objects == 2
+    assert loaded.objects == 2
     found = registry.get("Pod", "web", "shop")
     assert found["spec"]["priority"] == 7
     assert found["metadata"]["uid"]
@@ -129,7 +129,7 @@ def test_what_a_manifest_says_about_its_status_is_kept() -> None:
     registry = Registry()
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
            "spec": {**POD, "nodeName": "n1"}, "status": {"phase": "Running"}}  # fmt: skip
-    build(registry, listed(pod))
+    load(registry, listed(pod))
 
     assert registry.get("Pod", "web", "default")["status"]["phase"] == "Running"
 
@@ -138,7 +138,7 @@ def test_kinds_that_are_not_kept_are_counted() -> None:
     rollout = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "x"}}
     service = {"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {"name": "x"}}
 
-    assert build(Registry(), listed(rollout, service, service)).skipped == {
+    assert load(Registry(), listed(rollout, service, service)).skipped == {
         "Rollout": 1, "Service": 2,
     }  # fmt: skip
 
@@ -167,7 +167,7 @@ def test_kinds_that_are_not_kept_are_counted() -> None:
 )  # fmt: skip
 def test_what_no_api_server_takes_is_refused_in_one_sentence(item: Json, sentence: str) -> None:
     with pytest.raises(InputError) as refused:
-        build(Registry(), listed(item))
+        load(Registry(), listed(item))
 
     assert str(refused.value).startswith(sentence)
     assert "\n" not in str(refused.value)
@@ -177,7 +177,7 @@ def test_the_same_object_twice_is_refused() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "u"}}
 
     with pytest.raises(InputError, match="Node n: is there twice"):
-        build(Registry(), listed(node, dict(node)))
+        load(Registry(), listed(node, dict(node)))
 
 
 def dump(lab: ManagedCluster) -> list[Document]:
@@ -207,7 +207,7 @@ def plain(items: list[Json]) -> list[Json]:
 def test_a_snapshot_is_at_rest_from_the_beginning() -> None:
     before = busy()
     after = ManagedCluster(nodes=0, seed=1)
-    build(after.registry, dump(before))
+    load(after.registry, dump(before))
     after.restart()
     after.settle(30)
 
@@ -218,7 +218,7 @@ def test_a_snapshot_is_at_rest_from_the_beginning() -> None:
 def test_pods_whose_owners_are_not_in_the_snapshot_stay() -> None:
     before = busy()
     after = ManagedCluster(nodes=0, seed=1)
-    build(after.registry, [d for d in dump(before) if d.item["kind"] in {"Node", "Pod"}])
+    load(after.registry, [d for d in dump(before) if d.item["kind"] in {"Node", "Pod"}])
     after.restart()
     after.settle(30)
     assert after.names() == before.names()
@@ -235,7 +235,7 @@ def test_a_snapshot_tells_little_and_its_workloads_still_work() -> None:
         document.item["spec"].pop("template", None)
     head = {"apiVersion": "podium/v1", "kind": "Snapshot", "writtenBy": "podium"}
     after = ManagedCluster(nodes=0, seed=1)
-    build(after.registry, [Document("", head), *found])
+    load(after.registry, [Document("", head), *found])
     after.restart()
     after.settle(30)
     assert after.names() == before.names()
@@ -256,32 +256,32 @@ def test_a_budget_of_a_snapshot_keeps_what_it_allowed() -> None:
               "metadata": {"name": "b", "uid": "u"}, "status": {"disruptionsAllowed": 3},
               "spec": {"selector": {"matchLabels": {"app": "web"}}}}  # fmt: skip
     lab = ManagedCluster()
-    build(lab.registry, listed(budget))
+    load(lab.registry, listed(budget))
     lab.restart()
     lab.settle()
 
     assert lab.status("PodDisruptionBudget", "b")["disruptionsAllowed"] == 3
 
 
-def test_storage_of_the_lab_is_there_unless_the_world_has_its_own() -> None:
+def test_storage_classes_of_the_lab_exist_unless_the_cluster_has_its_own() -> None:
     registry = Registry()
-    build(registry, listed())
+    load(registry, listed())
     assert names(registry, "StorageClass") == ["lab-immediate", "lab-standard"]
 
     own: dict[str, Any] = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
                            "metadata": {"name": "own"}, "provisioner": "x"}  # fmt: skip
     registry = Registry()
-    build(registry, listed(own))
+    load(registry, listed(own))
     assert names(registry, "StorageClass") == ["own"]
 
 
-def test_examples_can_be_worlds() -> None:
-    examples = Path(__file__).parents[2] / "examples"
+def test_examples_can_be_loaded() -> None:
+    examples = Path(__file__).parents[3] / "examples"
     files = [
         file for file in sorted(examples.rglob("*.yaml")) if b"kind: Node" in file.read_bytes()
     ]
     assert files
     for file in files:
         registry = Registry()
-        build(registry, documents(file.read_bytes(), file.name))
+        load(registry, documents(file.read_bytes(), file.name))
         assert registry.list("Node")

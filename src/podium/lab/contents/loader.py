@@ -1,0 +1,245 @@
+"""Loads documents into an empty registry.
+
+An object without a `metadata.uid` is a manifest and is created as a client would. An object with a
+uid comes from a cluster and is imported with its uid, times and status, so that controllers find
+the cluster at rest. Owners that such objects name and that are not loaded themselves are written
+down for the garbage collector, which would delete the dependents otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from podium.errors import InputError
+from podium.lab.api.resources import BY_NAME, STORED, Resource
+from podium.lab.api.status import StatusError
+from podium.lab.contents.cluster_import import ClusterImport
+from podium.lab.contents.documents import Document
+from podium.lab.controllers.garbage_collector import MISSING_OWNERS, MISSING_OWNERS_FIELD
+from podium.lab.controllers.nodes.node_registration import (
+    default_labels,
+    is_registered,
+    registered_status,
+)
+from podium.lab.controllers.storage.volume_binding import PROVISIONER
+from podium.lab.registry.registry import Registry
+from podium.lab.schema.typed_bodies import check_types
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.reading.collection import label
+
+#: Kinds that other objects refer to; they are loaded first.
+_FIRST: Final = (
+    "Namespace",
+    "PriorityClass",
+    "StorageClass",
+    "Node",
+    "CSINode",
+    "CSIDriver",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ServiceAccount",
+    "Service",
+    "PodDisruptionBudget",
+)
+#: Kinds that refer to others; they are loaded last. All other kinds come in between.
+_LAST: Final = (
+    "Deployment",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+    "DaemonSet",
+    "CronJob",
+    "Job",
+    "Pod",
+)
+#: Kinds that are not loaded: they are no part of a cluster at rest.
+_TRANSIENT: Final = frozenset({"Event", "Lease", "Binding"})
+#: The `apiVersion` of the first document of a snapshot.
+_SNAPSHOT_HEADER: Final = "podium/v1"
+#: Name, binding mode and default of the storage classes that the lab provides.
+_STORAGE_CLASSES: Final = (
+    ("lab-standard", "WaitForFirstConsumer", True),
+    ("lab-immediate", "Immediate", False),
+)
+
+#: Iterates over the objects that are loaded, and may show progress.
+Progress = Callable[[Sequence[tuple[Resource, Document]]], Iterable[tuple[Resource, Document]]]
+
+
+@dataclass(slots=True)
+class LoadResult:
+    """The number of loaded objects, and of skipped ones by kind."""
+
+    objects: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+def load(
+    registry: Registry, documents: Iterable[Document], progress: Progress = iter
+) -> LoadResult:
+    """Load all documents, in the order in which objects depend on each other."""
+    result = LoadResult()
+    served: list[tuple[Resource, Document]] = []
+    for document in documents:
+        resource = _resource_of(document.item)
+        if document.item["apiVersion"] == _SNAPSHOT_HEADER:
+            continue
+        if resource is None:
+            kind = str(document.item["kind"])
+            result.skipped[kind] = result.skipped.get(kind, 0) + 1
+        elif resource.kind not in _TRANSIENT:
+            served.append((resource, document))
+    for resource, document in served:
+        _check_types(resource, document)
+    _create_missing_namespaces(registry, served)
+    served.sort(key=lambda each: _load_order(each[0].kind))
+    _create_storage_classes(registry, served)
+    cluster_import = ClusterImport(registry, (document.item for _, document in served))
+    for resource, document in progress(served):
+        try:
+            _load_one(registry, cluster_import, resource, document.item)
+        except StatusError as error:
+            raise _refused(document, resource, error) from None
+        except InputError as error:
+            name = _label(resource, document.item)
+            raise error.located(where=document.where, object=name) from None
+    result.objects = len(served)
+    _note_missing_owners(registry, [document.item for _, document in served])
+    return result
+
+
+def _resource_of(item: JsonObject) -> Resource | None:
+    resource = BY_NAME.get(str(item["kind"]))
+    group = str(item.get("apiVersion", "")).rpartition("/")[0]
+    if resource is None or resource.qualified not in STORED:
+        return None
+    groups = {resource.group, "extensions"} if resource.group == "apps" else {resource.group}
+    return resource if group in groups or resource.kind == "Event" else None
+
+
+def _load_order(kind: str) -> int:
+    if kind in _FIRST:
+        return _FIRST.index(kind)
+    return 100 + (_LAST.index(kind) + 1 if kind in _LAST else 0)
+
+
+def _load_one(
+    registry: Registry, cluster_import: ClusterImport, resource: Resource, item: JsonObject
+) -> None:
+    metadata = item.get("metadata")
+    if not isinstance(metadata, dict):
+        raise InputError("is missing", path="metadata")
+    for name in ("resourceVersion", "selfLink"):
+        metadata.pop(name, None)
+    if metadata.get("uid"):
+        cluster_import.put(resource, item)
+        return
+    if resource.kind == "Namespace" and registry.find(resource.kind, metadata.get("name", "")):
+        registry.modify(
+            resource.kind, metadata["name"], change=lambda it: _merge_maps(it, metadata)
+        )
+        return
+    if resource.kind == "Node" and not is_registered(item):
+        metadata["labels"] = {**(metadata.get("labels") or {}), **default_labels(item)}
+        item["status"] = registered_status(item, registry.now())
+    status = item.get("status")
+    made = registry.create(resource.kind, item)
+    if status and status != made.get("status"):
+        name, namespace = made["metadata"]["name"], made["metadata"].get("namespace", "")
+        registry.modify(
+            resource.kind,
+            name,
+            namespace,
+            change=lambda it: {**it, "status": status},
+            subresource="status",
+        )
+
+
+def _merge_maps(item: JsonObject, metadata: JsonObject) -> JsonObject:
+    """Add the labels and annotations of *metadata* to an object that exists."""
+    for part in ("labels", "annotations"):
+        if metadata.get(part):
+            item["metadata"][part] = {**(item["metadata"].get(part) or {}), **metadata[part]}
+    return item
+
+
+def _create_missing_namespaces(
+    registry: Registry, served: Sequence[tuple[Resource, Document]]
+) -> None:
+    """Create the namespaces that objects are in and that are not loaded themselves."""
+    used = {
+        str((document.item.get("metadata") or {}).get("namespace") or "default")
+        for resource, document in served
+        if resource.namespaced
+    }
+    listed = {
+        str((document.item.get("metadata") or {}).get("name", ""))
+        for resource, document in served
+        if resource.kind == "Namespace"
+    }
+    for name in sorted(used - listed):
+        if registry.find("Namespace", name) is None:
+            try:
+                registry.create("Namespace", {"metadata": {"name": name}})
+            except StatusError as error:
+                raise InputError(error.message) from None
+
+
+def _create_storage_classes(
+    registry: Registry, served: Sequence[tuple[Resource, Document]]
+) -> None:
+    """Create the lab's storage classes, unless the cluster has some of its own."""
+    if any(resource.kind == "StorageClass" for resource, _ in served) or registry.list(
+        "StorageClass"
+    ):
+        return
+    for name, mode, default in _STORAGE_CLASSES:
+        annotations = {"storageclass.kubernetes.io/is-default-class": str(default).lower()}
+        registry.create(
+            "StorageClass",
+            {
+                "metadata": {"name": name, "annotations": annotations},
+                "provisioner": PROVISIONER,
+                "volumeBindingMode": mode,
+            },
+        )
+
+
+def _note_missing_owners(registry: Registry, items: list[JsonObject]) -> None:
+    live = {item["metadata"].get("uid") for item in items}
+    missing = {
+        reference.get("uid", "")
+        for item in items
+        for reference in item["metadata"].get("ownerReferences") or ()
+        if reference.get("uid") not in live
+    }
+    if not missing:
+        return
+    namespace, name = MISSING_OWNERS
+    metadata = {"namespace": namespace, "name": name}
+    uids = "\n".join(sorted(missing))
+    registry.create("ConfigMap", {"metadata": metadata, "data": {MISSING_OWNERS_FIELD: uids}})
+
+
+def _check_types(resource: Resource, document: Document) -> None:
+    """Refuse fields of a wrong type in objects from files; generated objects have none."""
+    if not document.where:
+        return
+    try:
+        check_types(resource, document.item)
+    except StatusError as error:
+        raise _refused(document, resource, error) from None
+
+
+def _refused(document: Document, resource: Resource, error: StatusError) -> InputError:
+    return InputError(error.message, where=document.where, object=_label(resource, document.item))
+
+
+def _label(resource: Resource, item: JsonObject) -> str:
+    """The kind, namespace and name of an object in an error."""
+    metadata = item.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = str(metadata.get("name") or metadata.get("generateName") or "")
+    return label(resource.kind, metadata.get("namespace"), name)
