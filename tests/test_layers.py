@@ -60,7 +60,7 @@ EXCEPTIONS = {"engine/cycle/ties.py": frozenset({"random"})}
 
 GENERATIONS = ("v1_13", "v1_36")
 #: Folders where each generation has its own modules and neither imports the other's.
-BOTH_GENERATIONS = ("engine/rules",)
+BOTH_GENERATIONS = ("engine/rules", "engine/preemption")
 
 
 def layer_of(source: Path) -> str:
