@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from control_plane.harness import ControlPlane, MissingError, assets, unavailable
-from lab.kubectl import debian, installed
+from lab.clients.kubectl import debian, installed
 
 # Machines that share their cores stall now and then; that is no failure.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])

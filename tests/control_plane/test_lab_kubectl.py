@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
-from lab.kubectl import PROGRAMS, Kubectl, Result, available, normal
-from lab.kubectl_script import EDITOR, commands
+from lab.clients.kubectl import PROGRAMS, Kubectl, Result, available, normal
+from lab.clients.kubectl_script import EDITOR, commands
 from lab.serving import LabServer
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "lab-differences.md"

@@ -36,7 +36,7 @@ class Lab:
         port = self.folder / "port"
         port.unlink(missing_ok=True)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        script = Path(__file__).with_name("alone.py")
+        script = Path(__file__).with_name("server_process.py")
         self.process = subprocess.Popen(
             [sys.executable, script, self.folder / "data", port], env=environment
         )

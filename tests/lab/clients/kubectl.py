@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TOOL = ROOT / "tools" / "kubectl"
 #: An older kubectl that is used instead of Debian's.
 OLDER = "PODIUM_KUBECTL"

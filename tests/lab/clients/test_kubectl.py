@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from lab.kubectl import PROGRAMS, ROOT, Kubectl, available
+from lab.clients.kubectl import PROGRAMS, ROOT, Kubectl, available
 
 SHOP = """
 apiVersion: apps/v1

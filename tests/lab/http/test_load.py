@@ -26,7 +26,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     """A server in a process of its own."""
     port = tmp_path / "port"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    script = Path(__file__).with_name("alone.py")
+    script = Path(__file__).parents[1] / "server_process.py"
     process = subprocess.Popen([sys.executable, script, "-", port], env=environment)
     try:
         found = until("a port", lambda: port.exists() and port.read_text("utf-8"))
