@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import node, pod, simulation, term
-from engine import test_fast_equals_plain as classic
-from engine import test_fast_equals_plain_current as current
+from engine.fast import test_equals_plain_v1_13 as classic
+from engine.fast import test_equals_plain_v1_36 as current
 from podium.cluster.cache.trimming import Trimmer, trim
 from podium.cluster.simulation import Simulation
 
