@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.profiles.config.args import ARGUMENTS
+from podium.objects.go_types import Slice, Struct
 from podium.profiles.config.build import default_config, load_config
-from podium.profiles.config.decode import Slice, Struct
 from podium.profiles.config.defaults import default_plugins
 from podium.profiles.config.document import KINDS
 from podium.profiles.config.feature_gates import GATES, FeatureGates
@@ -48,7 +47,8 @@ def test_it_knows_the_weights() -> None:
 
 
 def test_it_knows_every_argument() -> None:
-    fields = {field for kind in ARGUMENTS.values() for field in kind.fields}
+    declared = [each.arguments for each in PLUGINS.values() if each.arguments is not None]
+    fields = {field for arguments in declared for field in arguments.schema.fields}
 
     assert [field for field in sorted(fields) if f"`{field}`" not in PAGE] == []
 

@@ -1,8 +1,8 @@
-"""Trees to typed values, field by field, as Go decodes JSON strictly.
+"""JSON values to typed values, field by field, as Go decodes JSON strictly.
 
-A field that nobody knows, or a key that is there twice, is noted and does not stop the reading.
-Of the values that do not fit their field the first is reported, with the name of the Go type that
-the real program shows. A duration that cannot be parsed ends everything at once.
+An unknown field, or a key that is there twice, is a strict error and does not stop the decoding.
+Of the values that do not fit their field the first is reported, with the name of its Go type, as
+kube-scheduler reports it. A duration that cannot be parsed ends the decoding at once.
 """
 
 from __future__ import annotations
@@ -11,108 +11,18 @@ import base64
 import binascii
 import math
 import struct
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from podium.objects.durations import parse as parse_duration
+from podium.objects.go_types import STRING, GoType, Scalar, Slice, Special, Struct
 from podium.objects.names import quoted
 from podium.profiles.config.json_values import Fields, JsonValue, Number, json_type
 from podium.profiles.similar_names import did_you_mean
 
 _ABSENT: Final = object()
-_MOST_STRICT: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A plain value: its kind and the name of its Go type."""
-
-    kind: str
-    go: str
-    zero: Any
-    bits: int = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A list; `make` is what becomes of it."""
-
-    item: GoType
-    make: Callable[[list[Any]], Any] = tuple
-
-    @property
-    def go(self) -> str:
-        """As Go writes the type."""
-        return f"[]{self.item.go}"
-
-
-@dataclass(frozen=True, slots=True)
-class Special:
-    """A type that reads itself: `duration`, `pointer` (to one), `raw`, `bytes` or `map`."""
-
-    kind: str
-    go: str
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A member of a struct."""
-
-    #: Empty: it is read and not kept.
-    attribute: str
-    type: GoType
-    #: The embedded struct it really belongs to; it shows in messages.
-    inside: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Struct:
-    """An object: `make` is called with the members that are there."""
-
-    go: str
-    make: Callable[..., Any]
-    fields: Mapping[str, Field]
-
-    @property
-    def name(self) -> str:
-        """The name without its package."""
-        return self.go.rpartition(".")[2]
-
-
-GoType = Scalar | Slice | Special | Struct
-
-STRING: Final = Scalar("string", "string", "")
-BOOL: Final = Scalar("bool", "bool", zero=False)
-INT32: Final = Scalar("int", "int32", 0, 32)
-INT64: Final = Scalar("int", "int64", 0)
-FLOAT32: Final = Scalar("float", "float32", 0.0, 32)
-DURATION: Final = Special("duration", "v1.Duration")
-DURATION_POINTER: Final = Special("pointer", "v1.Duration")
-RAW: Final = Special("raw", "runtime.RawExtension")
-BYTES: Final = Special("bytes", "[]uint8")
-STRING_MAP: Final = Special("map", "map[string]string")
-STRINGS: Final = Slice(STRING)
-
-
-def named(go: str) -> Scalar:
-    """Text of a type of its own."""
-    return Scalar("string", go, "")
-
-
-def camel(attribute: str) -> str:
-    """The name of an attribute in JSON."""
-    first, *rest = attribute.split("_")
-    return first + "".join(map(str.capitalize, rest))
-
-
-def record(go: str, make: Callable[..., Any], **fields: GoType | tuple[str, GoType]) -> Struct:
-    """A struct whose members are named after attributes; a tuple brings its own name in JSON."""
-    found = {}
-    for attribute, given in fields.items():
-        name, kind = given if isinstance(given, tuple) else (camel(attribute), given)
-        found[name] = Field(attribute, kind)
-    return Struct(go, make, found)
+#: At most this many strict errors are reported.
+_MAX_STRICT: Final = 100
 
 
 class DecodingError(ValueError):
@@ -174,7 +84,7 @@ class _Reader:
     def complain(self, what: str, key: str) -> None:
         path = f"{self.path}.{key}" if self.path else key
         text = f"{what} {quoted(path)}"
-        if text not in self.strict and len(self.strict) < _MOST_STRICT:
+        if text not in self.strict and len(self.strict) < _MAX_STRICT:
             self.strict.append(text)
 
     def members(self, tree: JsonValue, kind: Struct) -> Any:

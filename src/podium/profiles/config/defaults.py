@@ -1,7 +1,8 @@
 """What is filled in before a configuration is checked: plugins, arguments, times, names.
 
-The default plugins are one list, `multiPoint`. What is written changes it in place: a plugin that
-is named again takes its own entry's weight, one that is disabled goes, new ones follow.
+The default plugins are one list, `multiPoint`. A profile changes it in place: a plugin that it
+enables again keeps its position and gets the new weight, a disabled one is removed, and others are
+appended.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from podium.objects.durations import SECOND
-from podium.profiles.config.args import ARGUMENTS
 from podium.profiles.config.document import (
     ALL,
     MULTI_POINT,
@@ -23,6 +23,7 @@ from podium.profiles.config.document import (
     PluginSet,
     ProfileDocument,
 )
+from podium.profiles.config.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,49 +32,20 @@ if TYPE_CHECKING:
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
-_BEFORE: Final = (
-    ("SchedulingGates", 0),
-    ("PrioritySort", 0),
-    ("NodeUnschedulable", 0),
-    ("NodeName", 0),
-    ("TaintToleration", 3),
-    ("NodeAffinity", 2),
-    ("NodePorts", 0),
-    ("NodeResourcesFit", 1),
-    ("VolumeRestrictions", 0),
-    ("NodeVolumeLimits", 0),
-    ("VolumeBinding", 0),
-    ("VolumeZone", 0),
-    ("PodTopologySpread", 2),
-    ("InterPodAffinity", 2),
-)
-_AFTER: Final = (
-    ("DefaultPreemption", 0),
-    ("NodeResourcesBalancedAllocation", 1),
-    ("ImageLocality", 1),
-    ("DefaultBinder", 0),
-)
-#: Gate -> the plugins at the end that come with it.
-_GATED: Final = {
-    "NodeDeclaredFeatures": (("NodeDeclaredFeatures", 0),),
-    "GangScheduling": (("GangScheduling", 0),),
-    "TopologyAwareWorkloadScheduling": (
-        ("TopologyPlacementGenerator", 0),
-        ("PodGroupPodsCount", 1),
-    ),
-}
-
 
 def default_plugins(gates: FeatureGates) -> PluginSet:
     """The plugins of a profile that says nothing about plugins."""
-    # Freeing an idle device is tried before pods are evicted.
-    devices = (("DynamicResources", 2),) if gates["DynamicResourceAllocation"] else ()
-    gated = [entry for gate, entries in _GATED.items() if gates[gate] for entry in entries]
-    return PluginSet(tuple(PluginEntry(*each) for each in (*_BEFORE, *devices, *_AFTER, *gated)))
+    return PluginSet(
+        tuple(
+            PluginEntry(plugin.name, plugin.weight)
+            for plugin in PLUGINS.values()
+            if not plugin.feature_gate or gates[plugin.feature_gate]
+        )
+    )
 
 
 def merged(defaults: PluginSet, custom: PluginSet) -> PluginSet:
-    """The defaults, changed by what is written."""
+    """The default plugins, changed by those of a profile."""
     last = {entry.name: index for index, entry in enumerate(custom.enabled)}
     placed: set[int] = set()
     found = []
@@ -131,18 +103,22 @@ def _client_connection(found: ClientConnection) -> ClientConnection:
 def _profile(profile: ProfileDocument, gates: FeatureGates) -> ProfileDocument:
     plugins = {point: merged(PluginSet(), profile.plugin_set(point)) for point in POINTS}
     plugins[MULTI_POINT] = merged(default_plugins(gates), profile.plugin_set(MULTI_POINT))
-    given = [
-        replace(config, args=config.args.defaulted(gates)) if config.args else config
-        for config in profile.plugin_config
-    ]
+    given = [_with_completed_args(config, gates) for config in profile.plugin_config]
     configured = {config.name for config in given}
     enabled = {entry.name for plugin_set in plugins.values() for entry in plugin_set.enabled}
     added = _default_args(sorted(enabled - configured), gates)
     return replace(profile, plugins=plugins, plugin_config=(*given, *added))
 
 
+def _with_completed_args(config: PluginConfig, gates: FeatureGates) -> PluginConfig:
+    arguments = PLUGINS[config.name].arguments if config.args else None
+    if arguments is None:
+        return config
+    return replace(config, args=arguments.completed(config.args, gates))
+
+
 def _default_args(names: list[str], gates: FeatureGates) -> Iterator[PluginConfig]:
     for name in names:
-        kind = ARGUMENTS.get(f"{name}Args")
-        if kind is not None:
-            yield PluginConfig(name, args=kind.make().defaulted(gates))
+        plugin = PLUGINS.get(name)
+        if plugin is not None and plugin.arguments is not None:
+            yield PluginConfig(name, args=plugin.arguments.completed(None, gates))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podium.objects.durations import text_of
-from podium.profiles.config.args import DynamicResourcesArgs
-from podium.profiles.config.decode import camel
+from podium.objects.go_types import DURATION_POINTER, camel
 from podium.profiles.config.document import POINTS
 from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.extenders import make_extenders
@@ -54,7 +53,7 @@ def _profile(profile: ProfileConfig) -> Data:
             for point in POINTS
             if profile.points.get(point)
         },
-        "args": {name: plain_args(args) for name, args in sorted(profile.args.items())},
+        "args": {name: plain_args(name, args) for name, args in sorted(profile.args.items())},
         "unreadArgs": dict(sorted(profile.unread_args.items())),
         "notes": list(profile.notes),
     }
@@ -67,13 +66,12 @@ def _plugin(name: str, weight: int, point: str) -> Data:
     return found
 
 
-def plain_args(args: Any) -> Data:
-    """Arguments as they are written in files, without those that are not set."""
-    if isinstance(args, DynamicResourcesArgs):
-        times = {"filterTimeout": args.filter_timeout, "bindingTimeout": args.binding_timeout}
-        return {name: text_of(time) for name, time in times.items() if time is not None}
-    found: Data = _plain(args)
-    return found
+def plain_args(plugin: str, args: Any) -> Data:
+    """Arguments of a plugin as they are written in files, without those that are not set."""
+    arguments, found = PLUGINS[plugin].arguments, _plain(args)
+    assert arguments is not None  # the plugin has some
+    durations = [n for n, f in arguments.schema.fields.items() if f.type is DURATION_POINTER]
+    return {**found, **{name: text_of(found[name]) for name in durations if name in found}}
 
 
 def _plain(value: Any) -> Any:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from podium.profiles.config.args import ARGUMENTS, TYPE_META, PluginArgs
-from podium.profiles.config.decode import (
+from podium.objects.go_types import (
     BOOL,
     BYTES,
     DURATION,
@@ -21,7 +20,9 @@ from podium.profiles.config.decode import (
     Struct,
     record,
 )
+from podium.profiles.config.arguments.shared import TYPE_META
 from podium.profiles.config.json_values import JsonValue
+from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.policy.document import ExtenderConfig, ManagedResource, TlsConfig
 
 GROUP: Final = "kubescheduler.config.k8s.io"
@@ -76,7 +77,7 @@ class PluginConfig:
 
     name: str = ""
     raw: JsonValue = None
-    args: PluginArgs | None = None
+    args: Any = None
 
     @property
     def given(self) -> Any:
@@ -230,8 +231,8 @@ _DEBUGGING: Final = {
     ),
 }
 
-#: Kind -> how it is read.
+#: Kind -> how it is decoded.
 KINDS: Final = {
     KIND: Struct(_DOCUMENT.go, Document, {**TYPE_META, **_DEBUGGING, **_DOCUMENT.fields}),
-    **ARGUMENTS,
+    **{each.arguments.kind: each.arguments.schema for each in PLUGINS.values() if each.arguments},
 }

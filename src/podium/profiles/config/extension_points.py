@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from podium.errors import ConfigError
 from podium.objects.field_errors import together
 from podium.objects.names import quoted
-from podium.profiles.config.args_validation import node_resources_fit
 from podium.profiles.config.document import ALL, MULTI_POINT, POINTS
 from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.config.scheduler_config import EnabledPlugin
@@ -55,13 +54,14 @@ def _enabled(names: Iterable[str], weights: Mapping[str, int]) -> tuple[EnabledP
 
 
 def _check_args(profile: ProfileDocument, gates: FeatureGates) -> None:
-    """What a plugin refuses itself; all other arguments were checked with the whole file."""
-    needed = {entry.name for each in profile.plugins.values() for entry in each.enabled}
+    """Check arguments that were not checked with the document, but when the plugin is made."""
+    enabled = {entry.name for each in profile.plugins.values() for entry in each.enabled}
     for config in profile.plugin_config:
-        if config.name == "NodeResourcesFit" and config.name in needed:
-            faults = list(node_resources_fit(config.args, "", gates))  # type: ignore[arg-type]
-            if faults:
-                raise ConfigError(f"initializing plugin {quoted(config.name)}: {together(faults)}")
+        arguments = PLUGINS[config.name].arguments if config.name in PLUGINS else None
+        if arguments is not None and arguments.checked_as and config.name in enabled:
+            errors = list(arguments.check(config.args, "", gates))
+            if errors:
+                raise ConfigError(f"initializing plugin {quoted(config.name)}: {together(errors)}")
 
 
 def _interface(point: str) -> str:

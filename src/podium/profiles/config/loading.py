@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.errors import ConfigError
 from podium.objects.names import quoted
-from podium.profiles.config.args import NodeResourcesFitArgs
+from podium.profiles.config.arguments.resources import NodeResourcesFitArgs
 from podium.profiles.config.defaults import with_defaults
 from podium.profiles.config.document import Document, PluginConfig, ProfileDocument
 from podium.profiles.config.extension_points import expand

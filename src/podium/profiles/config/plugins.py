@@ -1,6 +1,7 @@
-"""Every plugin there is: where it takes part, how its rules are made, what it needs beforehand.
+"""Every plugin of v1.36, declared once, in the order in which the default profile runs them.
 
-The one list that checking, showing and building read.
+Default plugins and weights, extension points, the arguments with their checks and the rules of a
+profile are derived from this list.
 """
 
 from __future__ import annotations
@@ -33,12 +34,24 @@ from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding, VolumeBindi
 from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
 from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
 from podium.engine.rules.volumes.zones.v1_36 import VolumeZone
+from podium.profiles.config.arguments.devices import DYNAMIC_RESOURCES
+from podium.profiles.config.arguments.node_affinity import NODE_AFFINITY, NodeAffinityArgs
+from podium.profiles.config.arguments.pod_affinity import INTER_POD_AFFINITY, InterPodAffinityArgs
+from podium.profiles.config.arguments.preemption import DEFAULT_PREEMPTION, DefaultPreemptionArgs
+from podium.profiles.config.arguments.resources import (
+    NODE_RESOURCES_BALANCED_ALLOCATION,
+    NODE_RESOURCES_FIT,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+)
+from podium.profiles.config.arguments.spreading import POD_TOPOLOGY_SPREAD, PodTopologySpreadArgs
+from podium.profiles.config.arguments.volumes import VOLUME_BINDING
 
 if TYPE_CHECKING:
     from podium.engine.cycle.post_filter import PostFilter
     from podium.engine.framework.profile import Gate
     from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
-    from podium.profiles.config import args
+    from podium.profiles.config.arguments.shared import Arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +59,18 @@ class Plugin:
     """A plugin: `filter` and the others make its rules from its arguments, or from None."""
 
     name: str
-    #: Where it can take part, separated by blanks.
+    #: The extension points that it implements, separated by blanks.
     at: str
     description: str
     filter: Callable[[Any], FilterPlugin] | None = None
     score: Callable[[Any], ScorePlugin] | None = None
     gate: Callable[[], Gate] | None = None
     post_filter: Callable[[Any], PostFilter] | None = None
+    arguments: Arguments[Any] | None = None
+    #: Its weight among the default plugins.
+    weight: int = 0
+    #: The feature gate without which it is not among the default plugins.
+    feature_gate: str = ""
     #: The error of its filter when it is not at preFilter; empty if it can do without.
     unprepared: str = ""
     #: The error of its score when it is not at preScore; empty if it can do without.
@@ -60,7 +78,7 @@ class Plugin:
 
     @property
     def points(self) -> frozenset[str]:
-        """Where it can take part."""
+        """The extension points that it implements."""
         return frozenset(self.at.split())
 
 
@@ -68,12 +86,12 @@ def _plain(rule: Callable[[], Any]) -> Callable[[Any], Any]:
     return lambda _: rule()
 
 
-def _affinity(rule: Callable[[Any], Any]) -> Callable[[args.NodeAffinityArgs], Any]:
+def _affinity(rule: Callable[[Any], Any]) -> Callable[[NodeAffinityArgs], Any]:
     return lambda found: rule(found.added_affinity)
 
 
-def _spread(rule: Callable[[SpreadDefaults], Any]) -> Callable[[args.PodTopologySpreadArgs], Any]:
-    def made(found: args.PodTopologySpreadArgs) -> Any:
+def _spread(rule: Callable[[SpreadDefaults], Any]) -> Callable[[PodTopologySpreadArgs], Any]:
+    def made(found: PodTopologySpreadArgs) -> Any:
         system = found.defaulting_type == "System"
         listed = SYSTEM_DEFAULTS if system else found.default_constraints
         return rule(SpreadDefaults(found.defaulting_type, listed))
@@ -81,13 +99,13 @@ def _spread(rule: Callable[[SpreadDefaults], Any]) -> Callable[[args.PodTopology
     return made
 
 
-def _fit(found: args.NodeResourcesFitArgs) -> NodeResourcesFit:
+def _fit(found: NodeResourcesFitArgs) -> NodeResourcesFit:
     return NodeResourcesFit(
         frozenset(found.ignored_resources), frozenset(found.ignored_resource_groups)
     )
 
 
-def _fit_score(found: args.NodeResourcesFitArgs) -> NodeResourcesFitScore:
+def _fit_score(found: NodeResourcesFitArgs) -> NodeResourcesFitScore:
     strategy = found.scoring_strategy
     assert strategy is not None  # the defaults bring one
     ratio = strategy.requested_to_capacity_ratio
@@ -98,7 +116,7 @@ def _fit_score(found: args.NodeResourcesFitArgs) -> NodeResourcesFitScore:
     )
 
 
-def _pod_affinity_score(found: args.InterPodAffinityArgs) -> InterPodAffinityScore:
+def _pod_affinity_score(found: InterPodAffinityArgs) -> InterPodAffinityScore:
     return InterPodAffinityScore(
         found.hard_pod_affinity_weight,
         ignore_preferred_of_existing=found.ignore_preferred_terms_of_existing_pods,
@@ -106,20 +124,29 @@ def _pod_affinity_score(found: args.InterPodAffinityArgs) -> InterPodAffinitySco
 
 
 def _balanced(
-    found: args.NodeResourcesBalancedAllocationArgs,
+    found: NodeResourcesBalancedAllocationArgs,
 ) -> NodeResourcesBalancedAllocation:
     return NodeResourcesBalancedAllocation(tuple(resource.name for resource in found.resources))
 
 
-def _preemption(found: args.DefaultPreemptionArgs) -> DefaultPreemption:
+def _preemption(found: DefaultPreemptionArgs) -> DefaultPreemption:
     return DefaultPreemption(
         found.min_candidate_nodes_percentage, found.min_candidate_nodes_absolute
     )
 
 
 _LIST: Final = (
-    Plugin("SchedulingGates", "preEnqueue", "a pod with gates is not tried", gate=SchedulingGates),
-    Plugin("PrioritySort", "queueSort", "pods of higher priority go first"),
+    Plugin(
+        "SchedulingGates",
+        "preEnqueue",
+        "a pod with gates is not tried",
+        gate=SchedulingGates,
+    ),
+    Plugin(
+        "PrioritySort",
+        "queueSort",
+        "pods of higher priority go first",
+    ),
     Plugin(
         "NodeUnschedulable",
         "filter",
@@ -138,6 +165,7 @@ _LIST: Final = (
         "taints that the pod tolerates",
         filter=_plain(TaintToleration),
         score=_plain(TaintTolerationScore),
+        weight=3,
         unscored='failed to read "PreScoreTaintToleration" from cycleState: not found',
     ),
     Plugin(
@@ -146,6 +174,8 @@ _LIST: Final = (
         "node selectors and node affinity",
         filter=_affinity(NodeAffinity),
         score=_affinity(NodeAffinityScore),
+        arguments=NODE_AFFINITY,
+        weight=2,
     ),
     Plugin(
         "NodePorts",
@@ -160,6 +190,8 @@ _LIST: Final = (
         "room for what the pod requests",
         filter=_fit,
         score=_fit_score,
+        arguments=NODE_RESOURCES_FIT,
+        weight=1,
         unprepared='error reading "PreFilterNodeResourcesFit" from cycleState: not found',
     ),
     Plugin(
@@ -181,6 +213,7 @@ _LIST: Final = (
         "claims have volumes that the node can reach, or can get some",
         filter=_plain(VolumeBinding),
         score=_plain(VolumeBindingScore),
+        arguments=VOLUME_BINDING,
         unprepared="not found",
     ),
     Plugin(
@@ -195,6 +228,8 @@ _LIST: Final = (
         "pods spread over zones and nodes",
         filter=_spread(PodTopologySpread),
         score=_spread(PodTopologySpreadScore),
+        arguments=POD_TOPOLOGY_SPREAD,
+        weight=2,
         unprepared='reading "PreFilterPodTopologySpread" from cycleState: not found',
         unscored='error reading "PreScorePodTopologySpread" from cycleState: not found',
     ),
@@ -204,9 +239,12 @@ _LIST: Final = (
         "pods near to or far from other pods",
         filter=_plain(InterPodAffinity),
         score=_pod_affinity_score,
+        arguments=INTER_POD_AFFINITY,
+        weight=2,
         unprepared='error reading "PreFilterInterPodAffinity" from cycleState: not found',
         unscored='failed to read "PreScoreInterPodAffinity" from cycleState: not found',
     ),
+    # Freeing an idle device is tried before DefaultPreemption evicts pods.
     Plugin(
         "DynamicResources",
         "preEnqueue preFilter filter postFilter score reserve preBind",
@@ -214,6 +252,9 @@ _LIST: Final = (
         filter=_plain(DynamicResources),
         score=_plain(DynamicResourcesScore),
         post_filter=_plain(DynamicResourcesPostFilter),
+        arguments=DYNAMIC_RESOURCES,
+        weight=2,
+        feature_gate="DynamicResourceAllocation",
         unprepared="not found",
     ),
     Plugin(
@@ -221,27 +262,55 @@ _LIST: Final = (
         "preEnqueue postFilter",
         "evict pods of lower priority",
         post_filter=_preemption,
+        arguments=DEFAULT_PREEMPTION,
     ),
     Plugin(
         "NodeResourcesBalancedAllocation",
         "preScore score",
         "resources used up evenly",
         score=_balanced,
+        arguments=NODE_RESOURCES_BALANCED_ALLOCATION,
+        weight=1,
     ),
     Plugin(
-        "ImageLocality", "score", "images that the node has already", score=_plain(ImageLocality)
+        "ImageLocality",
+        "score",
+        "images that the node has already",
+        score=_plain(ImageLocality),
+        weight=1,
     ),
-    Plugin("DefaultBinder", "bind", "bind the pod to the node"),
+    Plugin(
+        "DefaultBinder",
+        "bind",
+        "bind the pod to the node",
+    ),
     Plugin(
         "NodeDeclaredFeatures",
         "preFilter filter",
         "features that the node declares",
         filter=_plain(NodeDeclaredFeatures),
+        feature_gate="NodeDeclaredFeatures",
         unprepared='error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
     ),
-    Plugin("GangScheduling", "preEnqueue permit", "pods of a group start together"),
-    Plugin("TopologyPlacementGenerator", "placementGenerate", "places for a pod group"),
-    Plugin("PodGroupPodsCount", "placementScore", "how much of a pod group fits"),
+    Plugin(
+        "GangScheduling",
+        "preEnqueue permit",
+        "pods of a group start together",
+        feature_gate="GangScheduling",
+    ),
+    Plugin(
+        "TopologyPlacementGenerator",
+        "placementGenerate",
+        "places for a pod group",
+        feature_gate="TopologyAwareWorkloadScheduling",
+    ),
+    Plugin(
+        "PodGroupPodsCount",
+        "placementScore",
+        "how much of a pod group fits",
+        weight=1,
+        feature_gate="TopologyAwareWorkloadScheduling",
+    ),
 )
-#: Name -> plugin, in the order in which the defaults run them.
+#: Name -> plugin, in the order of the default plugins.
 PLUGINS: Final = {plugin.name: plugin for plugin in _LIST}

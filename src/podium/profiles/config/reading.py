@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 from podium.errors import ConfigError
 from podium.objects.names import quoted
 from podium.profiles.config import json_parser, yaml_parser
-from podium.profiles.config.args import ARGUMENTS
 from podium.profiles.config.decode import Decoded, DecodingError, decode
 from podium.profiles.config.document import (
     API_VERSION,
@@ -25,6 +24,7 @@ from podium.profiles.config.document import (
     ProfileDocument,
 )
 from podium.profiles.config.json_values import Fields, JsonValue, compact, from_python, json_type
+from podium.profiles.config.plugins import PLUGINS
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _HEAD: Final = (
@@ -179,9 +179,10 @@ def _with_arguments(
 
 def _arguments(config: PluginConfig) -> tuple[PluginConfig, _StrictError | None]:
     """The arguments read as the type of the plugin; those of unknown plugins stay as they are."""
-    wanted = f"{config.name}Args"
-    if wanted not in ARGUMENTS:
+    plugin = PLUGINS.get(config.name)
+    if plugin is None or plugin.arguments is None:
         return config, None
+    wanted = plugin.arguments.kind
     prefix = f"decoding args for plugin {config.name}: "
     try:
         found = _kind(config.raw, _Kind(GROUP, VERSION, wanted))

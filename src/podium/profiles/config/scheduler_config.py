@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.profiles.config.args import PluginArgs
 from podium.profiles.config.document import ClientConnection, LeaderElection
 from podium.profiles.config.feature_gates import FeatureGates
 from podium.profiles.policy.document import ExtenderConfig
@@ -30,7 +29,7 @@ class ProfileConfig:
     #: Point -> what runs there, in order.
     points: Mapping[str, tuple[EnabledPlugin, ...]]
     #: Plugin -> its arguments, defaults filled in.
-    args: Mapping[str, PluginArgs]
+    args: Mapping[str, Any]
     #: Plugin -> arguments that nobody here can read.
     unread_args: Mapping[str, Any] = field(default_factory=dict)
     #: Things users should know about this profile.

@@ -15,9 +15,9 @@ from podium.objects.field_errors import (
 from podium.objects.go_json import go_json
 from podium.objects.names import quoted
 from podium.objects.resource_names import is_extended
-from podium.profiles.config.args_validation import CHECKS
 from podium.profiles.config.document import API_VERSION, PluginEntry, PluginSet
 from podium.profiles.config.json_values import compact
+from podium.profiles.config.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +35,12 @@ _REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"
 _WAS_REMOVED: Final = (
     f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 )
+#: Name under which arguments are checked -> arguments.
+_CHECKED_ARGUMENTS: Final = {
+    each.arguments.checked_as or each.name: each.arguments
+    for each in PLUGINS.values()
+    if each.arguments is not None
+}
 #: Where removed plugins are looked for. The real program goes through them in no order.
 _CHECKED: Final = (
     "preEnqueue",
@@ -141,10 +147,11 @@ def _profile(profile: ProfileDocument, path: str, gates: FeatureGates) -> Iterat
 def _plugin_config(config: PluginConfig, path: str, gates: FeatureGates) -> Iterator[str]:
     if config.name in _REMOVED:
         yield invalid(path, quoted(config.name), _WAS_REMOVED)
-    elif config.name in CHECKS and config.args is None:
+    elif config.name in _CHECKED_ARGUMENTS and config.args is None:
         yield invalid(f"{path}.args", compact(config.raw), "has to match plugin args")
-    elif config.name in CHECKS:
-        yield from CHECKS[config.name](config.args, f"{path}.args", gates)
+    elif config.name in _CHECKED_ARGUMENTS:
+        check = _CHECKED_ARGUMENTS[config.name].check
+        yield from check(config.args, f"{path}.args", gates)
 
 
 def _queue_sort(profiles: tuple[ProfileDocument, ...]) -> Iterator[str]:

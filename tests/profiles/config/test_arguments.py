@@ -7,20 +7,19 @@ from typing import Any
 import pytest
 
 from podium.objects.kinds.pod import NodeAffinity
-from podium.profiles.config.args import (
-    DefaultPreemptionArgs,
-    DynamicResourcesArgs,
-    InterPodAffinityArgs,
-    NodeAffinityArgs,
+from podium.profiles.config.arguments.devices import DynamicResourcesArgs
+from podium.profiles.config.arguments.node_affinity import NodeAffinityArgs
+from podium.profiles.config.arguments.pod_affinity import InterPodAffinityArgs
+from podium.profiles.config.arguments.preemption import DefaultPreemptionArgs
+from podium.profiles.config.arguments.resources import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
-    PodTopologySpreadArgs,
-    RatioParam,
-    ResourceSpec,
+    RequestedToCapacityRatioParam,
     ScoringStrategy,
-    ShapePoint,
-    VolumeBindingArgs,
 )
+from podium.profiles.config.arguments.shared import ResourceSpec, ShapePoint
+from podium.profiles.config.arguments.spreading import PodTopologySpreadArgs
+from podium.profiles.config.arguments.volumes import VolumeBindingArgs
 from profiles.config.documents import (
     BUILDING,
     Document,
@@ -102,7 +101,7 @@ def test_a_plugin_that_is_off_gets_no_arguments() -> None:
                 ScoringStrategy(
                     "RequestedToCapacityRatio",
                     (ResourceSpec("cpu", 100), ResourceSpec("cpu", 1)),
-                    RatioParam((ShapePoint(5, 10),)),
+                    RequestedToCapacityRatioParam((ShapePoint(5, 10),)),
                 ),
             ),
             id="all of it, and a resource twice",
