@@ -17,7 +17,8 @@ from podium.engine.cycle.cycle import Attempt, cycle
 from podium.engine.cycle.scoring import score
 from podium.engine.cycle.ties import RoundRobin, Ties
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.profile import Extender, Profile, Weighted
+from podium.engine.framework.extenders import Extender
+from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.framework.rule import Predicate, Priority
 from podium.engine.preemption.v1_13 import PodPriorityPreemption
 from podium.engine.rows.many import ManyRows

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from podium.engine.cycle.filtering import judge_with_nominated
-from podium.engine.cycle.post_filter import FailedSearch
 from podium.engine.framework.decision import Victims
+from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.preemption.go_sort import go_sorted
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.pod_class import NOT_STARTED, Resident

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 
 from builders import budget, decided, node, pod, profile, selector, view
 from plain_victims import plain_v1_13
-from podium.engine.cycle.post_filter import FailedSearch
 from podium.engine.framework.decision import Decision
+from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.preemption import v1_13
 from podium.engine.preemption.batch_filter import batch_rows
 from podium.engine.preemption.criteria import choose
@@ -228,14 +227,7 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
     wanted = columns.incoming(pod("wanted", requests=sized(size), priority=priority))
     rules = profile(CheckNodeUnschedulable(), GeneralPredicates(), MatchInterPodAffinity())
 
-    failed = FailedSearch(
-        wanted,
-        columns,
-        replace(rules, min_batch_rows=1),
-        rules.predicates,
-        columns.order,
-        frozenset(),
-    )
+    failed = FailedSearch(wanted, columns, rules.predicates, columns.order, min_batch_rows=1)
     together = find_candidates(failed, v1_13.POLICY)
     each = plain_v1_13(failed)
 

@@ -14,7 +14,8 @@ from builders import node, pod
 from builders import simulation as simulated
 from extender.scripted import SILENCE, Scripted, certificate
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.profile import Extender, Profile
+from podium.engine.framework.extenders import Extender, ExtenderProtocol
+from podium.engine.framework.profile import Profile
 from podium.engine.preemption.v1_13 import PodPriorityPreemption
 from podium.engine.preemption.v1_36 import DefaultPreemption
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
@@ -41,8 +42,9 @@ def decide(
     *extenders: Extender,
     ground: list[Object] | None = None,
     wanted: Pod | None = None,
-    current: bool = False,
+    generation: ExtenderProtocol = "v1.13",
 ) -> Decision:
+    current = generation == "v1.36"
     preemption = DefaultPreemption() if current else PodPriorityPreemption()
     profile = Profile(
         "test", (GeneralPredicates(),), (), ContainerSums(), extenders=extenders,
@@ -288,28 +290,28 @@ def test_scores_are_asked_for_at_the_same_time() -> None:
 # Victims ------------------------------------------------------------------------------------------
 
 
-def victims(reply: Any, *, current: bool = False, **options: Any) -> Decision:
+def victims(reply: Any, *, generation: ExtenderProtocol = "v1.13", **options: Any) -> Decision:
     with Scripted(preempt=reply) as extender:
-        extenders = evicts(extender, current=current, **options)
+        extenders = evicts(extender, protocol=generation, **options)
         wanted = pod("new", priority=9, requests=CPU)
-        return decide(extenders, ground=FULL, wanted=wanted, current=current)
+        return decide(extenders, ground=FULL, wanted=wanted, generation=generation)
 
 
-@pytest.mark.parametrize("current", [False, True])
-def test_an_extender_may_leave_no_candidate(current: bool) -> None:
-    decision = victims({}, current=current)
+@pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
+def test_an_extender_may_leave_no_candidate(generation: ExtenderProtocol) -> None:
+    decision = victims({}, generation=generation)
 
     assert decision.preemption is not None
     assert decision.preemption.node is None
-    if current:
+    if generation == "v1.36":
         assert decision.post_message == "preemption: no candidate node for preemption"
 
 
-@pytest.mark.parametrize("current", [False, True])
+@pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
 @pytest.mark.parametrize("ignorable", [False, True])
-def test_victims_that_are_not_there(current: bool, ignorable: bool) -> None:
+def test_victims_that_are_not_there(generation: ExtenderProtocol, ignorable: bool) -> None:
     reply = {"nodeNameToMetaVictims": {"a": {"pods": [{"uid": "nobody"}]}}}
-    decision = victims(reply, current=current, ignorable=ignorable)
+    decision = victims(reply, generation=generation, ignorable=ignorable)
 
     assert decision.preemption is not None
     if ignorable:
@@ -319,7 +321,7 @@ def test_victims_that_are_not_there(current: bool, ignorable: bool) -> None:
     assert decision.preemption.error.endswith(
         "claims to preempt pod (UID: nobody) on node: a, but the pod is not found on that node"
     )
-    assert (decision.post_code == "Error") == current
+    assert (decision.post_code == "Error") == (generation == "v1.36")
 
 
 def test_a_node_without_victims() -> None:
@@ -329,10 +331,10 @@ def test_a_node_without_victims() -> None:
     assert old.preemption is not None
     assert old.preemption.node == "a"
 
-    new = victims(reply, current=True)
+    new = victims(reply, generation="v1.36")
     assert new.post_message == 'preemption: expected at least one victim pod on node "a"'
 
-    lenient = victims(reply, current=True, ignorable=True)
+    lenient = victims(reply, generation="v1.36", ignorable=True)
     assert lenient.preemption is not None
     assert lenient.preemption.node == "b"
 
@@ -340,7 +342,7 @@ def test_a_node_without_victims() -> None:
 def test_violations_are_forgotten_in_the_old_generation() -> None:
     reply = {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "ux"}], "NumPDBViolations": 3}}}
 
-    old, new = victims(reply), victims(reply, current=True)
+    old, new = victims(reply), victims(reply, generation="v1.36")
 
     assert old.preemption is not None
     assert new.preemption is not None
@@ -358,8 +360,8 @@ def test_today_nodes_may_be_failed_for_good() -> None:
         "FailedAndUnresolvableNodes": {"b": "broken"},
     }
     with Scripted(filter=reply) as extender:
-        asked = filters(extender, node_cache_capable=True, current=True)
-        decision = decide(asked, wanted=pod("new", priority=5), current=True)
+        asked = filters(extender, node_cache_capable=True, protocol="v1.36")
+        decision = decide(asked, wanted=pod("new", priority=5), generation="v1.36")
 
     assert decision.failed() == {"a": ["busy"], "b": ["broken"]}
     assert decision.preemption is not None
@@ -368,15 +370,15 @@ def test_today_nodes_may_be_failed_for_good() -> None:
 
 def test_today_errors_are_taken_as_they_are() -> None:
     with Scripted(filter={"Error": "100% bad"}) as extender:
-        assert decide(filters(extender, current=True), current=True).error == "100% bad"
+        assert decide(filters(extender, protocol="v1.36"), generation="v1.36").error == "100% bad"
     with Scripted(filter=(500, b"")) as extender:
-        error = decide(filters(extender, current=True), current=True).error
+        error = decide(filters(extender, protocol="v1.36"), generation="v1.36").error
         assert error == f"failed filter with extender at URL {extender.url}/filter, code 500"
 
 
 def test_today_scores_count_ten_times() -> None:
     with Scripted(prioritize=[{"Host": "a", "Score": 7}]) as extender:
-        decision = decide(scores(extender, weight=2, current=True), current=True)
+        decision = decide(scores(extender, weight=2, protocol="v1.36"), generation="v1.36")
 
     assert decision.totals is not None
     assert decision.totals.tolist() == [140, 0, 0]

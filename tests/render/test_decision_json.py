@@ -21,8 +21,7 @@ from builders import (
 )
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.extenders import Filtered
-from podium.engine.framework.profile import Extender
+from podium.engine.framework.extenders import Extender, Filtered
 from podium.engine.rules.plugins import Refused
 from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
 from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from podium.engine.framework.decision import Victims
-    from podium.engine.framework.profile import Extender, Profile
+    from podium.engine.framework.extenders import Extender
+    from podium.engine.framework.profile import Profile
     from podium.engine.state.pod_class import Incoming
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -105,17 +106,15 @@ class ExtenderClient:
             error = wire.bind_reply(body)
         except (wire.WireError, _ExchangeError) as failed:
             return str(failed)
-        return error if extender.current else wire.go_format(error)
+        return _error(extender, error)
 
     async def _filter(self, question: AskFilter) -> Filtered | Failure:
         extender, known = question.extender, frozenset(question.nodes)
         body = self._about_nodes(extender, question.pod, question.nodes)
         reply = wire.filter_reply(await self._send(extender, extender.filter_verb, body))
         if reply.error:
-            return Failure(reply.error if extender.current else wire.go_format(reply.error))
-        found = wire.filtered(
-            reply, names_count=extender.node_cache_capable, current=extender.current
-        )
+            return Failure(_error(extender, reply.error))
+        found = wire.filtered(reply, extender)
         if extender.node_cache_capable and reply.names is not None:
             for name in found.nodes:
                 if not self._is_known(name, known, extender):
@@ -127,7 +126,9 @@ class ExtenderClient:
         return found
 
     def _is_known(self, name: str, asked: frozenset[str], extender: Extender) -> bool:
-        return name in asked or (not extender.current and self._lookup.node(name) is not None)
+        return name in asked or (
+            extender.protocol == "v1.13" and self._lookup.node(name) is not None
+        )
 
     async def _scores(self, question: AskScores) -> Scored:
         extender = question.extender
@@ -144,7 +145,7 @@ class ExtenderClient:
         extender = question.extender
         if extender.node_cache_capable:
             uids = {
-                node: (each.uids, each.violations if extender.current else 0)
+                node: (each.uids, each.violations if extender.protocol == "v1.36" else 0)
                 for node, each in question.candidates.items()
             }
             body = wire.victims_request(question.pod.pod, None, uids)
@@ -167,7 +168,7 @@ class ExtenderClient:
                 url, data=body, headers=_HEADERS, server_hostname=str(name) if name else None
             ) as response:
                 if response.status != 200:
-                    word = "failed" if extender.current else "Failed"
+                    word = "failed" if extender.protocol == "v1.36" else "Failed"
                     raise _ExchangeError(
                         f"{word} {verb} with extender at URL {url}, code {response.status}"
                     )
@@ -195,6 +196,11 @@ class ExtenderClient:
 
 class _ExchangeError(Exception):
     """The extender could not be reached or answered with another status than 200."""
+
+
+def _error(extender: Extender, text: str) -> str:
+    """The error text of a reply; v1.13 takes it for a format of Go without arguments."""
+    return text if extender.protocol == "v1.36" else wire.go_format(text)
 
 
 def binder_of(profile: Profile, pod: Incoming) -> Extender | None:

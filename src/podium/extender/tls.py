@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from podium.errors import ConfigError
 
 if TYPE_CHECKING:
-    from podium.engine.framework.profile import Extender
+    from podium.engine.framework.extenders import Extender
 
 
 def context_of(extender: Extender) -> ssl.SSLContext:

@@ -19,6 +19,7 @@ from podium.engine.framework.extenders import Filtered, Kept, Scored
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from podium.engine.framework.extenders import Extender
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
@@ -158,10 +159,12 @@ def go_format(text: str) -> str:
     return _FORMAT.sub(missing, text)
 
 
-def filtered(reply: FilterReply, *, names_count: bool, current: bool) -> Filtered:
+def filtered(reply: FilterReply, extender: Extender) -> Filtered:
     """The answer to the engine's question; the v1.13 protocol has no unresolvable nodes."""
-    left = reply.names if names_count and reply.names is not None else reply.nodes
-    return Filtered(left or (), reply.failed, reply.unresolvable if current else {})
+    names_count = extender.node_cache_capable and reply.names is not None
+    left = reply.names if names_count else reply.nodes
+    unresolvable = reply.unresolvable if extender.protocol == "v1.36" else {}
+    return Filtered(left or (), reply.failed, unresolvable)
 
 
 # Requests to an extender --------------------------------------------------------------------------

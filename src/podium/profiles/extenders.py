@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from podium.engine.framework.profile import Extender
+from podium.engine.framework.extenders import Extender
 from podium.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from podium.engine.framework.extenders import ExtenderProtocol
     from podium.profiles.policy.document import ExtenderConfig, TlsConfig
 
 _NANOSECONDS = 1_000_000_000
@@ -20,10 +21,10 @@ _DEFAULT_SECONDS = 5.0
 
 
 def make_extenders(
-    configs: Iterable[ExtenderConfig], *, current: bool = False
+    configs: Iterable[ExtenderConfig], protocol: ExtenderProtocol
 ) -> tuple[Extender, ...]:
-    """The extenders, in the order in which they are asked; *current*: as they are today."""
-    return tuple(_extender(config, current=current) for config in configs)
+    """The extenders, in the order in which they are asked."""
+    return tuple(_extender(config, protocol) for config in configs)
 
 
 def ignored_resources(configs: Iterable[ExtenderConfig]) -> frozenset[str]:
@@ -36,7 +37,7 @@ def ignored_resources(configs: Iterable[ExtenderConfig]) -> frozenset[str]:
     )
 
 
-def _extender(config: ExtenderConfig, *, current: bool) -> Extender:
+def _extender(config: ExtenderConfig, protocol: ExtenderProtocol) -> Extender:
     return Extender(
         url_prefix=config.url_prefix,
         filter_verb=config.filter_verb,
@@ -50,7 +51,7 @@ def _extender(config: ExtenderConfig, *, current: bool) -> Extender:
         node_cache_capable=config.node_cache_capable,
         managed_resources=frozenset(resource.name for resource in config.managed_resources),
         ignorable=config.ignorable,
-        current=current,
+        protocol=protocol,
     )
 
 

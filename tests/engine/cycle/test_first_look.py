@@ -24,7 +24,7 @@ from builders import (
     volume,
 )
 from builders_v1_36 import DEFAULT, configured, decision, ephemeral, owned, spec_with
-from podium.engine.cycle.post_filter import FailedSearch, Outcome
+from podium.engine.framework.post_filter import FailedSearch, Outcome
 from podium.engine.rules.plugins import FilterPlugin, OnlyNodes
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object, Value
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, SchedulingGate

@@ -8,7 +8,7 @@ from builders import decided, expression, node, node_term, nodes, pod, profile, 
 from podium.engine.cycle.cycle import Attempt, decide
 from podium.engine.cycle.ties import First, RoundRobin, Seeded, ties
 from podium.engine.framework.decision import fit_message
-from podium.engine.framework.profile import Extender
+from podium.engine.framework.extenders import Extender
 from podium.engine.rules.node_affinity.v1_13 import NodeAffinityPriority
 from podium.engine.rules.nodes.v1_13 import EqualPriority, NodeLabelPriority
 

@@ -17,13 +17,13 @@ from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import (
     AskFilter,
     AskScores,
+    Extender,
     Failure,
     Filtered,
     Scored,
     Together,
     interested,
 )
-from podium.engine.framework.profile import Extender
 from podium.engine.rules.nodes.v1_13 import EqualPriority, NodeLabelPriority
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.objects.kinds.pod import Pod

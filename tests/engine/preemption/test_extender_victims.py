@@ -9,8 +9,7 @@ import pytest
 
 from builders import budget, decided, node, pod, profile, selector, view
 from podium.engine.framework.decision import Preemption
-from podium.engine.framework.extenders import AskVictims, Failure, Kept
-from podium.engine.framework.profile import Extender
+from podium.engine.framework.extenders import AskVictims, Extender, Failure, Kept
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod

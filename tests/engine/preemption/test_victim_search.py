@@ -42,7 +42,7 @@ from builders_v1_36 import (
 )
 from plain_victims import plain_v1_13, plain_v1_36
 from podium.cluster.cache.columns import Columns
-from podium.engine.cycle.post_filter import FailedSearch
+from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
 from podium.engine.preemption import v1_13, v1_36, victim_order
 from podium.engine.preemption.batch_filter import batch_rows
@@ -220,10 +220,9 @@ def failed_search(
     return FailedSearch(
         incoming,
         columns,
-        replace(profile, min_batch_rows=min_batch_rows),
         tuple(rule for rule in profile.predicates if rule.name not in skipped),
         columns.order,
-        frozenset(),
+        min_batch_rows=min_batch_rows,
     )
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from podium.engine.cycle.filtering import Fit, judge, judge_with_nominated, merged_errors
 from podium.engine.cycle.first_look import FirstLook
 from podium.engine.cycle.nominated_nodes import respect_nominations
-from podium.engine.cycle.post_filter import FailedSearch, run_post_filters
+from podium.engine.cycle.post_filter import run_post_filters
 from podium.engine.cycle.scoring import check_ready, score, total
 from podium.engine.framework.decision import Decision, ScoreColumn
 from podium.engine.framework.extenders import ask_filters, ask_priorities
+from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.rule import AttemptError
 from podium.engine.rows.many import OneRow
 from podium.engine.rows.trial_one import TrialRow
@@ -110,9 +111,10 @@ def _search(
     view: View, attempt: Attempt, look: FirstLook, ranking: Ranking | None, decision: Decision
 ) -> Generator[Any, Any, np.ndarray]:
     """The feasible rows: the promised node if it is one, else all that pass."""
+    pod, extenders = attempt.pod, attempt.profile.extenders
     promised, code = _promised(view, attempt, look)
     if promised is not None and code == FITS:
-        alone = yield from ask_filters(view, attempt, np.array([promised]), decision)
+        alone = yield from ask_filters(pod, view, extenders, np.array([promised]), decision)
         if len(alone):
             decision.nominated = view.names[int(alone[0])]
             decision.feasible_count = 1
@@ -123,7 +125,7 @@ def _search(
         if promised is not None and code > 0:
             _restore(view, attempt.order, look, fit, (promised, code))
     feasible = _sample(view, attempt, look, fit, decision)
-    return (yield from ask_filters(view, attempt, feasible, decision))
+    return (yield from ask_filters(pod, view, extenders, feasible, decision))
 
 
 def _promised(view: View, attempt: Attempt, look: FirstLook) -> tuple[int | None, int]:
@@ -176,9 +178,16 @@ def _after_filter(
     pod, profile = attempt.pod, attempt.profile
     if profile.post_filters:
         potential = _potential(view, attempt, decision)
-        prepared = frozenset(look.prepared)
-        failed = FailedSearch(pod, view, profile, look.active(), potential, prepared)
-        yield from run_post_filters(failed, decision)
+        failed = FailedSearch(
+            pod,
+            view,
+            look.active(),
+            potential,
+            prepared=frozenset(look.prepared),
+            extenders=profile.extenders,
+            min_batch_rows=profile.min_batch_rows,
+        )
+        yield from run_post_filters(profile.post_filters, failed, decision)
 
 
 def _check(view: View, attempt: Attempt) -> None:
@@ -336,7 +345,14 @@ def _pick(
             columns, totals = score(attempt.pod, view, attempt.profile, feasible)
         else:
             totals = total(attempt.pod, view, attempt.profile, feasible)
-        totals, more = yield from ask_priorities(view, attempt, feasible, totals)
+        totals, more = yield from ask_priorities(
+            attempt.pod,
+            view,
+            attempt.profile.extenders,
+            feasible,
+            totals,
+            max_score=attempt.profile.max_score,
+        )
         attempt.mark("Prioritizing done")
         best = np.flatnonzero(totals == totals.max())
         chosen = _choose(attempt, decision, feasible, best)

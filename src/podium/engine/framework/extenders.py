@@ -1,13 +1,13 @@
-"""Where extenders take part: after the predicates, after the priorities, and when pods must go.
+"""Extenders: services that filter nodes, score them and change the victims of preemption.
 
-The cycle yields a question and is sent the reply; how it is asked (HTTP, a function in a test) is
-the business of whoever runs the cycle.
+The cycle yields a question and is sent the reply. How the question is asked (over HTTP, or by a
+function in a test) is not known here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,14 +18,35 @@ from podium.engine.state.int64 import wrap
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from podium.engine.cycle.cycle import Attempt
     from podium.engine.framework.decision import Decision, Victims
-    from podium.engine.framework.profile import Extender
     from podium.engine.state.pod_class import Incoming, Resident
     from podium.engine.state.view import View
 
 #: The range of extenders' scores, in every generation.
 EXTENDER_MAX_SCORE = 10
+
+#: How replies are read. In v1.36 a node may be rejected for good, nodes that were not sent are
+#: refused, every node needs victims, violated budgets count, and error texts stay as they are.
+ExtenderProtocol = Literal["v1.13", "v1.36"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """The configuration of an extender."""
+
+    url_prefix: str
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 0
+    enable_https: bool = False
+    tls: dict[str, object] = field(default_factory=dict)
+    timeout_seconds: float = 5.0
+    node_cache_capable: bool = False
+    managed_resources: frozenset[str] = frozenset()
+    ignorable: bool = False
+    protocol: ExtenderProtocol = "v1.13"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +128,20 @@ def interested(extender: Extender, pod: Incoming) -> bool:
 
 
 def ask_filters(
-    view: View, attempt: Attempt, feasible: np.ndarray, decision: Decision
+    pod: Incoming,
+    view: View,
+    extenders: Sequence[Extender],
+    feasible: np.ndarray,
+    decision: Decision,
 ) -> Generator[Any, Any, np.ndarray]:
-    """Each extender in turn sees what the one before it left."""
-    for extender in attempt.profile.extenders:
+    """Each extender in turn filters the rows that the one before it left."""
+    for extender in extenders:
         if not len(feasible):
             break
-        if not extender.filter_verb or not interested(extender, attempt.pod):
+        if not extender.filter_verb or not interested(extender, pod):
             continue
-        names = tuple(view.names[row] for row in feasible.tolist())
-        reply = yield AskFilter(extender, attempt.pod, names)
+        names = view.names_of(feasible)
+        reply = yield AskFilter(extender, pod, names)
         if isinstance(reply, Failure):
             if extender.ignorable:
                 continue
@@ -130,21 +155,26 @@ def ask_filters(
 
 
 def ask_priorities(
-    view: View, attempt: Attempt, feasible: np.ndarray, totals: np.ndarray
+    pod: Incoming,
+    view: View,
+    extenders: Sequence[Extender],
+    feasible: np.ndarray,
+    totals: np.ndarray,
+    *,
+    max_score: int,
 ) -> Generator[Any, Any, tuple[np.ndarray, tuple[ScoreColumn, ...]]]:
-    """The totals with what extenders add, and what each gave; their errors are ignored."""
-    profile = attempt.profile
-    asked = [e for e in profile.extenders if e.prioritize_verb and interested(e, attempt.pod)]
+    """The totals with the scores of extenders added, and those scores; failures add nothing."""
+    asked = [each for each in extenders if each.prioritize_verb and interested(each, pod)]
     if not asked:
         return totals, ()
-    names = tuple(view.names[row] for row in feasible.tolist())
-    questions = tuple(AskScores(extender, attempt.pod, names) for extender in asked)
+    names = view.names_of(feasible)
+    questions = tuple(AskScores(extender, pod, names) for extender in asked)
     if len(questions) > 1:
         replies = yield Together(questions)
     else:
         replies = ((yield questions[0]),)
     # Extenders score up to 10, whatever the rules of the profile do.
-    scale = profile.max_score // EXTENDER_MAX_SCORE
+    scale = max_score // EXTENDER_MAX_SCORE
     columns = []
     for extender, reply in zip(asked, replies, strict=True):
         if isinstance(reply, Failure):
@@ -208,10 +238,11 @@ def _kept(
                     f"on node: {node}, but the pod is not found on that node"
                 )
         if row is None:
-            continue  # a node that nobody knows, and nobody to evict there
-        if not uids and extender.current:
+            continue  # an unknown node without victims
+        if not uids and extender.protocol == "v1.36":
             if extender.ignorable:
                 continue
             raise AttemptError(f'expected at least one victim pod on node "{node}"')
-        kept[node] = made([there[uid] for uid in uids], violations if extender.current else 0)
+        counted = violations if extender.protocol == "v1.36" else 0
+        kept[node] = made([there[uid] for uid in uids], counted)
     return kept

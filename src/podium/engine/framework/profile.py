@@ -5,13 +5,14 @@ The engine never asks which generation it serves; it runs what the profile lists
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.engine.cycle.post_filter import PostFilter
+    from podium.engine.framework.extenders import Extender
+    from podium.engine.framework.post_filter import PostFilter
     from podium.engine.framework.rule import Predicate, Priority
     from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
     from podium.engine.state.accounting import Accounting
@@ -30,27 +31,6 @@ class Weighted:
     def name(self) -> str:
         """The priority's name."""
         return self.priority.name
-
-
-@dataclass(frozen=True, slots=True)
-class Extender:
-    """An HTTP service that takes part in decisions; the shell talks to it."""
-
-    url_prefix: str
-    filter_verb: str = ""
-    prioritize_verb: str = ""
-    preempt_verb: str = ""
-    bind_verb: str = ""
-    weight: int = 0
-    enable_https: bool = False
-    tls: dict[str, object] = field(default_factory=dict)
-    timeout_seconds: float = 5.0
-    node_cache_capable: bool = False
-    managed_resources: frozenset[str] = frozenset()
-    ignorable: bool = False
-    #: Whether replies are read as today: nodes may be failed for good, names are checked, victims
-    #: may not be none, error texts are taken as they are.
-    current: bool = False
 
 
 class Gate(Protocol):

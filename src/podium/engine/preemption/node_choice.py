@@ -12,8 +12,8 @@ from podium.engine.preemption.criteria import choose
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from podium.engine.cycle.post_filter import FailedSearch
     from podium.engine.framework.decision import Victims
+    from podium.engine.framework.post_filter import FailedSearch
     from podium.engine.preemption.criteria import Criterion
     from podium.engine.preemption.victim_search import VictimPolicy
     from podium.engine.state.pod_class import Incoming
@@ -32,10 +32,10 @@ def choose_node(
     """
     pod, view = failed.pod, failed.view
     potential = view.names_of(failed.potential)
-    if failed.profile.extenders:
+    if failed.extenders:
         try:
             candidates = yield from ask_victims(
-                pod, view, failed.profile.extenders, candidates, policy.victims
+                pod, view, failed.extenders, candidates, policy.victims
             )
         except AttemptError as error:
             return Preemption(eligible=True, potential=potential, error=str(error))

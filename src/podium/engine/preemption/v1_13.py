@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.cycle.post_filter import Outcome
 from podium.engine.framework.decision import Preemption
+from podium.engine.framework.post_filter import Outcome
 from podium.engine.preemption.budgets import with_coverage
 from podium.engine.preemption.criteria import (
     FEWEST_VICTIMS,
@@ -25,7 +25,7 @@ from podium.engine.preemption.victim_search import VictimPolicy, find_candidates
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from podium.engine.cycle.post_filter import FailedSearch
+    from podium.engine.framework.post_filter import FailedSearch
     from podium.engine.rows.pod_arrays import PodArrays
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.cycle.post_filter import Outcome
 from podium.engine.framework.decision import Preemption, Victims, fit_message
+from podium.engine.framework.post_filter import Outcome
 from podium.engine.preemption.budgets import with_coverage
 from podium.engine.preemption.criteria import (
     FEWEST_VICTIMS,
@@ -35,7 +35,7 @@ from podium.objects.selectors.faults import together
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from podium.engine.cycle.post_filter import FailedSearch
+    from podium.engine.framework.post_filter import FailedSearch
     from podium.engine.preemption.victim_search import Candidates
     from podium.engine.rows.pod_arrays import PodArrays
     from podium.engine.state.pod_class import Resident

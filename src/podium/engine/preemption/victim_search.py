@@ -26,7 +26,7 @@ from podium.engine.state.verdicts import FITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from podium.engine.cycle.post_filter import FailedSearch
+    from podium.engine.framework.post_filter import FailedSearch
     from podium.engine.preemption.batch_filter import Trial
     from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import View
@@ -175,7 +175,7 @@ def find_candidates(
     rows = failed.potential
     wanted = len(rows) if wanted is None else wanted
     batch = batch_rows(
-        failed.pod, failed.view, failed.active, rows, min_batch_rows=failed.profile.min_batch_rows
+        failed.pod, failed.view, failed.active, rows, min_batch_rows=failed.min_batch_rows
     )
     tried: list[TriedRows] = []
     begin = found = 0

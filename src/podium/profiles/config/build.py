@@ -33,7 +33,7 @@ from podium.profiles.config.scheduler_config import (
 from podium.profiles.extenders import make_extenders
 
 if TYPE_CHECKING:
-    from podium.engine.cycle.post_filter import PostFilter
+    from podium.engine.framework.post_filter import PostFilter
     from podium.engine.rules.plugins import FilterPlugin
     from podium.profiles.policy.build import Options
 
@@ -58,7 +58,7 @@ def from_config(config: SchedulerConfig, options: Options) -> tuple[Profile, ...
     config.gates.check_supported()
     FeatureGates(options.feature_gates).check_supported()
     check_together(config.profiles)
-    extenders = make_extenders(config.extenders, current=True)
+    extenders = make_extenders(config.extenders, "v1.36")
     return tuple(
         _Builder(profile, options).profile(extenders, _ties(options.ties))
         for profile in config.profiles

@@ -15,7 +15,7 @@ from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.extenders import make_extenders
 
 if TYPE_CHECKING:
-    from podium.engine.framework.profile import Extender
+    from podium.engine.framework.extenders import Extender
     from podium.profiles.config.scheduler_config import ProfileConfig, SchedulerConfig
 
 Data = dict[str, Any]
@@ -27,7 +27,7 @@ def describe_config(config: SchedulerConfig) -> Data:
     """Every profile, and what they share."""
     return {
         "profiles": [_profile(profile) for profile in config.profiles],
-        "extenders": [_extender(extender) for extender in make_extenders(config.extenders)],
+        "extenders": list(map(_extender, make_extenders(config.extenders, "v1.36"))),
         "options": {
             "parallelism": config.parallelism,
             "percentageOfNodesToScore": config.percentage_of_nodes_to_score,

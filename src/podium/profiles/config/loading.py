@@ -74,7 +74,7 @@ def _settled(written: Document, gates: FeatureGates) -> SchedulerConfig:
 def _extenders(extenders: tuple[ExtenderConfig, ...]) -> tuple[ExtenderConfig, ...]:
     """In the order in which they are asked: those that may fail come last."""
     try:
-        make_extenders(extenders)
+        make_extenders(extenders, "v1.36")
     except ConfigError as error:
         raise ConfigError(f"couldn't build extenders: {error.text}", hint=error.hint) from None
     return tuple(sorted(extenders, key=lambda extender: extender.ignorable))

@@ -48,7 +48,7 @@ from podium.profiles.config.arguments.spreading import POD_TOPOLOGY_SPREAD, PodT
 from podium.profiles.config.arguments.volumes import VOLUME_BINDING
 
 if TYPE_CHECKING:
-    from podium.engine.cycle.post_filter import PostFilter
+    from podium.engine.framework.post_filter import PostFilter
     from podium.engine.framework.profile import Gate
     from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
     from podium.profiles.config.arguments.shared import Arguments

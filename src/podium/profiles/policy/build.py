@@ -167,7 +167,7 @@ def _int32(number: int) -> int:
 
 def _profile(plan: _Plan, options: Options) -> Profile:
     """Make the rules. Refusals come in the order in which kube-scheduler finds them."""
-    extenders = make_extenders(plan.extenders)
+    extenders = make_extenders(plan.extenders, "v1.13")
     _check_hard_weight(plan.hard_pod_affinity_weight)
     args = FactoryArgs(
         plan.gates,

@@ -24,7 +24,8 @@ from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
 from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
 
 if TYPE_CHECKING:
-    from podium.engine.framework.profile import Extender, Profile, Weighted
+    from podium.engine.framework.extenders import Extender
+    from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Predicate
     from podium.profiles.policy.build import Options
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.cycle.post_filter import FailedSearch, Outcome
+from podium.engine.framework.post_filter import FailedSearch, Outcome
 from podium.engine.framework.rule import AttemptError, Scope
 from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
 
