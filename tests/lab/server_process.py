@@ -17,7 +17,7 @@ from podium.lab.store.store import Store
 
 
 def main() -> None:
-    """Serve until somebody ends it."""
+    """Serve until the process is killed."""
     folder, port_file = sys.argv[1], Path(sys.argv[2])
     store = Store() if folder == "-" else opened(Path(folder))[0]
     config = uvicorn.Config(

@@ -1,4 +1,4 @@
-"""Requests that nobody would send: never a 500, never a hang, and no object is lost.
+"""Malformed requests: never a 500, never a hang, and no object is lost.
 
 Requests are made from valid objects by putting nonsense in random places. Whatever was acknowledged
 as created must be there at the end, unless a deletion of it was acknowledged as well.
@@ -88,7 +88,7 @@ SPECS: dict[str, Any] = {
 }  # fmt: skip
 SPECS |= dict.fromkeys(("ReplicaSet", "StatefulSet", "DaemonSet"), SPECS["Deployment"])
 #: What is sent to the paths below an object, and with a deletion.
-BELOW: dict[str, Any] = {
+SUBRESOURCE_BODIES: dict[str, Any] = {
     "binding": {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -159,7 +159,7 @@ class Fuzzer:
 
     def below(self, kind: str) -> Any:
         """What a path below an object wants, spoiled more often than not."""
-        made = copy.deepcopy(BELOW[kind])
+        made = copy.deepcopy(SUBRESOURCE_BODIES[kind])
         for _ in range(self.chance.choice((0, 1, 1, 2, 3))):
             made = self.spoiled(made)
         return made
@@ -173,7 +173,7 @@ class Fuzzer:
         if method == "DELETE":
             return b"" if kind < 0.5 else json.dumps(self.below("options")).encode()
         ending = path.rpartition("/")[2]
-        if ending in BELOW and kind < 0.9:
+        if ending in SUBRESOURCE_BODIES and kind < 0.9:
             return json.dumps(self.below(ending)).encode()
         if method == "PATCH" and kind < 0.3:
             steps = [{"op": self.chance.choice(("add", "remove", "replace", "test", "x")),

@@ -1,4 +1,4 @@
-"""Lists: selectors, pieces that belong together, tables, and versions that are gone."""
+"""Lists: selectors, pages at one version, tables, and versions that are compacted."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_selectors_choose(lab_server: LabServer, query: str, expected: list[str]
     assert names(lab_server.get(f"{PODS}?{query}")) == expected
 
 
-def test_pieces_show_one_moment_whatever_is_written_in_between(lab_server: LabServer) -> None:
+def test_pages_are_of_one_version_whatever_is_written_in_between(lab_server: LabServer) -> None:
     for number in range(10):
         lab_server.post(PODS, pod(f"p{number}"))
 
@@ -110,7 +110,7 @@ def test_a_list_at_any_remembered_version_is_what_it_was() -> None:
         assert [each.data for each in found.records] == expected
 
 
-def test_a_list_that_was_left_too_long_is_told_to_begin_again() -> None:
+def test_a_compacted_list_gets_a_token_to_continue_at_the_current_version() -> None:
     registry = filled(30, Store(history=64))
     row = stored("pods")
     first = list_page(registry.store, row, "", EVERYTHING, ListOptions(limit=10))
@@ -122,7 +122,7 @@ def test_a_list_that_was_left_too_long_is_told_to_begin_again() -> None:
         list_page(registry.store, row, "", EVERYTHING, second)
 
     assert (error.value.code, error.value.reason) == (410, "Expired")
-    # The refusal brings a token with which the rest can be had all the same.
+    # The error has a token that lists the rest at the current version.
     options = ListOptions(limit=10, continue_token=error.value.metadata["continue"])
     rest = list_page(registry.store, row, "", EVERYTHING, options)
     assert rest.records[0].key.name == "p010"
@@ -158,7 +158,7 @@ def test_metadata_alone_is_served(lab_server: LabServer) -> None:
     assert "spec" not in listed["items"][0]
 
 
-def test_a_client_that_reads_only_the_binary_form_is_told_what_there_is(
+def test_a_client_that_accepts_protobuf_only_gets_406(
     lab_server: LabServer,
 ) -> None:
     accept = {"Accept": "application/vnd.kubernetes.protobuf"}

@@ -1,4 +1,4 @@
-"""Many objects and many watchers: everything arrives, in order, everywhere, and in pieces."""
+"""Many objects and many watches: every watch gets every event in order, and lists are whole."""
 
 from __future__ import annotations
 

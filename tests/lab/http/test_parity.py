@@ -168,7 +168,7 @@ CASES = {
         pod("x", containers=container(resources={"requests": {"cpu": "2x"}})),
         differs="the decoder's words, as of 1.23",
     ),
-    "a body in a form that nobody reads": Case("POST", PODS, pod(), "text/plain"),
+    "a body of an unknown media type": Case("POST", PODS, pod(), "text/plain"),
     "another namespace in the object": Case(
         "POST", PODS, {**pod(), "metadata": {"name": "x", "namespace": "y"}}
     ),

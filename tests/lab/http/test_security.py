@@ -1,4 +1,4 @@
-"""Who may talk to the lab: the right name, the right page, the right token, the right size."""
+"""Access to the lab: host names, pages of other sites, the token, and sizes of requests."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def test_without_the_token_nothing_is_answered_but_health_and_version(
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::"]
 )
-def test_a_name_that_is_not_ours_is_refused(lab_server: LabServer, host: str) -> None:
+def test_a_host_that_is_not_loopback_is_rejected(lab_server: LabServer, host: str) -> None:
     assert lab_server.call("GET", PODS, headers={"Host": host}).status in {400, 421}
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "localhost:1234", "[::1]:1"])
-def test_names_of_loopback_are_ours(lab_server: LabServer, host: str) -> None:
+def test_hosts_of_loopback_are_served(lab_server: LabServer, host: str) -> None:
     assert lab_server.call("GET", PODS, headers={"Host": host}).status == 200
 
 
@@ -47,7 +47,7 @@ def test_pages_of_other_sites_cannot_write(lab_server: LabServer, headers: dict[
     assert lab_server.get(PODS)["items"] == []
 
 
-def test_our_own_pages_can_write(lab_server: LabServer) -> None:
+def test_pages_of_the_lab_can_write(lab_server: LabServer) -> None:
     headers = {"Origin": lab_server.url, "Sec-Fetch-Site": "same-origin"}
 
     assert lab_server.call("POST", PODS, pod(), headers=headers).status == 201

@@ -1,4 +1,4 @@
-"""Watches: where they begin, what they tell to whom, and when they end."""
+"""Watches: where they begin, which events they send, and when they end."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_object_that_comes_into_a_selection_is_added_and_leaves_it_deleted(
     assert found[1]["object"]["metadata"]["labels"] == {"on": "yes"}
 
 
-def test_a_watch_of_one_namespace_hears_of_no_other(lab_server: LabServer) -> None:
+def test_a_watch_of_one_namespace_has_no_events_of_another(lab_server: LabServer) -> None:
     events = lab_server.watch(f"{PODS}?resourceVersion=1")
     lab_server.post("/api/v1/namespaces/kube-system/pods", pod("elsewhere"))
     lab_server.post(PODS, pod("here"))
@@ -79,7 +79,7 @@ def test_a_watch_of_one_namespace_hears_of_no_other(lab_server: LabServer) -> No
     assert told(islice(events, 1)) == [("ADDED", "here")]
 
 
-def test_a_watch_from_a_forgotten_version_is_told_so() -> None:
+def test_a_watch_from_a_compacted_version_ends_with_410() -> None:
     registry = Registry(Store(history=32))
     for number in range(100):
         registry.create("nodes", node(f"n{number}"))
@@ -91,7 +91,7 @@ def test_a_watch_from_a_forgotten_version_is_told_so() -> None:
     assert event["object"]["message"].startswith("too old resource version: 5 (")
 
 
-def test_a_watcher_that_falls_behind_is_cut() -> None:
+def test_a_watch_that_falls_behind_ends_with_410() -> None:
     async def watched() -> list[bytes]:
         registry = Registry(Store(history=32))
         row = stored("nodes")
@@ -144,7 +144,7 @@ def test_rows_of_a_table_are_watched(lab_server: LabServer) -> None:
     assert not events[1]["object"]["columnDefinitions"]
 
 
-def test_many_watchers_hear_the_same_in_the_same_order(lab_server: LabServer) -> None:
+def test_many_watches_have_the_same_events_in_the_same_order(lab_server: LabServer) -> None:
     heard: dict[int, list[str]] = {}
 
     def listen(number: int) -> None:
@@ -164,7 +164,7 @@ def test_many_watchers_hear_the_same_in_the_same_order(lab_server: LabServer) ->
     assert all(each == [f"n{number:03d}" for number in range(200)] for each in heard.values())
 
 
-def test_watchers_in_step_share_the_same_bytes() -> None:
+def test_watches_at_the_same_position_share_their_bytes() -> None:
     async def watched() -> list[bytes]:
         registry = Registry()
         signals = ChangeSignals(registry.store)
@@ -184,5 +184,5 @@ def test_watchers_in_step_share_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     "query", ["resourceVersion=x", "sendInitialEvents=true", "fieldSelector=x"]
 )
-def test_a_watch_that_means_nothing_is_refused(lab_server: LabServer, query: str) -> None:
+def test_a_malformed_watch_is_rejected(lab_server: LabServer, query: str) -> None:
     assert lab_server.call("GET", f"{PODS}?watch=1&{query}").status == 400

@@ -1,4 +1,4 @@
-"""The OpenAPI documents: complete, of the right names, and readable in both forms."""
+"""The OpenAPI documents: complete, with the names of Kubernetes, as JSON and as protobuf."""
 
 from __future__ import annotations
 

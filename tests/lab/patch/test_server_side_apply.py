@@ -1,4 +1,4 @@
-"""Server-side apply: who owns what, what conflicts, what goes away."""
+"""Server-side apply: ownership of fields, conflicts, and fields that are removed."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_same_value_is_shared_without_conflict() -> None:
     assert set(owners(made)) == {"one/Apply", "two/Apply"}
 
 
-def test_what_is_no_longer_applied_goes_unless_somebody_else_owns_it() -> None:
+def test_a_field_that_is_no_longer_applied_goes_unless_another_manager_owns_it() -> None:
     live = apply(apply(None, config({"a": "1", "b": "1"}), "one"), config({"b": "1"}), "two")
     assert apply(live, config(), "one")["data"] == {"b": "1"}
     assert "data" not in apply(apply(None, config({"a": "1"})), config())
@@ -174,7 +174,7 @@ def test_an_empty_list_stops_the_tracking() -> None:
     assert "managedFields" not in made["metadata"]
 
 
-def test_who_applied_on_the_client_side_moves_over_without_conflict() -> None:
+def test_client_side_apply_is_followed_by_server_side_apply_without_conflict() -> None:
     said = json.dumps(config({"a": "1"}))
     made = config({"a": "1"}, annotations={LAST_APPLIED: said})
     live = track_update("ConfigMap", None, made, manager="kubectl-client-side-apply", now=NOW)

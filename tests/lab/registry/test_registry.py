@@ -1,4 +1,4 @@
-"""Writes and what they mean: defaults, versions, status, generation, dry runs, names."""
+"""Writes: defaults, resource versions, status, generation, dry runs, names, admission."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_pod_that_was_created_is_read_back_with_its_defaults(lab_server: LabSe
     assert [each["tolerationSeconds"] for each in made["spec"]["tolerations"]] == [300, 300]
 
 
-def test_objects_keep_fields_that_nobody_knows(registry: Registry) -> None:
+def test_unknown_fields_are_kept(registry: Registry) -> None:
     item = pod("web", somethingNew={"deep": [1, {"a": None}]})
 
     registry.create("pods", item)
@@ -48,19 +48,6 @@ def test_objects_keep_fields_that_nobody_knows(registry: Registry) -> None:
     assert registry.get("pods", "web", "default")["spec"]["somethingNew"] == {
         "deep": [1, {"a": None}]
     }
-
-
-def test_unknown_fields_are_refused_by_those_who_ask_for_that(lab_server: LabServer) -> None:
-    item = pod("web", somethingNew=1)
-
-    lenient = lab_server.call("POST", f"{PODS}?dryRun=All", item)
-    warned = lab_server.call("POST", f"{PODS}?dryRun=All&fieldValidation=Warn", item)
-    strict = lab_server.call("POST", f"{PODS}?fieldValidation=Strict", item)
-
-    assert lenient.status == 201
-    assert warned.headers["warning"] == r'299 - "unknown field \"spec.somethingNew\""'
-    assert strict.status == 400
-    assert 'strict decoding error: unknown field "spec.somethingNew"' in strict.body["message"]
 
 
 def test_generated_names_differ(registry: Registry) -> None:
@@ -100,7 +87,7 @@ def test_a_write_that_changes_nothing_makes_no_new_version(registry: Registry) -
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-def test_status_and_specification_are_written_through_their_own_doors(registry: Registry) -> None:
+def test_status_and_spec_are_written_through_different_paths(registry: Registry) -> None:
     registry.create("deployments", deployment())
     item = registry.get("deployments", "web", "default")
     item["spec"]["replicas"] = 7
@@ -218,31 +205,6 @@ def test_services_have_addresses_of_their_own(registry: Registry) -> None:
     assert kept["spec"]["clusterIP"] == made[1]["spec"]["clusterIP"]
 
 
-def test_events_and_budgets_are_seen_in_both_versions(lab_server: LabServer) -> None:
-    lab_server.post(
-        "/api/v1/namespaces/default/events",
-        {
-            "metadata": {"name": "e"},
-            "involvedObject": {"kind": "Pod", "name": "p"},
-            "message": "hi",
-        },
-    )
-    lab_server.post(
-        "/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets",
-        {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}},
-    )
-
-    event = lab_server.get("/apis/events.k8s.io/v1/namespaces/default/events/e")
-    budget = lab_server.get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/b")
-
-    assert (event["apiVersion"], event["regarding"]["name"], event["note"]) == (
-        "events.k8s.io/v1", "p", "hi",
-    )  # fmt: skip
-    assert budget["apiVersion"] == "policy/v1"
-    listed = lab_server.get("/apis/events.k8s.io/v1/events?fieldSelector=regarding.name=p")
-    assert [each["note"] for each in listed["items"]] == ["hi"]
-
-
 def test_subscribers_hear_of_every_write_in_order(registry: Registry) -> None:
     heard: list[str] = []
 
@@ -269,66 +231,3 @@ def test_subscribers_hear_of_every_write_in_order(registry: Registry) -> None:
 @pytest.mark.parametrize("name", STORED)
 def test_every_resource_can_be_listed_and_says_what_it_is(registry: Registry, name: str) -> None:
     assert all(each["kind"] == STORED[name].kind for each in registry.list(name))
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", f"{PODS}/web/eviction", {"metadata": -1}),
-        ("POST", f"{PODS}/web/eviction", {"deleteOptions": {"preconditions": "u"}}),
-        ("POST", f"{PODS}/web/eviction", {"kind": "Pod", "apiVersion": "v1"}),
-        ("POST", f"{PODS}/web/eviction", []),
-        ("POST", f"{PODS}/web/binding", {"target": ["n"]}),
-        ("POST", f"{PODS}/web/binding", {"metadata": {"labels": {"a": 1}}}),
-        ("PUT", f"{PODS}/web/status", {"metadata": {"name": "web"}, "status": "Running"}),
-        ("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", {"spec": 3}),
-        ("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", {"metadata": "web"}),
-        ("DELETE", f"{PODS}/web", {"preconditions": "u"}),
-        ("DELETE", f"{PODS}/web", {"dryRun": "All"}),
-        ("DELETE", f"{PODS}/web", {"gracePeriodSeconds": "1"}),
-        ("DELETE", f"{PODS}/web", {"kind": "Pod", "apiVersion": "v1"}),
-        ("DELETE", f"{PODS}/web", 5),
-        ("DELETE", PODS, {"propagationPolicy": {}}),
-    ],
-)
-def test_a_body_with_a_part_of_the_wrong_type_is_a_bad_request(
-    lab_server: LabServer, method: str, path: str, body: object
-) -> None:
-    lab_server.post(PODS, pod("web"))
-    lab_server.post("/apis/apps/v1/namespaces/default/deployments", deployment())
-
-    reply = lab_server.call(method, path, body)
-
-    assert (reply.status, reply.body["reason"]) == (400, "BadRequest"), reply
-    assert lab_server.get(f"{PODS}/web")["metadata"].get("deletionTimestamp") is None
-
-
-@pytest.mark.parametrize(
-    ("form", "patch"),
-    [
-        ("application/merge-patch+json", {"metadata": 1}),
-        ("application/merge-patch+json", {"spec": {"replicas": "2"}}),
-        ("application/json-patch+json", [{"op": "replace", "path": "/metadata", "value": []}]),
-        ("application/json-patch+json", [{"op": "replace", "path": "/spec", "value": 2}]),
-        ("application/strategic-merge-patch+json", {"spec": 1}),
-    ],
-)
-@pytest.mark.parametrize("below", ["", "/scale", "/status"])
-def test_a_patch_that_leaves_a_part_of_the_wrong_type_is_a_bad_request(
-    lab_server: LabServer, form: str, patch: object, below: str
-) -> None:
-    path = "/apis/apps/v1/namespaces/default/deployments"
-    lab_server.post(path, deployment())
-
-    reply = lab_server.call("PATCH", f"{path}/web{below}", patch, content_type=form)
-
-    assert (reply.status, reply.body["reason"]) == (400, "BadRequest"), reply
-
-
-@pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1"])
-def test_evictions_of_both_versions_are_understood(lab_server: LabServer, version: str) -> None:
-    lab_server.post(PODS, pod("web"))
-    eviction = {"apiVersion": version, "kind": "Eviction", "metadata": {"name": "web"}}
-
-    assert lab_server.call("POST", f"{PODS}/web/eviction", eviction).status == 201
-    assert lab_server.call("GET", f"{PODS}/web").status == 404

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints."""
+"""Tables as `kubectl get` prints them."""
 
 from __future__ import annotations
 

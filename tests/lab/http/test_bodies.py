@@ -1,0 +1,120 @@
+"""Bodies of requests: unknown fields, wrong types, and the versions of a kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.serving import LabServer, pod
+from podium.lab.api.status import JsonDict
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def deployment(name: str = "web") -> JsonDict:
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "app", "image": "app"}]},
+    }
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def test_unknown_fields_are_rejected_if_the_client_asks_for_that(lab_server: LabServer) -> None:
+    item = pod("web", somethingNew=1)
+
+    lenient = lab_server.call("POST", f"{PODS}?dryRun=All", item)
+    warned = lab_server.call("POST", f"{PODS}?dryRun=All&fieldValidation=Warn", item)
+    strict = lab_server.call("POST", f"{PODS}?fieldValidation=Strict", item)
+
+    assert lenient.status == 201
+    assert warned.headers["warning"] == r'299 - "unknown field \"spec.somethingNew\""'
+    assert strict.status == 400
+    assert 'strict decoding error: unknown field "spec.somethingNew"' in strict.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", f"{PODS}/web/eviction", {"metadata": -1}),
+        ("POST", f"{PODS}/web/eviction", {"deleteOptions": {"preconditions": "u"}}),
+        ("POST", f"{PODS}/web/eviction", {"kind": "Pod", "apiVersion": "v1"}),
+        ("POST", f"{PODS}/web/eviction", []),
+        ("POST", f"{PODS}/web/binding", {"target": ["n"]}),
+        ("POST", f"{PODS}/web/binding", {"metadata": {"labels": {"a": 1}}}),
+        ("PUT", f"{PODS}/web/status", {"metadata": {"name": "web"}, "status": "Running"}),
+        ("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", {"spec": 3}),
+        ("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", {"metadata": "web"}),
+        ("DELETE", f"{PODS}/web", {"preconditions": "u"}),
+        ("DELETE", f"{PODS}/web", {"dryRun": "All"}),
+        ("DELETE", f"{PODS}/web", {"gracePeriodSeconds": "1"}),
+        ("DELETE", f"{PODS}/web", {"kind": "Pod", "apiVersion": "v1"}),
+        ("DELETE", f"{PODS}/web", 5),
+        ("DELETE", PODS, {"propagationPolicy": {}}),
+    ],
+)
+def test_a_body_with_a_part_of_the_wrong_type_is_a_bad_request(
+    lab_server: LabServer, method: str, path: str, body: object
+) -> None:
+    lab_server.post(PODS, pod("web"))
+    lab_server.post("/apis/apps/v1/namespaces/default/deployments", deployment())
+
+    reply = lab_server.call(method, path, body)
+
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest"), reply
+    assert lab_server.get(f"{PODS}/web")["metadata"].get("deletionTimestamp") is None
+
+
+@pytest.mark.parametrize(
+    ("form", "patch"),
+    [
+        ("application/merge-patch+json", {"metadata": 1}),
+        ("application/merge-patch+json", {"spec": {"replicas": "2"}}),
+        ("application/json-patch+json", [{"op": "replace", "path": "/metadata", "value": []}]),
+        ("application/json-patch+json", [{"op": "replace", "path": "/spec", "value": 2}]),
+        ("application/strategic-merge-patch+json", {"spec": 1}),
+    ],
+)
+@pytest.mark.parametrize("subresource", ["", "/scale", "/status"])
+def test_a_patch_that_leaves_a_part_of_the_wrong_type_is_a_bad_request(
+    lab_server: LabServer, form: str, patch: object, subresource: str
+) -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    lab_server.post(path, deployment())
+
+    reply = lab_server.call("PATCH", f"{path}/web{subresource}", patch, content_type=form)
+
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest"), reply
+
+
+@pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1"])
+def test_evictions_of_both_versions_are_understood(lab_server: LabServer, version: str) -> None:
+    lab_server.post(PODS, pod("web"))
+    eviction = {"apiVersion": version, "kind": "Eviction", "metadata": {"name": "web"}}
+
+    assert lab_server.call("POST", f"{PODS}/web/eviction", eviction).status == 201
+    assert lab_server.call("GET", f"{PODS}/web").status == 404
+
+
+def test_events_and_budgets_are_seen_in_both_versions(lab_server: LabServer) -> None:
+    lab_server.post(
+        "/api/v1/namespaces/default/events",
+        {
+            "metadata": {"name": "e"},
+            "involvedObject": {"kind": "Pod", "name": "p"},
+            "message": "hi",
+        },
+    )
+    lab_server.post(
+        "/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets",
+        {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}},
+    )
+
+    event = lab_server.get("/apis/events.k8s.io/v1/namespaces/default/events/e")
+    budget = lab_server.get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/b")
+
+    assert (event["apiVersion"], event["regarding"]["name"], event["note"]) == (
+        "events.k8s.io/v1", "p", "hi",
+    )  # fmt: skip
+    assert budget["apiVersion"] == "policy/v1"
+    listed = lab_server.get("/apis/events.k8s.io/v1/events?fieldSelector=regarding.name=p")
+    assert [each["note"] for each in listed["items"]] == ["hi"]
