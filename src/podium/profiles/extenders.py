@@ -1,9 +1,9 @@
-"""Extenders of a Policy as the engine knows them."""
+"""Extenders as the engine knows them, made from what a configuration says."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -35,6 +35,25 @@ def ignored_resources(configs: Iterable[ExtenderConfig]) -> frozenset[str]:
         for resource in config.managed_resources
         if resource.ignored_by_scheduler
     )
+
+
+def describe_extender(extender: Extender) -> dict[str, Any]:
+    """An extender as plain data."""
+    verbs = {
+        "filter": extender.filter_verb,
+        "prioritize": extender.prioritize_verb,
+        "preempt": extender.preempt_verb,
+        "bind": extender.bind_verb,
+    }
+    seconds = extender.timeout_seconds
+    return {
+        "urlPrefix": extender.url_prefix,
+        "verbs": {call: verb for call, verb in verbs.items() if verb},
+        "weight": extender.weight,
+        "timeoutSeconds": None if math.isinf(seconds) else seconds,
+        "managedResources": sorted(extender.managed_resources),
+        "ignorable": extender.ignorable,
+    }
 
 
 def _extender(config: ExtenderConfig, protocol: ExtenderProtocol) -> Extender:

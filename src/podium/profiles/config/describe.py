@@ -1,8 +1,7 @@
-"""What a configuration makes the scheduler do, as plain data for people and programs to read."""
+"""A scheduler configuration as plain data, for output in any format."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +11,9 @@ from podium.objects.durations import text_of
 from podium.objects.go_types import DURATION_POINTER, camel
 from podium.profiles.config.document import POINTS
 from podium.profiles.config.plugins import PLUGINS
-from podium.profiles.extenders import make_extenders
+from podium.profiles.extenders import describe_extender, make_extenders
 
 if TYPE_CHECKING:
-    from podium.engine.framework.extenders import Extender
     from podium.profiles.config.scheduler_config import ProfileConfig, SchedulerConfig
 
 Data = dict[str, Any]
@@ -27,7 +25,9 @@ def describe_config(config: SchedulerConfig) -> Data:
     """Every profile, and what they share."""
     return {
         "profiles": [_profile(profile) for profile in config.profiles],
-        "extenders": list(map(_extender, make_extenders(config.extenders, "v1.36"))),
+        "extenders": [
+            describe_extender(each) for each in make_extenders(config.extenders, "v1.36")
+        ],
         "options": {
             "parallelism": config.parallelism,
             "percentageOfNodesToScore": config.percentage_of_nodes_to_score,
@@ -93,22 +93,4 @@ def _leader_election(config: SchedulerConfig) -> Data:
         "resourceLock": found.resource_lock,
         "resourceNamespace": found.resource_namespace,
         "resourceName": found.resource_name,
-    }
-
-
-def _extender(extender: Extender) -> Data:
-    verbs = {
-        "filter": extender.filter_verb,
-        "prioritize": extender.prioritize_verb,
-        "preempt": extender.preempt_verb,
-        "bind": extender.bind_verb,
-    }
-    seconds = extender.timeout_seconds
-    return {
-        "urlPrefix": extender.url_prefix,
-        "verbs": {call: verb for call, verb in verbs.items() if verb},
-        "weight": extender.weight,
-        "timeoutSeconds": None if math.isinf(seconds) else seconds,
-        "managedResources": sorted(extender.managed_resources),
-        "ignorable": extender.ignorable,
     }

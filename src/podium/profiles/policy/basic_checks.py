@@ -1,4 +1,4 @@
-"""What is asked about a pod before any node is looked at."""
+"""Checks of a pod before any node is looked at (podPassesBasicChecks in kube-scheduler)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def claims_exist(incoming: Incoming, view: View) -> str:
-    """The error of the first claim that is missing or going away; nothing if all are there."""
+    """The error of the first claim that is missing or being deleted; empty if there is none."""
     for name in incoming.cls.claims:
         claim = view.catalog.claims.get(name, incoming.cls.namespace)
         if claim is None:

@@ -1,6 +1,6 @@
-"""Profiles of the v1.13 generation: from a provider's name or a Policy document, and options.
+"""Profiles of v1.13, made from the name of an algorithm provider or from a Policy, and options.
 
-A configuration that kube-scheduler refuses is refused here with its words, in `ConfigError.text`.
+A configuration that kube-scheduler refuses is refused here with its text, in `ConfigError.text`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 __all__ = ["Options", "from_policy", "from_provider", "parse_policy"]
 
 GENERATION = "v1.13"
-#: What kube-scheduler makes of a percentage of 0, its "use the default".
+#: The percentage that kube-scheduler uses when 0 is configured.
 _DEFAULT_PERCENTAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is configured besides the provider or Policy: flags, gates, the environment."""
+    """Options besides the provider or Policy: flags, feature gates and the environment."""
 
     #: None is all nodes; 0 is what kube-scheduler takes for it, 50.
     percentage_of_nodes_to_score: int | None = None
@@ -63,13 +63,13 @@ class Options:
     #: `round-robin`, `first` or `random:SEED`; None is the generation's own, round robin.
     ties: str | None = None
     scheduler_name: str = "default-scheduler"
-    #: What users wrote themselves.
+    #: Users' rules.
     rules: Rules = NO_RULES
 
 
 @dataclass(slots=True)
 class _Plan:
-    """All that is known before the rules are made."""
+    """Everything that the configuration decides before rules are made."""
 
     name: str
     gates: FeatureGates
@@ -161,12 +161,12 @@ def _own_priorities(
 
 
 def _int32(number: int) -> int:
-    """The number as a signed 32-bit integer holds it: 4294967297 is 1."""
+    """The number truncated to a signed integer of 32 bits: 4294967297 is 1."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _profile(plan: _Plan, options: Options) -> Profile:
-    """Make the rules. Refusals come in the order in which kube-scheduler finds them."""
+    """Make the rules; errors are raised in the order in which kube-scheduler finds them."""
     extenders = make_extenders(plan.extenders, "v1.13")
     _check_hard_weight(plan.hard_pod_affinity_weight)
     args = FactoryArgs(
@@ -220,7 +220,7 @@ def _ties(rule: str | None) -> str:
 
 
 def _notes(plan: _Plan, options: Options) -> tuple[str, ...]:
-    """Everything that is easily overlooked, in the order of the document."""
+    """Notes on what is accepted and has no or an unexpected effect, in document order."""
     notes = [*plan.notes, *plan.predicates.notes, *plan.priorities.notes]
     notes += [f"{name} passes every node under these gates" for name in plan.predicates.idle()]
     if plan.gates["EnableEquivalenceClassCache"]:

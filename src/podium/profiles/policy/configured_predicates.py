@@ -1,7 +1,7 @@
-"""From the predicates of a Policy to those that run, in order.
+"""The predicates of a configuration: which are configured, which run, and in what order.
 
-Naming a predicate with an argument registers it under that name, over a built-in one too; naming
-it without takes what is registered by then. The last registration counts.
+A predicate with an argument is registered under its name, in place of a built-in one too; without
+an argument its name stands for what is registered at that point. The last registration counts.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
-from podium.profiles.policy.document import LabelsPresence
+from podium.profiles.policy.arguments import PREDICATE_ARGUMENTS, rule_factory
 from podium.profiles.policy.predicate_registry import (
     ALIASES,
     BY_NAME,
@@ -20,30 +18,30 @@ from podium.profiles.policy.predicate_registry import (
     provided,
     registered,
 )
-from podium.profiles.policy.rule_names import check_name, unknown, wrong_arguments
+from podium.profiles.policy.rule_names import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from podium.engine.framework.rule import Predicate
-    from podium.profiles.policy.document import PredicateArgument, PredicatePolicy
+    from podium.profiles.policy.document import PredicatePolicy
     from podium.profiles.policy.factory_args import FactoryArgs
     from podium.profiles.policy.feature_gates import FeatureGates
     from podium.profiles.policy.predicate_registry import Maker
 
-ARGUMENTS = ("serviceAffinity", "labelsPresence")
-
 
 @dataclass(slots=True)
 class ConfiguredPredicates:
-    """What is configured, and how to make it."""
+    """The predicates of one configuration, by name."""
 
     gates: FeatureGates
     names: set[str] = field(default_factory=set)
+    #: Factories of predicates that arguments make.
     custom: dict[str, Maker] = field(default_factory=dict)
+    #: Positions that the Policy gives with `order`.
     orders: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    #: The user's own rules, in the order they run after all others.
+    #: Factories of users' rules, in the order in which they run after all others.
     own: Mapping[str, Maker] = field(default_factory=dict)
 
     def configured(self) -> tuple[str, ...]:
@@ -51,25 +49,29 @@ class ConfiguredPredicates:
         return tuple(sorted(self.names | set(mandatory(self.gates))))
 
     def running(self) -> list[str]:
-        """The names that are asked, in order; what does nothing under the gates is left out."""
+        """The names that run, in order."""
         idle = self.idle()
-        places = {**{name: len(POSITIONS) + 1 for name in self.own}, **POSITIONS}
+        positions = {**{name: len(POSITIONS) + 1 for name in self.own}, **POSITIONS}
         return sorted(
-            (name for name in self.configured() if name in places and name not in idle),
-            key=lambda name: (self.orders.get(name, places[name]), places[name], self._rank(name)),
+            (name for name in self.configured() if name in positions and name not in idle),
+            key=lambda name: (
+                self.orders.get(name, positions[name]),
+                positions[name],
+                self._rank(name),
+            ),
         )
 
     def _rank(self, name: str) -> int:
         return list(self.own).index(name) if name in self.own else -1
 
     def idle(self) -> list[str]:
-        """The names that would be asked, but pass every node under the gates."""
+        """The names that would run, but reject no node under the feature gates."""
         others = {*self.custom, *self.own}
         built_in = (name for name in self.configured() if name not in others)
         return [name for name in built_in if not self.gates.hold(BY_NAME[name].effective)]
 
     def make(self, args: FactoryArgs) -> tuple[Predicate, ...]:
-        """The predicates that run, in order."""
+        """Make the predicates that run, in order."""
         return tuple(self._maker(name)(args) for name in self.running())
 
     def _maker(self, name: str) -> Maker:
@@ -81,7 +83,7 @@ class ConfiguredPredicates:
 def provider_predicates(
     gates: FeatureGates, own: Mapping[str, Maker] | None = None
 ) -> ConfiguredPredicates:
-    """Those of the providers and all of the user's; also of a Policy that does not list any."""
+    """Those of the providers and all users' rules; a Policy that lists none has these, too."""
     return ConfiguredPredicates(gates, {*provided(gates), *(own or {})}, own=own or {})
 
 
@@ -89,66 +91,61 @@ def policy_predicates(
     entries: list[PredicatePolicy], gates: FeatureGates, own: Mapping[str, Maker] | None = None
 ) -> ConfiguredPredicates:
     """Those that a Policy lists."""
-    choice = ConfiguredPredicates(gates, own=own or {})
+    found = ConfiguredPredicates(gates, own=own or {})
     for entry in entries:
-        name = _register(entry, choice)
-        if name in choice.names:
-            choice.notes.append(f"predicate {name} is listed more than once; it runs once")
-        choice.names.add(name)
+        name = _register(entry, found)
+        if name in found.names:
+            found.notes.append(f"predicate {name} is listed more than once; it runs once")
+        found.names.add(name)
         if entry.order is not None:
-            choice.orders[name] = entry.order
-    _note_names(choice)
-    return choice
+            found.orders[name] = entry.order
+    _add_notes(found)
+    return found
 
 
-def _register(entry: PredicatePolicy, choice: ConfiguredPredicates) -> str:
-    """Note how the predicate is made, and say under which name it counts."""
-    name, known = entry.name, registered(choice.gates)
-    if name in choice.own:
+def _register(entry: PredicatePolicy, found: ConfiguredPredicates) -> str:
+    """Register what the entry makes; returns the name under which it is configured."""
+    name, known = entry.name, registered(found.gates)
+    if name in found.own:
         return name
     if entry.argument is not None:
-        choice.custom[name] = _custom(name, entry.argument)
+        found.custom[name] = rule_factory(PREDICATE_ARGUMENTS, entry.argument, "Predicate", name)
         if name in known:
-            choice.notes.append(f"the argument of {name} replaces what {name} usually does")
+            found.notes.append(f"the argument of {name} replaces what {name} usually does")
         return name
-    if name in known or name in choice.custom:
+    if name in known or name in found.custom:
         return name
     if name in ALIASES:
-        choice.notes.append(f"{name} is read as {ALIASES[name]}; kube-scheduler refuses that name")
+        found.notes.append(f"{name} is read as {ALIASES[name]}; kube-scheduler refuses that name")
         return ALIASES[name]
-    raise unknown("Predicate", name, {*known, *choice.own})
+    declared = BY_NAME.get(name)
+    raise unknown(
+        "Predicate",
+        name,
+        {*known, *found.own},
+        condition=declared.exists if declared else "",
+        argument=declared.argument.field if declared and declared.argument else "",
+    )
 
 
-def _custom(name: str, argument: PredicateArgument) -> Maker:
-    affinity, presence = argument.service_affinity, argument.labels_presence
-    count = sum(each is not None for each in (affinity, presence))
-    if count != 1:
-        raise wrong_arguments("Predicate", name, count, ARGUMENTS)
-    check_name(name)
-    if affinity is not None:
-        return lambda _: CheckServiceAffinity(affinity.labels, name)
-    given = presence or LabelsPresence()
-    return lambda _: CheckNodeLabelPresence(given.labels, presence=given.presence, name=name)
-
-
-def _note_names(choice: ConfiguredPredicates) -> None:
-    for name in sorted(choice.names - set(POSITIONS) - set(choice.own)):
-        if name in choice.custom:
-            choice.notes.append(
+def _add_notes(found: ConfiguredPredicates) -> None:
+    for name in sorted(found.names - set(POSITIONS) - set(found.own)):
+        if name in found.custom:
+            found.notes.append(
                 f"predicate {name} never runs, as in kube-scheduler, which asks only for the names "
                 "it knows; call it CheckServiceAffinity or CheckNodeLabelPresence"
             )
         else:
-            choice.notes.append(f"{name} has no effect; PodFitsHostPorts checks host ports")
-    for name in sorted(set(choice.own) - choice.names):
-        choice.notes.append(f"predicate {name} was loaded, but the Policy does not list it")
-    if choice.orders:
-        choice.notes.append("`order` is Podium's own; kube-scheduler has a fixed order")
-    for name in mandatory(choice.gates):
-        if name not in choice.names:
-            choice.notes.append(f"{name} is mandatory and was added")
-    if not choice.names & {"GeneralPredicates", "PodFitsResources"}:
-        choice.notes.append(
+            found.notes.append(f"{name} has no effect; PodFitsHostPorts checks host ports")
+    for name in sorted(set(found.own) - found.names):
+        found.notes.append(f"predicate {name} was loaded, but the Policy does not list it")
+    if found.orders:
+        found.notes.append("`order` is Podium's own; kube-scheduler has a fixed order")
+    for name in mandatory(found.gates):
+        if name not in found.names:
+            found.notes.append(f"{name} is mandatory and was added")
+    if not found.names & {"GeneralPredicates", "PodFitsResources"}:
+        found.notes.append(
             "neither GeneralPredicates nor PodFitsResources is configured: "
             "nothing keeps pods off full nodes"
         )

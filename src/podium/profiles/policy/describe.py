@@ -1,30 +1,23 @@
-"""What a profile will do, as plain data for people and programs to read.
-
-Nothing is worded or laid out here beyond the one-line descriptions of rules.
-"""
+"""A profile of v1.13 as plain data, for output in any format."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence, NodeLabelPriority
 from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity, ServiceAntiAffinity
 from podium.engine.user_rules.adapter import UserPriority
-from podium.profiles.policy import (
-    configured_predicates,
-    configured_priorities,
-    predicate_registry,
-    priority_registry,
+from podium.profiles.extenders import describe_extender
+from podium.profiles.policy import predicate_registry, priority_registry
+from podium.profiles.policy.arguments import (
+    PREDICATE_ARGUMENTS,
+    PRIORITY_ARGUMENTS,
+    shown_argument,
 )
 from podium.profiles.policy.feature_gates import GATES, FeatureGates
 from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
 from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
 
 if TYPE_CHECKING:
-    from podium.engine.framework.extenders import Extender
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Predicate
     from podium.profiles.policy.build import Options
@@ -35,21 +28,21 @@ _PRIORITIES = {entry.name: entry for entry in PRIORITIES}
 
 
 def describe(profile: Profile, options: Options) -> Data:
-    """What runs, in order, and how; what is configured and does not run; what to know."""
+    """The rules that run, in order; configured predicates that do not; options and notes."""
     gates = FeatureGates(options.feature_gates)
     return {
         "profile": profile.name,
         "predicates": [_predicate(rule, gates) for rule in profile.predicates],
         "idlePredicates": _idle(profile),
         "priorities": [_priority(weighted) for weighted in profile.priorities],
-        "extenders": [_extender(extender) for extender in profile.extenders],
+        "extenders": [describe_extender(extender) for extender in profile.extenders],
         "options": _options(profile, gates),
         "notes": list(profile.notes),
     }
 
 
 def catalogue(options: Options) -> Data:
-    """Every name that a configuration can use under these options."""
+    """Every name that a Policy can use under these options."""
     gates = FeatureGates(options.feature_gates)
     return {
         "providers": [{"name": n, "description": text} for n, text in PROVIDERS.items()],
@@ -57,12 +50,12 @@ def catalogue(options: Options) -> Data:
             {"name": name, "description": entry.description, "position": POSITIONS.get(name)}
             for name, entry in predicate_registry.registered(gates).items()
         ],
-        "predicateArguments": list(configured_predicates.ARGUMENTS),
+        "predicateArguments": [each.field for each in PREDICATE_ARGUMENTS],
         "priorities": [
             {"name": name, "description": entry.description, "weight": entry.weight}
             for name, entry in priority_registry.registered(gates).items()
         ],
-        "priorityArguments": list(configured_priorities.ARGUMENTS),
+        "priorityArguments": [each.field for each in PRIORITY_ARGUMENTS],
         "featureGates": [
             {"name": gate.name, "description": gate.description, "on": gates[gate.name]}
             for gate in GATES
@@ -72,25 +65,18 @@ def catalogue(options: Options) -> Data:
 
 def _predicate(rule: Predicate, gates: FeatureGates) -> Data:
     entry = BY_NAME.get(rule.name)
-    found: Data = {
+    return {
         "name": rule.name,
         "position": POSITIONS.get(rule.name),
         "description": entry.description if entry is not None else _own_words(rule),
         "mandatory": rule.name in predicate_registry.mandatory(gates),
+        # An argument makes its rule under any name, that of a built-in predicate included.
+        **shown_argument(PREDICATE_ARGUMENTS, rule),
     }
-    # An argument makes the same rule under any name of the order.
-    if isinstance(rule, CheckServiceAffinity):
-        found["description"] = BY_NAME["CheckServiceAffinity"].description
-        found["argument"] = {"serviceAffinity": {"labels": list(rule.labels)}}
-    elif isinstance(rule, CheckNodeLabelPresence):
-        found["description"] = BY_NAME["CheckNodeLabelPresence"].description
-        labels, presence = list(rule.labels), rule.presence
-        found["argument"] = {"labelsPresence": {"labels": labels, "presence": presence}}
-    return found
 
 
 def _idle(profile: Profile) -> list[Data]:
-    """The configured predicates that are never asked, and why."""
+    """The configured predicates that never run, and why."""
     running = {rule.name for rule in profile.predicates}
     return [
         {"name": name, "why": _why_idle(name)}
@@ -108,16 +94,9 @@ def _why_idle(name: str) -> str:
 def _priority(weighted: Weighted) -> Data:
     rule, entry = weighted.priority, _PRIORITIES.get(weighted.name)
     found: Data = {"name": weighted.name, "weight": weighted.weight}
-    if isinstance(rule, ServiceAntiAffinity):
-        found["description"] = "pods of the service spread over the values of a label"
-        found["argument"] = {"serviceAntiAffinity": {"label": rule.label}}
-    elif isinstance(rule, NodeLabelPriority):
-        found["description"] = "the node has a label, or lacks it"
-        found["argument"] = {"labelPreference": {"label": rule.label, "presence": rule.presence}}
-    elif isinstance(rule, RequestedToCapacityRatioPriority):
-        found["description"] = "utilization scored by a line through these points"
-        points = [{"utilization": x, "score": y} for x, y in rule.shape]
-        found["argument"] = {"requestedToCapacityRatioArguments": {"shape": points}}
+    made = shown_argument(PRIORITY_ARGUMENTS, rule)
+    if made:
+        found |= made
     elif entry is not None:
         found["description"] = entry.description
     elif isinstance(rule, UserPriority):
@@ -126,26 +105,8 @@ def _priority(weighted: Weighted) -> Data:
 
 
 def _own_words(rule: object) -> str:
-    """What the author of a rule says about it."""
+    """The description that the author of a user's rule gave it."""
     return getattr(rule, "description", "") or "a rule of yours"
-
-
-def _extender(extender: Extender) -> Data:
-    verbs = {
-        "filter": extender.filter_verb,
-        "prioritize": extender.prioritize_verb,
-        "preempt": extender.preempt_verb,
-        "bind": extender.bind_verb,
-    }
-    seconds = extender.timeout_seconds
-    return {
-        "urlPrefix": extender.url_prefix,
-        "verbs": {call: verb for call, verb in verbs.items() if verb},
-        "weight": extender.weight,
-        "timeoutSeconds": None if math.isinf(seconds) else seconds,
-        "managedResources": sorted(extender.managed_resources),
-        "ignorable": extender.ignorable,
-    }
 
 
 def _options(profile: Profile, gates: FeatureGates) -> Data:

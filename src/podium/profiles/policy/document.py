@@ -1,6 +1,7 @@
 """The Policy document, version v1, as it is written in files.
 
-Every field has the value it gets when absent; for the three lists absent is not the same as empty.
+The default of a field is what it means when it is absent; an absent list of predicates, priorities
+or extenders is not the same as an empty one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class PredicateArgument(_Part, frozen=True):
 
 
 class PredicatePolicy(_Part, frozen=True):
-    """A predicate to run. `order` is Podium's own: where it runs among the others."""
+    """A predicate; its `order`, the position among the others, is an addition of Podium."""
 
     name: str = ""
     argument: PredicateArgument | None = None
@@ -58,14 +59,14 @@ class LabelPreference(_Part, frozen=True):
 
 
 class ShapePoint(_Part, frozen=True):
-    """A point of the line from utilization to score."""
+    """A point of the function from utilization to score."""
 
     utilization: Int = 0
     score: Int = 0
 
 
 class CapacityRatio(_Part, frozen=True):
-    """Score a node by how full it would be."""
+    """Score a node by its utilization with the pod on it."""
 
     shape: list[ShapePoint] = []
 
@@ -79,7 +80,7 @@ class PriorityArgument(_Part, frozen=True):
 
 
 class PriorityPolicy(_Part, frozen=True):
-    """A priority and how much it counts."""
+    """A priority and its weight."""
 
     name: str = ""
     weight: Int = 0
@@ -87,14 +88,14 @@ class PriorityPolicy(_Part, frozen=True):
 
 
 class ManagedResource(_Part, frozen=True):
-    """A resource that an extender looks after."""
+    """A resource that an extender manages."""
 
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
 class TlsConfig(_Part, frozen=True):
-    """How to talk to an extender over TLS; data is base64."""
+    """TLS of the connection to an extender; data is base64."""
 
     insecure: bool = msgspec.field(default=False, name="Insecure")
     server_name: str = msgspec.field(default="", name="ServerName")
@@ -107,7 +108,7 @@ class TlsConfig(_Part, frozen=True):
 
 
 class ExtenderConfig(_Part, frozen=True):
-    """An HTTP service to ask."""
+    """An extender: an HTTP service that filters, scores, preempts or binds."""
 
     url_prefix: str = ""
     filter_verb: str = ""

@@ -1,7 +1,7 @@
 """Every predicate that a Policy can name, in the order in which they run.
 
-A predicate runs only if its name is in this list, whoever made it: a predicate made by an
-argument under any other name is configured and never asked.
+Only predicates with a name in this list run: one that an argument makes under any other name is
+configured and never evaluated.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ from podium.engine.rules.volumes.limits.v1_13 import (
     MaxVolumeCount,
 )
 from podium.engine.rules.volumes.zones.v1_13 import NoVolumeZoneConflict
+from podium.profiles.policy.arguments import LABELS_PRESENCE, SERVICE_AFFINITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.framework.rule import Predicate
+    from podium.profiles.policy.arguments import PolicyArgument
     from podium.profiles.policy.factory_args import FactoryArgs
     from podium.profiles.policy.feature_gates import FeatureGates
 
@@ -49,20 +51,22 @@ TAINTS = "TaintNodesByCondition"
 
 @dataclass(frozen=True, slots=True)
 class PredicateEntry:
-    """A name in the order. Conditions are feature gates as on the command line."""
+    """A predicate. Conditions are feature gates: `Gate`, `Gate=false`, or empty for always."""
 
     name: str
     description: str
     #: None: only an argument makes a predicate of this name.
     make: Maker | None
-    #: Whether the providers have it.
+    #: Whether both algorithm providers use it.
     provided: bool = False
-    #: When the name can be used at all.
+    #: The condition under which the name can be used at all.
     exists: str = ""
-    #: When it is added to every configuration; None is never.
+    #: The condition under which every configuration gets it; None: never.
     mandatory: str | None = None
-    #: When it does anything; otherwise every node passes.
+    #: The condition under which it rejects nodes at all.
     effective: str = ""
+    #: The argument that its name usually comes with.
+    argument: PolicyArgument[Predicate] | None = None
 
 
 def _plain(rule: Callable[[], Predicate]) -> Maker:
@@ -78,7 +82,7 @@ def _counted(name: str, disk: Disk) -> Maker:
     )
 
 
-#: Position 1 to 22.
+#: In the order of evaluation, positions 1 to 22.
 PREDICATES = (
     PredicateEntry(
         "CheckNodeCondition",
@@ -132,13 +136,13 @@ PREDICATES = (
     ),
     PredicateEntry(
         "CheckNodeLabelPresence",
-        "the node has all of some labels, or none of them",
-        None,
+        LABELS_PRESENCE.description,
+        None, argument=LABELS_PRESENCE,
     ),
     PredicateEntry(
         "CheckServiceAffinity",
-        "pods of a service stay on nodes with the same labels",
-        None,
+        SERVICE_AFFINITY.description,
+        None, argument=SERVICE_AFFINITY,
     ),
     PredicateEntry(
         "MaxEBSVolumeCount",
@@ -193,12 +197,12 @@ PREDICATES = (
     ),
 )  # fmt: skip
 
-#: Accepted but not in the order, so never asked.
+#: A name that is accepted and not in the order, so that it never runs.
 PORTS_ALIAS = PredicateEntry(
     "PodFitsPorts", "an old name of PodFitsHostPorts; never runs", _plain(PodFitsHostPorts)
 )
 
-#: Names found in documents, accepted for the real ones. kube-scheduler refuses them.
+#: Names from documentation that kube-scheduler refuses, and the predicates they are read as.
 ALIASES = {"PodFitsHost": "HostName"}
 
 POSITIONS = {entry.name: position for position, entry in enumerate(PREDICATES, 1)}

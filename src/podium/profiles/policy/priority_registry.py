@@ -1,4 +1,4 @@
-"""Every priority that a Policy can name, and which of them the providers use."""
+"""Every priority that a Policy can name, and the algorithm providers that use it."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ BOTH = (DEFAULT, AUTOSCALER)
 
 @dataclass(frozen=True, slots=True)
 class PriorityEntry:
-    """A priority; its weight counts where no Policy gives another."""
+    """A priority."""
 
     name: str
     description: str
     make: Maker
+    #: The weight that the providers give it.
     weight: int = 1
     providers: tuple[str, ...] = ()
-    #: The feature gate without which the name does not exist.
+    #: The feature gate with which the name exists; empty: always.
     exists: str = ""
 
 

@@ -1,7 +1,7 @@
-"""Text to a policy document: JSON or YAML, then fields, with the rules of the real decoder.
+"""Text to a Policy document: JSON or YAML, decoded by the rules of kube-scheduler's decoder.
 
-Null is the same as absent and unknown keys are skipped, but noted. Keys must be written exactly,
-except inside an extender, where the case of letters does not matter.
+Null is the same as absent, and unknown keys are skipped with a note. Keys are case-sensitive,
+except inside an extender.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NANOSECONDS = "it is a number of nanoseconds: 5000000000 is five seconds"
 
 
 def parse_policy(text: str, where: str) -> Mapping[str, Any]:
-    """The one mapping that *text* holds, be it a Policy or a ConfigMap around one."""
+    """The Policy in *text*, which may be the text of a ConfigMap that holds one."""
     found = _mapping(text, where)
     if found.get("kind") != "ConfigMap":
         return found
@@ -71,7 +71,7 @@ def _not_a_mapping(where: str) -> ConfigError:
 
 
 def read_policy(document: Mapping[str, Any], where: str) -> tuple[Policy, list[str]]:
-    """The document's fields, and a note for every key that nobody reads."""
+    """The decoded Policy, and a note for every key that no field has."""
     if not isinstance(document, Mapping):
         raise _not_a_mapping(where)
     notes: list[str] = []
@@ -100,7 +100,7 @@ def _check_version(policy: Policy, where: str) -> None:
 
 
 def _known(value: Any, kind: inspect.Type, path: str, notes: list[str], *, fold: bool) -> Any:
-    """*value* without nulls and unknown keys; the others as *kind* spells them."""
+    """*value* without nulls and unknown keys; known keys get the spelling of their field."""
     kind = _not_none(kind)
     if isinstance(kind, inspect.ListType) and isinstance(value, list):
         item = kind.item_type
@@ -122,7 +122,7 @@ def _known(value: Any, kind: inspect.Type, path: str, notes: list[str], *, fold:
 
 
 def _not_none(kind: inspect.Type) -> inspect.Type:
-    """The type that a field has when it is there."""
+    """The type of a field when it is not null."""
     if isinstance(kind, inspect.UnionType):
         return next(each for each in kind.types if not isinstance(each, inspect.NoneType))
     return kind

@@ -1,4 +1,4 @@
-"""Names of rules: what a custom one may be called, and how a wrong one is refused."""
+"""Names of rules: which a Policy may choose, and how an unknown one is refused."""
 
 from __future__ import annotations
 
@@ -14,19 +14,11 @@ if TYPE_CHECKING:
 _PATTERN = "^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])$"
 _VALID = re.compile(_PATTERN.strip("^$"))
 
-_WITHOUT_TAINTS = "it exists with the feature gate TaintNodesByCondition=false only"
+#: Hints for names that no rule has.
 _HINTS = {
-    "CheckNodeCondition": _WITHOUT_TAINTS,
-    "CheckNodeMemoryPressure": _WITHOUT_TAINTS,
-    "CheckNodePIDPressure": _WITHOUT_TAINTS,
-    "CheckNodeDiskPressure": _WITHOUT_TAINTS,
-    "CheckNodeUnschedulable": "it exists with the feature gate TaintNodesByCondition only",
     "PodToleratesNodeNoExecuteTaints": "PodToleratesNodeTaints covers NoExecute taints too",
-    "CheckNodeLabelPresence": "it needs an argument: labelsPresence",
-    "CheckServiceAffinity": "it needs an argument: serviceAffinity",
     "NoVolumeNodeConflict": "CheckVolumeBinding does its work",
     "MaxCSIVolumeCount": "its name is MaxCSIVolumeCountPred",
-    "ResourceLimitsPriority": "it exists with the feature gate ResourceLimitsPriorityFunction only",
     "NodeLabelPriority": "a label priority has any name and an argument: labelPreference",
     "ServiceAntiAffinityPriority": (
         "a service anti-affinity priority has any name and an argument: serviceAntiAffinity"
@@ -43,10 +35,21 @@ def check_name(name: str) -> None:
         )
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> ConfigError:
-    """The refusal of a name that nothing is registered under; *kind* is Predicate or Priority."""
+def unknown(
+    kind: str, name: str, known: Iterable[str], *, condition: str = "", argument: str = ""
+) -> ConfigError:
+    """The refusal of a name that nothing is registered under; *kind* is Predicate or Priority.
+
+    *condition* is the feature gate, and *argument* the argument, with which there would be a rule
+    of that name.
+    """
     known = sorted(known)
-    hint = _HINTS.get(name) or did_you_mean(name, known) or f"known: {', '.join(known)}"
+    hint = _HINTS.get(name, "")
+    if condition:
+        hint = f"it exists with the feature gate {condition} only"
+    elif argument:
+        hint = f"it needs an argument: {argument}"
+    hint = hint or did_you_mean(name, known) or f"known: {', '.join(known)}"
     return ConfigError(f"Invalid configuration: {kind} type not found for {name}", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""What kube-scheduler refuses in a Policy before it builds anything: all of it, in one sentence."""
+"""Checks of a whole Policy; kube-scheduler refuses it in one sentence with all that is wrong."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MAX_WEIGHT = MAX_INT // MAX_SCORE
 
 
 def check_policy(policy: Policy) -> None:
-    """Refuse weights, managed resources and binders that cannot work."""
-    texts = list(_refusals(policy))
+    """Refuse wrong weights and managed resources, and several extenders that bind."""
+    texts = list(_errors(policy))
     if texts:
         raise ConfigError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
-def _refusals(policy: Policy) -> Iterator[str]:
+def _errors(policy: Policy) -> Iterator[str]:
     for priority in policy.priorities or ():
         if not 0 < priority.weight < MAX_WEIGHT:
             yield (
