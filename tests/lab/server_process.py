@@ -12,14 +12,14 @@ import uvicorn
 
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
-from podium.lab.store.sqlite import opened
+from podium.lab.store.sqlite import open_store
 from podium.lab.store.store import Store
 
 
 def main() -> None:
     """Serve until the process is killed."""
     folder, port_file = sys.argv[1], Path(sys.argv[2])
-    store = Store() if folder == "-" else opened(Path(folder))[0]
+    store = Store() if folder == "-" else open_store(Path(folder))[0]
     config = uvicorn.Config(
         ApiServer(Registry(store)), port=0, lifespan="off", log_level="error", access_log=False
     )

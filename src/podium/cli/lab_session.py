@@ -134,9 +134,9 @@ class _Lab:
     def _store(self, stack: AsyncExitStack) -> Store:
         if self._own.data is None:
             return Store()
-        from podium.lab.store.sqlite import opened  # noqa: PLC0415  only where something is kept
+        from podium.lab.store.sqlite import open_store  # noqa: PLC0415  only where something is kept
 
-        store, journal = opened(Path(self._own.data))
+        store, journal = open_store(Path(self._own.data))
         stack.callback(journal.close)
         return store
 

@@ -26,8 +26,8 @@ class ManagedCluster:
     ) -> None:
         self.clock = VirtualClock()
         self.complaints: list[str] = []
-        chance = random.Random(seed)  # noqa: S311  the same names and uids every time
-        self.registry = Registry(store, clock=self.clock.now, chance=chance)
+        rng = random.Random(seed)  # noqa: S311  the same names and uids every time
+        self.registry = Registry(store, clock=self.clock.now, rng=rng)
         self.controllers = self._controllers()
         self.binds = binds
         self._turns = count()

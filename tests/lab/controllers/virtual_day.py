@@ -25,8 +25,8 @@ DAY = 86_400
 async def run_day(seed: int) -> tuple[list[Any], float]:
     """What is written while controllers of every kind run for a day, and the time at its end."""
     clock, written = VirtualClock(), []
-    chance = random.Random(seed)  # noqa: S311  the same uids and names for the same seed
-    registry = Registry(clock=clock.now, chance=chance)
+    rng = random.Random(seed)  # noqa: S311  the same uids and names for the same seed
+    registry = Registry(clock=clock.now, rng=rng)
     kinds = ["Node", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "Event"]
     kinds += ["PersistentVolumeClaim", "PersistentVolume", "Endpoints", "PodDisruptionBudget"]
 

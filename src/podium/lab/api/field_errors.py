@@ -8,7 +8,7 @@ Upstream: apimachinery/pkg/util/validation/field.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,10 @@ class FieldError:
     def cause(self) -> dict[str, str]:
         """The error as one of the causes in the details of a `Status`."""
         return {"reason": self.reason, "message": self.message(), "field": self.field}
+
+
+#: What a validation function yields.
+FieldErrors = Iterator[FieldError]
 
 
 def _shown(value: Any) -> str:

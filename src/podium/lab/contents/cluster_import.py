@@ -14,10 +14,10 @@ from podium.errors import InputError
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import invalid
 from podium.lab.controllers.framework.object_fields import condition, controller_of, uid_of
-from podium.lab.registry import strategies
+from podium.lab.registry.kind_behaviour import behaviour_of
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Key
-from podium.lab.validation import metadata as metadata_rules
+from podium.lab.validation.metadata import validate_metadata
 from podium.objects.kinds.meta import JsonObject
 
 _WORKLOADS: Final = frozenset(
@@ -65,16 +65,16 @@ class ClusterImport:
         item["apiVersion"], item["kind"] = resource.group_version, resource.kind
         if resource.namespaced:
             metadata.setdefault("namespace", "default")
-        metadata.setdefault("creationTimestamp", self._registry.now())
-        strategy = strategies.of(resource)
-        problems = list(metadata_rules.problems(metadata, strategy.names))
-        if problems:
-            raise invalid(resource.kind, resource.group, str(metadata.get("name", "")), problems)
+        metadata.setdefault("creationTimestamp", self._registry.timestamp())
+        behaviour = behaviour_of(resource)
+        errors = list(validate_metadata(metadata, behaviour.name_rule))
+        if errors:
+            raise invalid(resource.kind, resource.group, str(metadata.get("name", "")), errors)
         if resource.kind in _WORKLOADS:
             self._complete_workload(item)
-        strategy.prepare(item)
+        behaviour.set_defaults(item)
         if resource.kind == "Namespace":
-            strategy.begin(resource, item)
+            behaviour.prepare_for_create(resource, item)
         elif resource.kind == "Pod":
             _complete_pod(item)
         key = Key(metadata.get("namespace", "") if resource.namespaced else "", metadata["name"])

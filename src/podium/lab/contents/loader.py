@@ -143,7 +143,7 @@ def _load_one(
         return
     if resource.kind == "Node" and not is_registered(item):
         metadata["labels"] = {**(metadata.get("labels") or {}), **default_labels(item)}
-        item["status"] = registered_status(item, registry.now())
+        item["status"] = registered_status(item, registry.timestamp())
     status = item.get("status")
     made = registry.create(resource.kind, item)
     if status and status != made.get("status"):

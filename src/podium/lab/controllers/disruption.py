@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     Key,
     controller_of,
     int_or_percent,
-    parse_time,
     replicas_of,
 )
 from podium.lab.controllers.framework.pod_info import PodInfo

@@ -57,12 +57,12 @@ class NamespaceController(Controller[str]):
         left, budget = 0, _BURST
         for row in self._resources:
             table = self.cluster.registry.store.table(row.storage)
-            for record in list(table.within(key).values()):
+            for record in list(table.in_namespace(key).values()):
                 if budget <= 0:
                     self.enqueue(key)
                     return
                 budget -= self._delete(row, record.key.name, key)
-            left += len(table.within(key))
+            left += len(table.in_namespace(key))
         if left == 0:
             self.cluster.update("Namespace", ("", key), _finalize, "finalize")
 

@@ -1,1 +1,1 @@
-"""What the API server fills in when a field was left out, by kind."""
+"""Default values that the API server sets in objects, by kind, and the status of new objects."""

@@ -1,4 +1,4 @@
-"""Defaults of pods, and of the pods that workloads describe.
+"""Defaults of pods and pod templates.
 
 Upstream: pkg/apis/core/v1/defaults.go.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from podium.lab.api.status import JsonDict
 
-_MODE = 0o644
-#: Volumes whose files have a mode.
-_FILES = ("secret", "configMap", "projected", "downwardAPI")
+_DEFAULT_MODE = 0o644
+#: Volume sources with a `defaultMode`.
+_FILE_SOURCES = ("secret", "configMap", "projected", "downwardAPI")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_BURSTABLE = ("cpu", "memory")
+_QOS_RESOURCES = ("cpu", "memory")
 
 
-def pod(item: JsonDict) -> None:
-    """Complete a pod; two things are left to it that a template does not say for its pods."""
+def set_pod_defaults(item: JsonDict) -> None:
+    """Set the defaults of a pod: those of a template, service links, and requests from limits."""
     spec = item.setdefault("spec", {})
-    pod_spec(spec)
+    set_pod_spec_defaults(spec)
     spec.setdefault("enableServiceLinks", True)
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         limits = container["resources"].get("limits")
@@ -27,14 +27,14 @@ def pod(item: JsonDict) -> None:
                 requests.setdefault(name, amount)
 
 
-def template(item: JsonDict) -> None:
-    """Complete what a workload makes pods from."""
+def set_template_defaults(item: JsonDict) -> None:
+    """Set the defaults of a pod template."""
     item.setdefault("metadata", {})
-    pod_spec(item.setdefault("spec", {}))
+    set_pod_spec_defaults(item.setdefault("spec", {}))
 
 
-def pod_spec(spec: JsonDict) -> None:
-    """Complete the specification of a pod."""
+def set_pod_spec_defaults(spec: JsonDict) -> None:
+    """Set the defaults that pods and templates have in common."""
     setdefault = spec.setdefault
     setdefault("restartPolicy", "Always")
     setdefault("terminationGracePeriodSeconds", 30)
@@ -47,40 +47,40 @@ def pod_spec(spec: JsonDict) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"]
     host = bool(spec.get("hostNetwork"))
     for container in spec.get("containers") or ():
-        _container(container, host=host)
+        _set_container_defaults(container, host=host)
     for container in spec.get("initContainers") or ():
-        _container(container, host=host)
+        _set_container_defaults(container, host=host)
     for volume in spec.get("volumes") or ():
-        _volume(volume)
+        _set_volume_defaults(volume)
 
 
-def _container(container: JsonDict, *, host: bool) -> None:
+def _set_container_defaults(container: JsonDict, *, host: bool) -> None:
     setdefault = container.setdefault
     setdefault("resources", {})
     setdefault("terminationMessagePath", "/dev/termination-log")
     setdefault("terminationMessagePolicy", "File")
     if "imagePullPolicy" not in container:
-        container["imagePullPolicy"] = _pull_policy(container.get("image") or "")
+        container["imagePullPolicy"] = _image_pull_policy(container.get("image") or "")
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
         if host and port.get("containerPort"):
             port.setdefault("hostPort", port["containerPort"])
     for name in _PROBES:
         if container.get(name):
-            _probe(container[name])
+            _set_probe_defaults(container[name])
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("fieldRef")
         if reference:
             reference.setdefault("apiVersion", "v1")
 
 
-def _pull_policy(image: str) -> str:
+def _image_pull_policy(image: str) -> str:
     name = image.rpartition("/")[2]
     tagged = "@" in name or (":" in name and not name.endswith(":latest"))
     return "IfNotPresent" if tagged else "Always"
 
 
-def _probe(probe: JsonDict) -> None:
+def _set_probe_defaults(probe: JsonDict) -> None:
     for field, value in (
         ("timeoutSeconds", 1),
         ("periodSeconds", 10),
@@ -95,12 +95,12 @@ def _probe(probe: JsonDict) -> None:
         probe["grpc"].setdefault("service", "")
 
 
-def _volume(volume: JsonDict) -> None:
+def _set_volume_defaults(volume: JsonDict) -> None:
     if len(volume) == 1:
         volume["emptyDir"] = {}
-    for name in _FILES:
+    for name in _FILE_SOURCES:
         if volume.get(name) is not None:
-            volume[name].setdefault("defaultMode", _MODE)
+            volume[name].setdefault("defaultMode", _DEFAULT_MODE)
     for entry in (volume.get("downwardAPI") or {}).get("items") or ():
         if entry.get("fieldRef") is not None:
             entry["fieldRef"].setdefault("apiVersion", "v1")
@@ -114,10 +114,10 @@ def _volume(volume: JsonDict) -> None:
         claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
-def status(item: JsonDict) -> JsonDict:
-    """The status of a new pod."""
+def new_pod_status(item: JsonDict) -> JsonDict:
+    """The status of a new pod: Pending, with its QoS class."""
     spec = item["spec"]
-    found: JsonDict = {"phase": "Pending", "qosClass": quality(spec)}
+    found: JsonDict = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         found["conditions"] = [
             {
@@ -132,13 +132,13 @@ def status(item: JsonDict) -> JsonDict:
     return found
 
 
-def quality(spec: JsonDict) -> str:
-    """How well a pod is served when memory is short: the class of its requests and limits."""
+def qos_class(spec: JsonDict) -> str:
+    """The quality of service class that follows from requests and limits."""
     guaranteed, burstable = True, False
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container.get("resources") or {}
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-        for name in _BURSTABLE:
+        for name in _QOS_RESOURCES:
             asked, most = requests.get(name), limits.get(name)
             if asked or most:
                 burstable = True

@@ -1,4 +1,4 @@
-"""Defaults of everything that makes pods.
+"""Defaults of workloads: deployments, replica sets, stateful sets, daemon sets and jobs.
 
 Upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/registry/batch/job.
 """
@@ -6,47 +6,48 @@ Upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/regis
 from __future__ import annotations
 
 from podium.lab.api.status import JsonDict
-from podium.lab.defaults.pods import template
+from podium.lab.defaults.pods import set_template_defaults
 
-_HISTORY = 10
-_GENERATION = "deprecated.daemonset.template.generation"
-CONTROLLER, _NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
-_OLD_CONTROLLER, _OLD_NAME = "controller-uid", "job-name"
+_HISTORY_LIMIT = 10
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
+_CONTROLLER_UID_LABELS = (CONTROLLER_UID_LABEL, "controller-uid")
+_JOB_NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 
 
-def _spec(item: JsonDict) -> JsonDict:
+def _spec_with_template(item: JsonDict) -> JsonDict:
     spec: JsonDict = item.setdefault("spec", {})
-    template(spec.setdefault("template", {}))
+    set_template_defaults(spec.setdefault("template", {}))
     return spec
 
 
-def no_replicas(_item: JsonDict) -> JsonDict:
-    """The status of something that has made no pod yet."""
+def new_replica_status(_item: JsonDict) -> JsonDict:
+    """The status of a new workload that counts its replicas."""
     return {"replicas": 0}
 
 
-def no_daemons(_item: JsonDict) -> JsonDict:
-    """The status of a daemon set that nobody has looked at."""
+def new_daemon_set_status(_item: JsonDict) -> JsonDict:
+    """The status of a new daemon set."""
     fields = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled")
     return dict.fromkeys((*fields, "numberReady"), 0)
 
 
-def first_template(item: JsonDict) -> None:
-    """A new daemon set counts its templates in a place of its own, out of habit."""
+def set_template_generation(item: JsonDict) -> None:
+    """Set the deprecated annotation that counts the templates of a daemon set."""
     about = item["metadata"]
-    about["annotations"] = {**(about.get("annotations") or {}), _GENERATION: "1"}
+    about["annotations"] = {**(about.get("annotations") or {}), _TEMPLATE_GENERATION: "1"}
 
 
-def _labels(item: JsonDict) -> JsonDict:
+def _template_labels(item: JsonDict) -> JsonDict:
     labels: JsonDict = item["spec"]["template"]["metadata"].get("labels") or {}
     return labels
 
 
-def deployment(item: JsonDict) -> None:
-    """Complete a deployment."""
-    spec = _spec(item)
+def set_deployment_defaults(item: JsonDict) -> None:
+    """Set the defaults of a deployment."""
+    spec = _spec_with_template(item)
     spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", _HISTORY)
+    spec.setdefault("revisionHistoryLimit", _HISTORY_LIMIT)
     spec.setdefault("progressDeadlineSeconds", 600)
     strategy = spec.setdefault("strategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
@@ -55,17 +56,17 @@ def deployment(item: JsonDict) -> None:
         rolling.setdefault("maxSurge", "25%")
 
 
-def replica_set(item: JsonDict) -> None:
-    """Complete a replica set."""
-    _spec(item).setdefault("replicas", 1)
+def set_replica_set_defaults(item: JsonDict) -> None:
+    """Set the defaults of a replica set."""
+    _spec_with_template(item).setdefault("replicas", 1)
 
 
-def stateful_set(item: JsonDict) -> None:
-    """Complete a stateful set."""
-    spec = _spec(item)
+def set_stateful_set_defaults(item: JsonDict) -> None:
+    """Set the defaults of a stateful set."""
+    spec = _spec_with_template(item)
     spec.setdefault("replicas", 1)
     spec.setdefault("podManagementPolicy", "OrderedReady")
-    spec.setdefault("revisionHistoryLimit", _HISTORY)
+    spec.setdefault("revisionHistoryLimit", _HISTORY_LIMIT)
     strategy = spec.setdefault("updateStrategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
@@ -79,10 +80,10 @@ def stateful_set(item: JsonDict) -> None:
         claim.setdefault("status", {}).setdefault("phase", "Pending")
 
 
-def daemon_set(item: JsonDict) -> None:
-    """Complete a daemon set."""
-    spec = _spec(item)
-    spec.setdefault("revisionHistoryLimit", _HISTORY)
+def set_daemon_set_defaults(item: JsonDict) -> None:
+    """Set the defaults of a daemon set."""
+    spec = _spec_with_template(item)
+    spec.setdefault("revisionHistoryLimit", _HISTORY_LIMIT)
     strategy = spec.setdefault("updateStrategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
@@ -90,19 +91,19 @@ def daemon_set(item: JsonDict) -> None:
         rolling.setdefault("maxSurge", 0)
 
 
-def replication_controller(item: JsonDict) -> None:
-    """Complete a replication controller: selector and labels come from the template."""
-    spec = _spec(item)
+def set_replication_controller_defaults(item: JsonDict) -> None:
+    """Set the defaults of a replication controller: the template gives selector and labels."""
+    spec = _spec_with_template(item)
     spec.setdefault("replicas", 1)
-    labels = _labels(item)
+    labels = _template_labels(item)
     if labels:
         spec.setdefault("selector", dict(labels))
         item.setdefault("metadata", {}).setdefault("labels", dict(labels))
 
 
-def job(item: JsonDict) -> None:
-    """Complete a job."""
-    spec = _spec(item)
+def set_job_defaults(item: JsonDict) -> None:
+    """Set the defaults of a job."""
+    spec = _spec_with_template(item)
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -112,24 +113,24 @@ def job(item: JsonDict) -> None:
     spec.setdefault("manualSelector", False)
 
 
-def job_selector(item: JsonDict) -> None:
-    """A new job selects its own pods by its uid, unless it brings a selector on purpose."""
+def set_job_selector(item: JsonDict) -> None:
+    """Make a new job select its pods by its uid, unless its selector is set manually."""
     spec, about = item["spec"], item["metadata"]
     if spec.get("manualSelector"):
         return
     labels = spec["template"]["metadata"].setdefault("labels", {})
-    for key in (CONTROLLER, _OLD_CONTROLLER):
+    for key in _CONTROLLER_UID_LABELS:
         labels[key] = about["uid"]
-    for key in (_NAME, _OLD_NAME):
+    for key in _JOB_NAME_LABELS:
         labels[key] = about.get("name", "")
     if not about.get("labels"):
         about["labels"] = dict(labels)
     own = spec.setdefault("selector", {}).setdefault("matchLabels", {})
-    own[CONTROLLER] = about["uid"]
+    own[CONTROLLER_UID_LABEL] = about["uid"]
 
 
-def cron_job(item: JsonDict) -> None:
-    """Complete a cron job."""
+def set_cron_job_defaults(item: JsonDict) -> None:
+    """Set the defaults of a cron job."""
     spec = item.setdefault("spec", {})
     spec.setdefault("concurrencyPolicy", "Allow")
     spec.setdefault("suspend", False)
@@ -138,4 +139,4 @@ def cron_job(item: JsonDict) -> None:
     made = spec.setdefault("jobTemplate", {})
     made.setdefault("metadata", {})
     inner = made.setdefault("spec", {})
-    template(inner.setdefault("template", {}))
+    set_template_defaults(inner.setdefault("template", {}))

@@ -90,7 +90,7 @@ class ApiServer:
             raise internal(f"{type(error).__name__}: {error}") from error
         journal = self.registry.store.journal
         if journal is not None:
-            await journal.durable()
+            await journal.wait_durable()
         return response
 
     async def _watch(self, request: Request, where: Route, receive: Receive, send: Send) -> None:
@@ -124,7 +124,7 @@ class ApiServer:
             fields = f"{fields},metadata.name={where.name}".strip(",")
         selected = selection(resource, request.parameter("labelSelector"), fields)
         writer = line_writer(resource, representation(request))
-        options = _watch_options(request, store.durable)
+        options = _watch_options(request, store.durable_version)
         watch = Watch(store, self._signals, resource, where.namespace, selected, line_writer=writer)
         return watch, options
 

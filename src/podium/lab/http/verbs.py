@@ -131,7 +131,7 @@ class Verbs:
             raise unsupported_media_type(PATCH_TYPES)
         is_apply = media_type == APPLY_PATCH
         patch = bodies.parse_yaml(body) if is_apply else bodies.parse_json(body)
-        made, created = self.registry.patched(
+        made, created = self.registry.patch_or_create(
             where.resource,
             where.name,
             patch,
@@ -163,7 +163,9 @@ class Verbs:
     def _delete(self, request: Request, where: Route, body: bytes) -> Response:
         resource, name = where.resource, where.name
         options = delete_options(request, body)
-        made, is_gone = self.registry.remove(resource.storage, name, where.namespace, options)
+        made, is_gone = self.registry.start_deletion(
+            resource.storage, name, where.namespace, options
+        )
         if is_gone and resource.kind not in _RETURNED_ON_DELETION:
             details = {"name": name, "group": resource.group, "kind": resource.plural}
             details["uid"] = made["metadata"]["uid"]

@@ -20,7 +20,16 @@ from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError
 from podium.lab.http.responses import LineWriter
 from podium.lab.store.selection import Selection
-from podium.lab.store.store import ADDED, DELETED, MODIFIED, Event, Record, Store, Table, line_of
+from podium.lab.store.store import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    Record,
+    Store,
+    Table,
+    WatchEvent,
+    line_of,
+)
 
 BOOKMARK, ERROR = "BOOKMARK", "ERROR"
 #: Seconds between two bookmarks to a client that allows them.
@@ -147,7 +156,7 @@ class Watch:
         loop = asyncio.get_running_loop()
         end = loop.time() + options.seconds
         if options.since is None:
-            self._position = self._store.durable
+            self._position = self._store.durable_version
             for lines in self._initial_events():
                 yield lines
             if options.initial_events_end:
@@ -185,12 +194,12 @@ class Watch:
 
     def _new_lines(self) -> bytes:
         """The lines after the position, which moves on; empty if no event concerns this watch."""
-        until = self._store.durable
+        until = self._store.durable_version
         if until <= self._position and self._position >= self._table.compacted:
             return b""
         if self._is_shared:
             return self._shared_lines(until)
-        events = self._table.since(self._position)
+        events = self._table.events_since(self._position)
         lines = [self._event_line(each) for each in events if each.version <= until]
         self._position = max(self._position, until)
         return b"".join(lines)
@@ -199,13 +208,13 @@ class Watch:
         """The lines up to a version, joined once for all watches at the same position."""
         start, end, lines = self._signal.last_batch
         if start != self._position or end != until:
-            events = self._table.since(self._position)
+            events = self._table.events_since(self._position)
             lines = b"".join([each.line for each in events if each.version <= until])
             self._signal.last_batch = (self._position, until, lines)
         self._position = max(self._position, until)
         return lines
 
-    def _event_line(self, event: Event) -> bytes:
+    def _event_line(self, event: WatchEvent) -> bytes:
         """The line of an event for a selective watch.
 
         An object that begins to match the selection is added, one that ceases to is deleted.

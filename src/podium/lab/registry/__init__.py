@@ -1,1 +1,1 @@
-"""What the API server does at every write: names, metadata, admission, deletion, binding."""
+"""The operations of the API server on objects: create, update, patch, delete, bind, evict."""

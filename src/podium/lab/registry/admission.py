@@ -1,4 +1,4 @@
-"""What is decided about a new object by looking at others: its namespace, its priority, defaults.
+"""Admission: checks and defaults of an object that depend on other objects.
 
 Upstream: plugin/pkg/admission: namespace/lifecycle, priority, defaulttolerationseconds,
 storage/storageclass/setdefault.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.lab.api.resources import Resource, stored
-from podium.lab.api.status import JsonDict, forbidden, not_found, terminating
-from podium.lab.registry import addresses
+from podium.lab.api.status import JsonDict, StatusError, forbidden, not_found, terminating
+from podium.lab.registry import service_allocation
 from podium.lab.store.store import Key
 from podium.objects.names import quoted
 
@@ -19,109 +19,115 @@ if TYPE_CHECKING:
 
 #: Namespaces that exist from the beginning; the first three cannot be deleted.
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_SYSTEM_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
-_OUTAGES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+#: Taints that pods tolerate for five minutes by default.
+_OUTAGE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_OUTAGE_SECONDS = 300
 
 
-def found(registry: Registry) -> None:
-    """Make what a cluster always has."""
+def create_system_objects(registry: Registry) -> None:
+    """Create the namespaces and priority classes that every cluster has."""
     for name in NAMESPACES:
         if registry.find("namespaces", name) is None:
             registry.create("namespaces", {"metadata": {"name": name}})
-    for name, value in _SYSTEM.items():
+    for name, value in _SYSTEM_PRIORITIES.items():
         if registry.find("priorityclasses", name) is None:
-            described = "Used for system critical pods that must run in the cluster."
+            description = "Used for system critical pods that must run in the cluster."
             registry.create(
                 "priorityclasses",
-                {"metadata": {"name": name}, "value": value, "description": described},
+                {"metadata": {"name": name}, "value": value, "description": description},
             )
 
 
-def enter(registry: Registry, row: Resource, namespace: str, name: str) -> None:
-    """Refuse a namespace that does not exist or is going away."""
-    if not row.namespaced:
+def check_namespace(registry: Registry, resource: Resource, namespace: str, name: str) -> None:
+    """Refuse a new object in a namespace that does not exist or is terminating."""
+    if not resource.namespaced:
         return
     record = registry.store.get("namespaces", Key("", namespace))
     if record is None:
         raise not_found("namespaces", namespace)
     if record.fields.get("status.phase") == "Terminating":
-        raise terminating(row.qualified, name, namespace)
+        raise terminating(resource.qualified, name, namespace)
 
 
-def admit(registry: Registry, row: Resource, item: JsonDict) -> None:
-    """Complete a new object."""
-    if row.kind == "Pod":
-        _prioritize(registry, item)
+def admit_create(registry: Registry, resource: Resource, item: JsonDict) -> None:
+    """Complete a new object from others: priority, tolerations, storage class, cluster IP."""
+    if resource.kind == "Pod":
+        _set_priority(registry, item)
         _tolerate_outages(item["spec"])
-    elif row.kind == "PersistentVolumeClaim":
-        _choose_storage(registry, item)
-    elif row.kind == "PriorityClass":
-        _refuse_second_default(registry, row, item)
-    elif row.kind == "Service":
-        addresses.assign(registry, item)
+    elif resource.kind == "PersistentVolumeClaim":
+        _set_default_storage_class(registry, item)
+    elif resource.kind == "PriorityClass":
+        _refuse_second_default(registry, resource, item)
+    elif resource.kind == "Service":
+        service_allocation.allocate(registry, item)
 
 
-def readmit(registry: Registry, row: Resource, item: JsonDict, old: JsonDict) -> None:
-    """Complete an object that replaces another."""
-    if row.kind == "Pod":
+def admit_update(registry: Registry, resource: Resource, item: JsonDict, old: JsonDict) -> None:
+    """Complete an object that replaces *old*; allocated fields that it leaves out are kept."""
+    if resource.kind == "Pod":
         spec, before = item["spec"], old["spec"]
         for field in ("priority", "preemptionPolicy"):
             if field in before:
                 spec.setdefault(field, before[field])
         _tolerate_outages(spec)
-    elif row.kind == "PriorityClass":
-        _refuse_second_default(registry, row, item)
-    elif row.kind == "Service":
-        addresses.keep(item, old)
-        addresses.assign(registry, item)
+    elif resource.kind == "PriorityClass":
+        _refuse_second_default(registry, resource, item)
+    elif resource.kind == "Service":
+        service_allocation.keep_allocated(item, old)
+        service_allocation.allocate(registry, item)
 
 
-def refuse_deletion(row: Resource, name: str) -> None:
-    """Some objects stay."""
-    if row.kind == "Namespace" and name in NAMESPACES[:3]:
+def check_deletion(resource: Resource, name: str) -> None:
+    """Refuse the deletion of a system namespace."""
+    if resource.kind == "Namespace" and name in NAMESPACES[:3]:
         raise forbidden("namespaces", name, "this namespace may not be deleted")
 
 
-def _prioritize(registry: Registry, item: JsonDict) -> None:
+def _set_priority(registry: Registry, item: JsonDict) -> None:
     spec = item["spec"]
     name = spec.get("priorityClassName") or ""
-    chosen: JsonDict | None = None
+    priority_class: JsonDict | None = None
     if name:
-        chosen = registry.find("priorityclasses", name)
-        if chosen is None:
-            pod = item["metadata"].get("name") or item["metadata"].get("generateName", "")
+        priority_class = registry.find("priorityclasses", name)
+        if priority_class is None:
             why = f"no PriorityClass with name {name} was found"
-            raise forbidden("pods", pod, why)
+            raise forbidden("pods", _pod_name(item), why)
     else:
-        chosen = default_priority_class(registry)
-        if chosen is not None:
-            spec["priorityClassName"] = chosen["metadata"]["name"]
-    priority = 0 if chosen is None else chosen.get("value", 0)
+        priority_class = default_priority_class(registry)
+        if priority_class is not None:
+            spec["priorityClassName"] = priority_class["metadata"]["name"]
+    priority = 0 if priority_class is None else priority_class.get("value", 0)
     policy = "PreemptLowerPriority"
-    if chosen is not None:
-        policy = chosen.get("preemptionPolicy") or policy
+    if priority_class is not None:
+        policy = priority_class.get("preemptionPolicy") or policy
     for field, computed in (("priority", priority), ("preemptionPolicy", policy)):
         given = spec.get(field)
         if given is not None and given != computed:
-            raise _mismatch(item, field, given, computed)
+            raise _priority_mismatch(item, field, given, computed)
         spec[field] = computed
 
 
-def _mismatch(item: JsonDict, field: str, given: object, computed: object) -> Exception:
-    pod = item["metadata"].get("name") or item["metadata"].get("generateName", "")
-    if field == "priority":
-        why = (
-            f"the integer value of priority ({given}) must not be provided in pod spec; "
-            f"priority admission controller computed {computed} from the given PriorityClass name"
-        )
-    else:
-        why = (
-            f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
-            f"priority admission controller computed {computed} from the given PriorityClass name"
-        )
-    return forbidden("pods", pod, why)
+def _priority_mismatch(item: JsonDict, field: str, given: object, computed: object) -> StatusError:
+    what = (
+        f"the integer value of priority ({given})"
+        if field == "priority"
+        else f"the string value of PreemptionPolicy ({given})"
+    )
+    why = (
+        f"{what} must not be provided in pod spec; "
+        f"priority admission controller computed {computed} from the given PriorityClass name"
+    )
+    return forbidden("pods", _pod_name(item), why)
+
+
+def _pod_name(item: JsonDict) -> str:
+    return str(item["metadata"].get("name") or item["metadata"].get("generateName", ""))
 
 
 def default_priority_class(registry: Registry) -> JsonDict | None:
@@ -134,7 +140,7 @@ def default_priority_class(registry: Registry) -> JsonDict | None:
     return min(defaults, key=lambda each: each.get("value", 0), default=None)
 
 
-def _refuse_second_default(registry: Registry, row: Resource, item: JsonDict) -> None:
+def _refuse_second_default(registry: Registry, resource: Resource, item: JsonDict) -> None:
     if not item.get("globalDefault"):
         return
     current = default_priority_class(registry)
@@ -142,7 +148,7 @@ def _refuse_second_default(registry: Registry, row: Resource, item: JsonDict) ->
     if current is not None and current["metadata"]["name"] != name:
         other = current["metadata"]["name"]
         raise forbidden(
-            row.qualified,
+            resource.qualified,
             name,
             f"PriorityClass {quoted(other)} is already marked as default. "
             "Only one default can exist",
@@ -150,24 +156,31 @@ def _refuse_second_default(registry: Registry, row: Resource, item: JsonDict) ->
 
 
 def _tolerate_outages(spec: JsonDict) -> None:
-    """Pods stay for five minutes on a node that is not ready, unless they say otherwise."""
+    """Add the tolerations for not-ready and unreachable nodes that a pod does not have."""
     tolerations = spec.get("tolerations") or []
-    wanting = [key for key in _OUTAGES if not any(_covers(each, key) for each in tolerations)]
-    if wanting:
-        spec["tolerations"] = [*tolerations, *map(_five_minutes, wanting)]
+    missing = [
+        key for key in _OUTAGE_TAINTS if not any(_tolerates(each, key) for each in tolerations)
+    ]
+    if missing:
+        spec["tolerations"] = [*tolerations, *map(_outage_toleration, missing)]
 
 
-def _covers(toleration: JsonDict, key: str) -> bool:
+def _tolerates(toleration: JsonDict, key: str) -> bool:
     effect = toleration.get("effect") or "NoExecute"
     return effect == "NoExecute" and (toleration.get("key") or key) == key
 
 
-def _five_minutes(key: str) -> JsonDict:
-    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+def _outage_toleration(key: str) -> JsonDict:
+    return {
+        "key": key,
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": _OUTAGE_SECONDS,
+    }
 
 
-def _choose_storage(registry: Registry, item: JsonDict) -> None:
-    """A claim that names no storage class gets the default one, the newest if there are two."""
+def _set_default_storage_class(registry: Registry, item: JsonDict) -> None:
+    """Give a claim without a storage class the default one; of several, the newest."""
     annotations = item["metadata"].get("annotations") or {}
     spec = item.setdefault("spec", {})
     if "storageClassName" in spec or _BETA_CLASS in annotations:

@@ -1,4 +1,4 @@
-"""Binding a pod to a node: the one write that schedulers live for.
+"""Binding of pods to nodes.
 
 Upstream: pkg/registry/core/pod/storage (BindingREST, setPodHostAndAnnotations).
 """
@@ -11,7 +11,6 @@ from podium.lab.api.field_errors import not_supported, required
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import stored
 from podium.lab.api.status import JsonDict, StatusError, bad_request, conflict, invalid, success
-from podium.lab.registry.metadata import stamp
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
@@ -22,29 +21,29 @@ _RESOURCE = "pods/binding"
 def bind(
     registry: Registry, namespace: str, name: str, binding: JsonDict, options: WriteOptions
 ) -> JsonDict:
-    """Put the pod on the node that *binding* names, unless it is somewhere already."""
-    about = binding.get("metadata") or {}
-    if about.get("name") and about["name"] != name:
+    """Bind a pod to the node that *binding* names; a conflict if it has a node."""
+    metadata = binding.get("metadata") or {}
+    if metadata.get("name") and metadata["name"] != name:
         raise bad_request("name in URL does not match name in Binding object")
     target = binding.get("target") or {}
-    node = _target(name, target)
-    row = stored("pods")
+    node = _node_of(name, target)
+    resource = stored("pods")
     record = registry.record("pods", name, namespace)
     pod, old = record.object(), record.object()
-    _refuse(pod, name, about.get("uid") or "", about.get("resourceVersion") or "")
+    _check_bindable(pod, name, metadata.get("uid") or "", metadata.get("resourceVersion") or "")
     spec = pod["spec"]
     spec["nodeName"] = node
-    if about.get("annotations"):
-        pod["metadata"].setdefault("annotations", {}).update(about["annotations"])
-    if about.get("labels"):
-        pod["metadata"].setdefault("labels", {}).update(about["labels"])
-    _scheduled(pod, stamp(registry.clock()))
+    if metadata.get("annotations"):
+        pod["metadata"].setdefault("annotations", {}).update(metadata["annotations"])
+    if metadata.get("labels"):
+        pod["metadata"].setdefault("labels", {}).update(metadata["labels"])
+    _set_scheduled(pod, registry.timestamp())
     if not options.dry_run:
-        registry.write(row, pod, old)
+        registry.write(resource, pod, old)
     return success()
 
 
-def _target(name: str, target: JsonDict) -> str:
+def _node_of(name: str, target: JsonDict) -> str:
     kind = target.get("kind") or ""
     if kind not in {"", "Node"}:
         problem = not_supported("target.kind", kind, ["Node", "<empty>"])
@@ -55,22 +54,23 @@ def _target(name: str, target: JsonDict) -> str:
     return str(node)
 
 
-def _refuse(pod: JsonDict, name: str, uid: str, version: str) -> None:
-    about = pod["metadata"]
-    if uid and uid != about["uid"]:
+def _check_bindable(pod: JsonDict, name: str, uid: str, version: str) -> None:
+    metadata = pod["metadata"]
+    if uid and uid != metadata["uid"]:
         raise conflict(
             _RESOURCE,
             name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {about['uid']}",
+            f"Precondition failed: UID in precondition: {uid}, "
+            f"UID in object meta: {metadata['uid']}",
         )
-    if version and version != about["resourceVersion"]:
+    if version and version != metadata["resourceVersion"]:
         raise conflict(
             _RESOURCE,
             name,
             f"Precondition failed: ResourceVersion in precondition: {version}, "
-            f"ResourceVersion in object meta: {about['resourceVersion']}",
+            f"ResourceVersion in object meta: {metadata['resourceVersion']}",
         )
-    if about.get("deletionTimestamp"):
+    if metadata.get("deletionTimestamp"):
         raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
     node = pod["spec"].get("nodeName")
     if node:
@@ -83,8 +83,8 @@ def _conflict(name: str, why: str) -> StatusError:
     return conflict(_RESOURCE, name, why)
 
 
-def _scheduled(pod: JsonDict, now: str) -> None:
-    """The pod says itself that it has a node."""
+def _set_scheduled(pod: JsonDict, now: str) -> None:
+    """Set the condition PodScheduled of a pod."""
     status = pod.setdefault("status", {})
     others = [each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"]
     status["conditions"] = [

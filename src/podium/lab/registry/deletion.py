@@ -1,7 +1,7 @@
-"""Deleting: preconditions, grace, finalizers, what becomes of those an object owned.
+"""Deletion of objects: preconditions, grace period, finalizers and propagation.
 
-An object goes at once unless it has finalizers or is a pod that a node still has to stop. In those
-cases it is marked, and goes when the last finalizer is taken away or the node is done.
+An object is removed at once unless it has finalizers or is a pod on a node. Such an object gets a
+deletion timestamp, and is removed with its last finalizer or when the kubelet has stopped the pod.
 
 Upstream: apiserver/pkg/registry/rest/delete.go, registry/generic/registry/store.go, and the
 strategy of pods.
@@ -14,90 +14,90 @@ from typing import TYPE_CHECKING
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import JsonDict, conflict, not_found
-from podium.lab.registry.metadata import stamp
+from podium.lab.api.timestamps import format_time
 from podium.lab.store.store import Key
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-_PROPAGATION = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
+_FINALIZERS = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
 
 
 def delete(
-    registry: Registry, row: Resource, key: Key, options: DeleteOptions
+    registry: Registry, resource: Resource, key: Key, options: DeleteOptions
 ) -> tuple[JsonDict, bool]:
-    """The object as it is now, or was at last, and whether it is gone."""
-    record = registry.store.get(row.storage, key)
+    """Start the deletion of an object; returns its last state, and whether it is removed."""
+    record = registry.store.get(resource.storage, key)
     if record is None:
-        raise not_found(row.qualified, key.name)
+        raise not_found(resource.qualified, key.name)
     old = record.object()
-    _check(row, old, options)
+    _check_preconditions(resource, old, options)
     item = record.object()
-    about = item["metadata"]
-    _propagate(about, options)
-    grace = _grace(row, item, options)
-    if about.get("deletionTimestamp"):
-        _hasten(registry, about, grace)
+    metadata = item["metadata"]
+    _set_propagation(metadata, options)
+    grace = _grace_period(resource, item, options)
+    if metadata.get("deletionTimestamp"):
+        _shorten_grace_period(registry, metadata, grace)
     else:
-        _mark(registry, about, grace)
-    if row.kind == "Namespace":
+        _mark_terminating(registry, metadata, grace)
+    if resource.kind == "Namespace":
         item.setdefault("status", {})["phase"] = "Terminating"
-    gone = is_over(item)
+    gone = is_removable(item)
     if options.dry_run:
         return item, gone
     if gone:
-        return registry.erase(row, item, old), True
+        return registry.erase(resource, item, old), True
     if item != old:
-        registry.write(row, item, old)
+        registry.write(resource, item, old)
     return item, False
 
 
-def is_over(item: JsonDict) -> bool:
-    """Whether nothing keeps a marked object any longer."""
-    about = item["metadata"]
-    if not about.get("deletionTimestamp") or about.get("finalizers"):
+def is_removable(item: JsonDict) -> bool:
+    """Whether a terminating object has no finalizer and no grace period left."""
+    metadata = item["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
         return False
     if (item.get("kind") == "Namespace") and (item.get("spec") or {}).get("finalizers"):
         return False
-    return not about.get("deletionGracePeriodSeconds")
+    return not metadata.get("deletionGracePeriodSeconds")
 
 
-def _check(row: Resource, old: JsonDict, options: DeleteOptions) -> None:
-    about = old["metadata"]
-    if options.uid and options.uid != about["uid"]:
+def _check_preconditions(resource: Resource, old: JsonDict, options: DeleteOptions) -> None:
+    metadata = old["metadata"]
+    if options.uid and options.uid != metadata["uid"]:
         raise conflict(
-            row.kind,
-            about["name"],
+            resource.kind,
+            metadata["name"],
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
-            f"({about['uid']}). The object might have been deleted and then recreated",
+            f"({metadata['uid']}). The object might have been deleted and then recreated",
         )
-    if options.version and options.version != about["resourceVersion"]:
+    if options.version and options.version != metadata["resourceVersion"]:
         raise conflict(
-            row.kind,
-            about["name"],
+            resource.kind,
+            metadata["name"],
             f"the ResourceVersion in the precondition ({options.version}) does not match the "
-            f"ResourceVersion in record ({about['resourceVersion']}). The object might have been "
-            "modified",
+            f"ResourceVersion in record ({metadata['resourceVersion']}). "
+            "The object might have been modified",
         )
 
 
-def _propagate(about: JsonDict, options: DeleteOptions) -> None:
-    """Orphaning and waiting for dependents are finalizers; each replaces the other."""
+def _set_propagation(metadata: JsonDict, options: DeleteOptions) -> None:
+    """Replace the finalizers `orphan` and `foregroundDeletion` by that of the options."""
     if not options.propagation:
         return
-    wanted = _PROPAGATION.get(options.propagation)
-    kept = [each for each in about.get("finalizers") or () if each not in _PROPAGATION.values()]
+    wanted = _FINALIZERS.get(options.propagation)
+    kept = [each for each in metadata.get("finalizers") or () if each not in _FINALIZERS.values()]
     finalizers = [*kept, wanted] if wanted else kept
     if finalizers:
-        about["finalizers"] = finalizers
+        metadata["finalizers"] = finalizers
     else:
-        about.pop("finalizers", None)
+        metadata.pop("finalizers", None)
 
 
-def _grace(row: Resource, item: JsonDict, options: DeleteOptions) -> int:
-    """How long the object may stay, in seconds: only pods on a node take time."""
-    if row.kind != "Pod":
+def _grace_period(resource: Resource, item: JsonDict, options: DeleteOptions) -> int:
+    """The grace period in seconds: 0 for all objects but unfinished pods on a node."""
+    if resource.kind != "Pod":
         return 0
     spec = item["spec"]
     grace = options.grace
@@ -111,15 +111,15 @@ def _grace(row: Resource, item: JsonDict, options: DeleteOptions) -> int:
     return grace if grace >= 0 else 1
 
 
-def _mark(registry: Registry, about: JsonDict, grace: int) -> None:
-    about["deletionTimestamp"] = stamp(registry.clock() + grace)
-    about["deletionGracePeriodSeconds"] = grace
-    if about.get("generation"):
-        about["generation"] += 1
+def _mark_terminating(registry: Registry, metadata: JsonDict, grace: int) -> None:
+    metadata["deletionTimestamp"] = format_time(registry.clock() + grace)
+    metadata["deletionGracePeriodSeconds"] = grace
+    if metadata.get("generation"):
+        metadata["generation"] += 1
 
 
-def _hasten(registry: Registry, about: JsonDict, grace: int) -> None:
-    """A second deletion can only shorten the time."""
-    if grace < about.get("deletionGracePeriodSeconds", 0):
-        about["deletionTimestamp"] = stamp(registry.clock() + grace)
-        about["deletionGracePeriodSeconds"] = grace
+def _shorten_grace_period(registry: Registry, metadata: JsonDict, grace: int) -> None:
+    """Apply the grace period of a second deletion if it is shorter."""
+    if grace < metadata.get("deletionGracePeriodSeconds", 0):
+        metadata["deletionTimestamp"] = format_time(registry.clock() + grace)
+        metadata["deletionGracePeriodSeconds"] = grace

@@ -1,4 +1,4 @@
-"""Eviction: a deletion that asks the disruption budgets first.
+"""Eviction of pods: a deletion that disruption budgets may refuse.
 
 Upstream: pkg/registry/core/pod/storage/eviction.go.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
-_TWO = (
+_SEVERAL_BUDGETS = (
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
     "support."
 )
@@ -29,15 +29,15 @@ _TWO = (
 def evict(
     registry: Registry, namespace: str, name: str, eviction: JsonDict, options: WriteOptions
 ) -> JsonDict:
-    """Delete a pod if no budget is against it."""
-    about = eviction.get("metadata") or {}
-    if about.get("name") and about["name"] != name:
+    """Delete a pod, or refuse with 429 if its disruption budget is used up."""
+    metadata = eviction.get("metadata") or {}
+    if metadata.get("name") and metadata["name"] != name:
         raise bad_request("name in URL does not match name in Eviction object")
     asked = DeleteOptions.read(eviction.get("deleteOptions") or {}, {})
     dry = asked.dry_run or options.dry_run
     pod = registry.get("pods", name, namespace)
-    if not _may_go(pod):
-        _spend(registry, pod, namespace, dry=dry)
+    if not _ignores_budgets(pod):
+        _use_disruption(registry, pod, namespace, dry=dry)
     registry.delete(
         "pods",
         name,
@@ -47,14 +47,14 @@ def evict(
     return success()
 
 
-def _may_go(pod: JsonDict) -> bool:
-    """Pods that are over, leaving or not started are nobody's loss."""
+def _ignores_budgets(pod: JsonDict) -> bool:
+    """Whether a pod is finished, terminating or pending: budgets do not count it."""
     phase = (pod.get("status") or {}).get("phase")
     return bool(pod["metadata"].get("deletionTimestamp")) or phase in {*_FINISHED, "Pending"}
 
 
-def _spend(registry: Registry, pod: JsonDict, namespace: str, *, dry: bool) -> None:
-    """Take one disruption from the pod's budget, if it has one; 429 if there is none left."""
+def _use_disruption(registry: Registry, pod: JsonDict, namespace: str, *, dry: bool) -> None:
+    """Take one disruption from the budget of a pod, if it has one; 429 if none is left."""
     labels = pod["metadata"].get("labels") or {}
     budgets = [
         each
@@ -62,14 +62,14 @@ def _spend(registry: Registry, pod: JsonDict, namespace: str, *, dry: bool) -> N
         if _selects((each.get("spec") or {}).get("selector"), labels)
     ]
     if len(budgets) > 1:
-        raise internal(_TWO)
+        raise internal(_SEVERAL_BUDGETS)
     for budget in budgets:
-        if not _is_ready(pod) and _lenient(budget):
+        if not _is_ready(pod) and _allows_unhealthy(budget):
             continue
         status = budget.setdefault("status", {})
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
             raise too_many_requests(
-                "Cannot evict pod as it would violate the pod's disruption budget.",
+                _REFUSED,
                 seconds=10,
                 causes=[_cause(budget, "is still being processed by the server")],
             )
@@ -82,10 +82,10 @@ def _spend(registry: Registry, pod: JsonDict, namespace: str, *, dry: bool) -> N
             raise too_many_requests(_REFUSED, causes=[_cause(budget, needs)])
         status["disruptionsAllowed"] = allowed - 1
         disrupted = status.setdefault("disruptedPods", {})
-        disrupted[pod["metadata"]["name"]] = registry.now()
+        disrupted[pod["metadata"]["name"]] = registry.timestamp()
         if not dry:
-            row = stored("poddisruptionbudgets")
-            registry.update(row.plural, budget, subresource="status")
+            resource = stored("poddisruptionbudgets")
+            registry.update(resource.plural, budget, subresource="status")
 
 
 def _cause(budget: JsonDict, what: str) -> JsonDict:
@@ -98,8 +98,8 @@ def _is_ready(pod: JsonDict) -> bool:
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
-def _lenient(budget: JsonDict) -> bool:
-    """Whether pods that are not ready may go: always, or when enough others are healthy."""
+def _allows_unhealthy(budget: JsonDict) -> bool:
+    """Whether a budget lets unready pods go: by policy, or while enough others are healthy."""
     spec, status = budget.get("spec") or {}, budget.get("status") or {}
     if spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True

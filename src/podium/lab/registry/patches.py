@@ -10,7 +10,6 @@ from typing import Any
 
 from podium.lab.api.conversion import to_served, to_stored
 from podium.lab.api.field_errors import required
-from podium.lab.api.media_types import APPLY_PATCH
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import JsonDict, bad_request, invalid
@@ -18,63 +17,62 @@ from podium.lab.patch.patches import apply_patch
 from podium.lab.patch.server_side_apply import apply, track_update
 from podium.lab.registry import metadata
 from podium.lab.schema.typed_bodies import check_types, reject_unknown_fields
+from podium.lab.store.store import Key
 
-APPLY = APPLY_PATCH
 
-
-def patched(
-    row: Resource, content_type: str, current: JsonDict, patch: Any, options: WriteOptions
+def apply_patch_to(
+    resource: Resource, content_type: str, current: JsonDict, patch: Any, options: WriteOptions
 ) -> JsonDict:
-    """The object after a patch of the version of *row*; 400 if a field gets the wrong type."""
-    before = to_served(row, current)
-    new = apply_patch(row.kind, content_type, before, patch)
+    """The object after a patch of the version of *resource*; 400 if a field gets the wrong type."""
+    before = to_served(resource, current)
+    new = apply_patch(resource.kind, content_type, before, patch)
     if not isinstance(new.get("metadata"), dict):
         raise bad_request("metadata: expected a mapping")
-    new = check_types(row, new)
+    new = check_types(resource, new)
     if options.strict:
-        reject_unknown_fields(row, new, before)
-    return to_stored(row, new)
+        reject_unknown_fields(resource, new, before)
+    return to_stored(resource, new)
 
 
-def applied(
-    row: Resource,
+def apply_configuration(
+    resource: Resource,
     live: JsonDict | None,
     patch: Any,
-    place: tuple[str, str],
+    key: Key,
     *,
     subresource: str,
     options: WriteOptions,
     now: str,
 ) -> JsonDict:
-    """The object after server-side apply; *place* is the namespace and name in the path."""
+    """The object after server-side apply; *key* is that of the path."""
     if not options.manager:
-        problem = required("fieldManager", "is required for apply patch")
-        raise invalid("PatchOptions", "meta.k8s.io", "", [problem])
+        error = required("fieldManager", "is required for apply patch")
+        raise invalid("PatchOptions", "meta.k8s.io", "", [error])
     if not isinstance(patch, dict):
         raise bad_request("error decoding YAML: the body must be a mapping")
-    config = check_types(row, patch)
+    config = check_types(resource, patch)
     if options.strict:
-        reject_unknown_fields(row, config)
-    about = metadata.of(config, row, place[0])
-    if about.setdefault("name", place[1]) != place[1]:
+        reject_unknown_fields(resource, config)
+    about = metadata.set_type_and_namespace(config, resource, key.namespace)
+    if about.setdefault("name", key.name) != key.name:
         raise bad_request(
             f"the name of the object ({about['name']}) does not match the name on the URL "
-            f"({place[1]})"
+            f"({key.name})"
         )
     made = apply(
-        row.kind,
-        None if live is None else to_served(row, live),
+        resource.kind,
+        None if live is None else to_served(resource, live),
         config,
         manager=options.manager,
         force=options.force,
         now=now,
         subresource=subresource,
     )
-    return to_stored(row, made)
+    return to_stored(resource, made)
 
 
-def owned(
-    row: Resource,
+def track_fields(
+    resource: Resource,
     old: JsonDict | None,
     new: JsonDict,
     *,
@@ -86,4 +84,4 @@ def owned(
     if not options.manager:
         return new
     manager = options.manager
-    return track_update(row.kind, old, new, manager=manager, now=now, subresource=subresource)
+    return track_update(resource.kind, old, new, manager=manager, now=now, subresource=subresource)

@@ -1,12 +1,12 @@
-"""The API server's semantics over a store, in process and synchronous; HTTP is a thin layer above.
+"""The API server without HTTP: reads, writes, deletions, bindings and evictions over a store.
 
-Objects are plain dictionaries. One that is handed in belongs to the registry from then on (it is
-completed in place and returned as it was stored); one that comes out is the caller's to change.
-Everything refused is a `StatusError`. Resources are named by their plural, their qualified name or
-their kind: `pods`, `deployments.apps`, `Node`.
+Objects are plain dictionaries. An object that is passed in belongs to the registry from then on: it
+is completed in place and returned as stored. An object that is returned may be changed. A refused
+request raises a `StatusError`. The argument *kind* is the kind, the plural or the qualified name of
+a resource: `Node`, `pods`, `deployments.apps`.
 
-Writes are told to subscribers after they happened, in order, each before the next one: what a
-subscriber writes is told when all have heard of what went before.
+Subscribers are called after each write, in the order of writes. A write by a subscriber is
+announced after all subscribers have been called for the write before.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from podium.lab.api.field_errors import FieldError
+from podium.lab.api.media_types import APPLY_PATCH
 from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import (
@@ -31,106 +32,116 @@ from podium.lab.api.status import (
     invalid,
     not_found,
 )
-from podium.lab.registry import admission, deletion, metadata, patches, strategies
+from podium.lab.api.timestamps import format_time
+from podium.lab.registry import admission, deletion, metadata, patches
 from podium.lab.registry.binding import bind
 from podium.lab.registry.eviction import evict
-from podium.lab.store import selection as selecting
+from podium.lab.registry.kind_behaviour import behaviour_of
+from podium.lab.store.selection import fields_of, selection
 from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, Record, Store
-from podium.lab.validation import metadata as metadata_rules
+from podium.lab.validation.metadata import validate_metadata_update
 
-#: Told the type of the event, the object before and the object now; either may be `None`.
+#: Called with the type of the event, the object before and the object now; either may be `None`.
 Subscriber = Callable[[str, JsonDict | None, JsonDict | None], None]
-PLAIN = WriteOptions()
-GENTLY = DeleteOptions()
+DEFAULT_WRITE = WriteOptions()
+DEFAULT_DELETE = DeleteOptions()
+_NAME_ATTEMPTS = 8
 
 
 class Registry:
-    """All objects, and what may be done with them."""
+    """All objects of a cluster, and the operations of the API on them."""
 
     def __init__(
         self,
         store: Store | None = None,
         *,
         clock: Callable[[], float] = time.time,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
-        """Serve what is in *store*; the namespaces that always exist are made if they are not."""
+        """Serve the objects in *store*; uids and generated names come from *rng*."""
         self.store = store or Store()
         self.clock = clock
-        self.chance = chance or random.Random()  # noqa: S311  names, not secrets
+        self.rng = rng or random.Random()  # noqa: S311  names and uids are not secret
         self._subscribers: dict[str, list[Subscriber]] = {}
-        self._untold: deque[tuple[str, str, JsonDict | None, JsonDict | None]] = deque()
-        self._telling = False
-        admission.found(self)
+        self._unannounced: deque[tuple[str, str, JsonDict | None, JsonDict | None]] = deque()
+        self._announcing = False
+        admission.create_system_objects(self)
 
     # Reading
-    def record(self, resource: str, name: str, namespace: str = "") -> Record:
-        """The record of an object, or 404."""
-        row = stored(resource)
-        found = self.store.get(row.storage, key_of(row, namespace, name))
+    def record(self, kind: str, name: str, namespace: str = "") -> Record:
+        """The stored record of an object; 404 if it does not exist."""
+        resource = stored(kind)
+        found = self.store.get(resource.storage, key_of(resource, namespace, name))
         if found is None:
-            raise not_found(row.qualified, name)
+            raise not_found(resource.qualified, name)
         return found
 
-    def get(self, resource: str, name: str, namespace: str = "") -> JsonDict:
-        """An object, or 404."""
-        return self.record(resource, name, namespace).object()
+    def get(self, kind: str, name: str, namespace: str = "") -> JsonDict:
+        """An object; 404 if it does not exist."""
+        return self.record(kind, name, namespace).object()
 
-    def find(self, resource: str, name: str, namespace: str = "") -> JsonDict | None:
+    def find(self, kind: str, name: str, namespace: str = "") -> JsonDict | None:
         """An object, if it exists."""
-        row = stored(resource)
-        found = self.store.get(row.storage, key_of(row, namespace, name))
+        resource = stored(kind)
+        found = self.store.get(resource.storage, key_of(resource, namespace, name))
         return None if found is None else found.object()
 
     def list(
-        self, resource: str, namespace: str = "", *, labels: str = "", fields: str = ""
+        self, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> builtins.list[JsonDict]:
-        """Objects in the order of namespace and name; all namespaces if none is given."""
-        row = stored(resource)
-        wanted = selecting.selection(row, labels, fields)
-        records = self.store.table(row.storage).ordered(namespace)
+        """The selected objects, ordered by namespace and name; of all namespaces by default."""
+        resource = stored(kind)
+        wanted = selection(resource, labels, fields)
+        records = self.store.table(resource.storage).ordered(namespace)
         return [each.object() for each in records if wanted.matches(each)]
 
     # Writing
     def create(
-        self, resource: str, item: JsonDict, *, namespace: str = "", options: WriteOptions = PLAIN
+        self,
+        kind: str,
+        item: JsonDict,
+        *,
+        namespace: str = "",
+        options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonDict:
-        """Store a new object, with everything that the API server adds."""
-        row = stored(resource)
-        strategy = strategies.of(row)
-        about = metadata.of(item, row, namespace)
-        admission.enter(self, row, about.get("namespace", ""), str(about.get("name", "")))
-        metadata.begin(item, self.now(), self.chance, counts=strategy.counts)
-        self._named(row, item)
-        strategy.prepare(item)
-        item = patches.owned(row, None, item, options=options, now=self.now())
+        """Complete, admit, validate and store a new object."""
+        resource = stored(kind)
+        behaviour = behaviour_of(resource)
+        about = metadata.set_type_and_namespace(item, resource, namespace)
+        name = str(about.get("name", ""))
+        admission.check_namespace(self, resource, about.get("namespace", ""), name)
+        now = self.timestamp()
+        metadata.initialize(item, now, self.rng, has_generation=behaviour.has_generation)
+        self._generate_name(resource, item)
+        behaviour.set_defaults(item)
+        item = patches.track_fields(resource, None, item, options=options, now=now)
         about = item["metadata"]
-        admission.admit(self, row, item)
-        strategy.begin(row, item)
-        self._refuse(row, item, strategy.problems(item))
-        key = key_of(row, about.get("namespace", ""), about["name"])
-        taken = self.store.get(row.storage, key)
+        admission.admit_create(self, resource, item)
+        behaviour.prepare_for_create(resource, item)
+        self._refuse_invalid(resource, item, behaviour.create_errors(item))
+        key = key_of(resource, about.get("namespace", ""), about["name"])
+        taken = self.store.get(resource.storage, key)
         if taken is not None:
             leaving = bool(taken.object()["metadata"].get("deletionTimestamp"))
-            raise already_exists(row.qualified, about["name"], leaving=leaving)
+            raise already_exists(resource.qualified, about["name"], leaving=leaving)
         if options.dry_run:
             return item
-        self.write(row, item, None)
+        self.write(resource, item, None)
         return item
 
     def update(
         self,
-        resource: str,
+        kind: str,
         item: JsonDict,
         *,
         name: str = "",
         namespace: str = "",
         subresource: str = "",
-        options: WriteOptions = PLAIN,
+        options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonDict:
-        """Replace an object, if its resourceVersion is the current one or none is given."""
-        row = stored(resource)
-        about = metadata.of(item, row, namespace)
+        """Replace an object; 409 if its resource version is not the current one."""
+        resource = stored(kind)
+        about = metadata.set_type_and_namespace(item, resource, namespace)
         if not about.get("name"):
             about["name"] = name
         if name and about["name"] != name:
@@ -138,55 +149,67 @@ class Registry:
                 f"the name of the object ({about['name']}) does not match the name on the URL "
                 f"({name})"
             )
-        old = self.find(resource, about["name"], about.get("namespace", ""))
+        old = self.find(kind, about["name"], about.get("namespace", ""))
         version = about.get("resourceVersion")
         if old is None:
-            if strategies.of(row).made_by_update and not subresource and not version:
-                return self.create(resource, item, namespace=namespace, options=options)
-            raise not_found(row.qualified, about["name"])
-        if not version and not strategies.of(row).unconditional:
+            if behaviour_of(resource).allows_create_on_update and not subresource and not version:
+                return self.create(kind, item, namespace=namespace, options=options)
+            raise not_found(resource.qualified, about["name"])
+        if not version and not behaviour_of(resource).allows_unconditional_update:
             what = "must be specified for an update"
-            problem = FieldError("FieldValueInvalid", "metadata.resourceVersion", 0, what)
-            raise invalid(row.plural, row.group, about["name"], [problem])
+            error = FieldError("FieldValueInvalid", "metadata.resourceVersion", 0, what)
+            raise invalid(resource.plural, resource.group, about["name"], [error])
         if version and version != old["metadata"]["resourceVersion"]:
-            raise conflict(row.qualified, about["name"])
-        return self.overwrite(row, item, old, subresource=subresource, options=options)
+            raise conflict(resource.qualified, about["name"])
+        return self._replace(resource, item, old, subresource=subresource, options=options)
 
     def modify(
         self,
-        resource: str,
+        kind: str,
         name: str,
         namespace: str = "",
         *,
         change: Callable[[JsonDict], JsonDict],
         subresource: str = "",
-        options: WriteOptions = PLAIN,
+        options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonDict:
-        """Read, let *change* return what it should be, and write: for those in the same process."""
-        row = stored(resource)
-        record = self.record(resource, name, namespace)
-        return self.overwrite(
-            row, change(record.object()), record.object(), subresource=subresource, options=options
+        """Replace an object by the result of *change*, which is called with the present one."""
+        resource = stored(kind)
+        record = self.record(kind, name, namespace)
+        return self._replace(
+            resource,
+            change(record.object()),
+            record.object(),
+            subresource=subresource,
+            options=options,
         )
 
     def patch(
         self,
-        resource: str,
+        kind: str,
         name: str,
         patch: Any,
         *,
         content_type: str,
         namespace: str = "",
         subresource: str = "",
-        options: WriteOptions = PLAIN,
+        options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonDict:
-        """Apply a patch in any of the four forms; server-side apply may create the object."""
-        way = {"content_type": content_type, "namespace": namespace, "subresource": subresource}
-        return self.patched(stored(resource), name, patch, **way, options=options)[0]
+        """Apply a JSON, merge, strategic merge or server-side apply patch."""
+        patched, _ = self.patch_or_create(
+            stored(kind),
+            name,
+            patch,
+            content_type=content_type,
+            namespace=namespace,
+            subresource=subresource,
+            options=options,
+        )
+        return patched
 
-    def patched(
+    def patch_or_create(
         self,
-        row: Resource,
+        resource: Resource,
         name: str,
         patch: Any,
         *,
@@ -195,99 +218,104 @@ class Registry:
         subresource: str,
         options: WriteOptions,
     ) -> tuple[JsonDict, bool]:
-        """The object after a patch, in the version of *row*, and whether it is new."""
-        record = self.store.get(row.storage, key_of(row, namespace, name))
-        home = stored(row.storage)
-        if content_type == patches.APPLY:
+        """Apply a patch in the version of *resource*; the object, and whether it was created.
+
+        Only server-side apply creates objects.
+        """
+        record = self.store.get(resource.storage, key_of(resource, namespace, name))
+        storage = stored(resource.storage)
+        if content_type == APPLY_PATCH:
             live = None if record is None else record.object()
-            new = patches.applied(
-                row,
+            new = patches.apply_configuration(
+                resource,
                 live,
                 patch,
-                (namespace, name),
+                Key(namespace, name),
                 subresource=subresource,
                 options=options,
-                now=self.now(),
+                now=self.timestamp(),
             )
-            owned = replace(options, manager="", program="")
+            # The result of apply names its field manager itself.
+            options = replace(options, manager="", program="")
             if record is None:
                 if subresource:
-                    raise not_found(row.qualified, name)
-                return self.create(home.storage, new, namespace=namespace, options=owned), True
+                    raise not_found(resource.qualified, name)
+                made = self.create(storage.storage, new, namespace=namespace, options=options)
+                return made, True
             old = record.object()
         elif record is None:
-            raise not_found(row.qualified, name)
+            raise not_found(resource.qualified, name)
         else:
-            old, owned = record.object(), options
-            new = patches.patched(row, content_type, record.object(), patch, options)
-        metadata.unmoved(home, new, old)
-        return self.overwrite(home, new, old, subresource=subresource, options=owned), False
+            old = record.object()
+            new = patches.apply_patch_to(resource, content_type, record.object(), patch, options)
+        metadata.check_same_object(storage, new, old)
+        return self._replace(storage, new, old, subresource=subresource, options=options), False
 
-    def overwrite(
+    def _replace(
         self,
-        row: Resource,
+        resource: Resource,
         item: JsonDict,
         old: JsonDict,
         *,
         subresource: str = "",
-        options: WriteOptions = PLAIN,
+        options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonDict:
-        """Write *item* over *old*, which is what is stored now."""
-        strategy = strategies.of(row)
-        metadata.carry(item, old, row)
-        item = strategy.merged(item, old, subresource)
-        item = patches.owned(
-            row, old, item, options=options, now=self.now(), subresource=subresource
+        """Complete, admit, validate and store *item* in place of the stored object *old*."""
+        behaviour = behaviour_of(resource)
+        metadata.keep_server_fields(item, old, resource)
+        item = behaviour.prepare_for_update(item, old, subresource)
+        item = patches.track_fields(
+            resource, old, item, options=options, now=self.timestamp(), subresource=subresource
         )
         if not subresource:
-            strategy.prepare(item)
-            admission.readmit(self, row, item, old)
-        problems = metadata_rules.update_problems(item, old)
+            behaviour.set_defaults(item)
+            admission.admit_update(self, resource, item, old)
+        errors = validate_metadata_update(item, old)
         if not subresource:
-            problems += strategy.update_problems(item, old)
-        self._refuse(row, item, problems)
-        if strategy.counts and strategy.wants_counting(item, old):
+            errors += behaviour.update_errors(item, old)
+        self._refuse_invalid(resource, item, errors)
+        if behaviour.changes_generation(item, old):
             item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         if item == old:
             return item
         if options.dry_run:
             return item
-        if deletion.is_over(item):
-            return self.erase(row, item, old)
-        self.write(row, item, old)
+        if deletion.is_removable(item):
+            return self.erase(resource, item, old)
+        self.write(resource, item, old)
         return item
 
     def delete(
-        self, resource: str, name: str, namespace: str = "", options: DeleteOptions = GENTLY
+        self, kind: str, name: str, namespace: str = "", options: DeleteOptions = DEFAULT_DELETE
     ) -> JsonDict:
-        """Delete an object, at once or gracefully; returns it as it is now, or was at last."""
-        return self.remove(resource, name, namespace, options)[0]
+        """Delete an object, at once or gracefully; returns its last state."""
+        return self.start_deletion(kind, name, namespace, options)[0]
 
-    def remove(
-        self, resource: str, name: str, namespace: str = "", options: DeleteOptions = GENTLY
+    def start_deletion(
+        self, kind: str, name: str, namespace: str = "", options: DeleteOptions = DEFAULT_DELETE
     ) -> tuple[JsonDict, bool]:
-        """Delete an object; returns it, and whether it is gone."""
-        row = stored(resource)
-        admission.refuse_deletion(row, name)
-        return deletion.delete(self, row, key_of(row, namespace, name), options)
+        """Delete an object; returns its last state, and whether it is removed already."""
+        resource = stored(kind)
+        admission.check_deletion(resource, name)
+        return deletion.delete(self, resource, key_of(resource, namespace, name), options)
 
     def delete_collection(
         self,
-        resource: str,
+        kind: str,
         namespace: str = "",
         *,
         labels: str = "",
         fields: str = "",
-        options: DeleteOptions = GENTLY,
+        options: DeleteOptions = DEFAULT_DELETE,
     ) -> builtins.list[JsonDict]:
-        """Delete all that are selected; returns them."""
-        row = stored(resource)
-        wanted = selecting.selection(row, labels, fields)
-        records = list(self.store.table(row.storage).ordered(namespace))
+        """Delete all selected objects; returns them."""
+        resource = stored(kind)
+        wanted = selection(resource, labels, fields)
+        records = list(self.store.table(resource.storage).ordered(namespace))
         found = [each for each in records if wanted.matches(each)]
         for each in found:
             try:
-                deletion.delete(self, row, each.key, options)
+                deletion.delete(self, resource, each.key, options)
             except StatusError as error:
                 if error.code != 404:
                     raise
@@ -295,39 +323,38 @@ class Registry:
 
     # Pods only
     def bind(self, name: str, namespace: str, node: str, *, uid: str = "") -> None:
-        """Put a pod on a node, if it is the one with this uid and on none yet."""
-        about = {"name": name, "uid": uid}
-        binding = {"metadata": about, "target": {"kind": "Node", "name": node}}
-        bind(self, namespace, name, binding, PLAIN)
+        """Bind a pod to a node; a conflict if it has a node or another uid."""
+        binding = {"metadata": {"name": name, "uid": uid}, "target": {"kind": "Node", "name": node}}
+        bind(self, namespace, name, binding, DEFAULT_WRITE)
 
-    def evict(self, name: str, namespace: str, options: WriteOptions = PLAIN) -> None:
-        """Delete a pod, unless a disruption budget is against it (429)."""
+    def evict(self, name: str, namespace: str, options: WriteOptions = DEFAULT_WRITE) -> None:
+        """Delete a pod; 429 if its disruption budget does not allow that."""
         evict(self, namespace, name, {"metadata": {"name": name}}, options)
 
-    # The only two ways into the store
-    def write(self, row: Resource, item: JsonDict, old: JsonDict | None) -> Record:
-        """Store *item* and tell."""
+    # Writing to the store
+    def write(self, resource: Resource, item: JsonDict, old: JsonDict | None) -> Record:
+        """Store *item* and call the subscribers."""
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
-        record = self.store.put(row.storage, key, item, strategies.fields(row, item))
-        self._tell(row.storage, ADDED if old is None else MODIFIED, old, item)
+        record = self.store.put(resource.storage, key, item, fields_of(resource.storage, item))
+        self._announce(resource.storage, ADDED if old is None else MODIFIED, old, item)
         return record
 
-    def erase(self, row: Resource, item: JsonDict, old: JsonDict) -> JsonDict:
-        """Remove *item* and tell."""
+    def erase(self, resource: Resource, item: JsonDict, old: JsonDict) -> JsonDict:
+        """Remove *item* from the store and call the subscribers."""
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
-        self.store.drop(row.storage, key, item, strategies.fields(row, item))
-        self._tell(row.storage, DELETED, old, None)
+        self.store.delete(resource.storage, key, item, fields_of(resource.storage, item))
+        self._announce(resource.storage, DELETED, old, None)
         return item
 
-    # Those who want to know
+    # Subscriptions
     def subscribe(self, kinds: Iterable[str], subscriber: Subscriber) -> Callable[[], None]:
-        """Tell *subscriber* of every write to these resources; the returned call ends that.
+        """Call *subscriber* after every write of these kinds; the returned function ends that.
 
-        The dictionaries it is given are shared: read them, copy them, do not change them.
+        The objects it is called with are shared and must not be changed.
         """
-        names = [stored(kind).storage for kind in kinds]
+        names = [stored(each).storage for each in kinds]
         for name in names:
             self._subscribers.setdefault(name, []).append(subscriber)
 
@@ -337,44 +364,47 @@ class Registry:
 
         return end
 
-    def _tell(self, storage: str, type: str, old: JsonDict | None, new: JsonDict | None) -> None:  # noqa: A002
+    def _announce(
+        self, storage: str, event: str, old: JsonDict | None, new: JsonDict | None
+    ) -> None:
         if not self._subscribers.get(storage):
             return
-        self._untold.append((storage, type, old, new))
-        if self._telling:
+        self._unannounced.append((storage, event, old, new))
+        if self._announcing:
             return
-        self._telling = True
+        self._announcing = True
         try:
-            while self._untold:
-                storage, type, old, new = self._untold.popleft()  # noqa: A001
+            while self._unannounced:
+                storage, event, old, new = self._unannounced.popleft()
                 for subscriber in tuple(self._subscribers.get(storage, ())):
-                    subscriber(type, old, new)
+                    subscriber(event, old, new)
         finally:
-            self._telling = False
+            self._announcing = False
 
-    # Small parts
-    def now(self) -> str:
-        """The time as objects have it."""
-        return metadata.stamp(self.clock())
+    def timestamp(self) -> str:
+        """The present time as objects carry it."""
+        return format_time(self.clock())
 
-    def _named(self, row: Resource, item: JsonDict) -> None:
-        """Give a name to an object that only has a prefix for one."""
+    def _generate_name(self, resource: Resource, item: JsonDict) -> None:
+        """Generate the name of an object that has `generateName` only."""
         about = item["metadata"]
         if about.get("name") or not about.get("generateName"):
             return
-        table = self.store.table(row.storage)
-        for _ in range(8):
-            about["name"] = metadata.generated(about["generateName"], self.chance)
+        table = self.store.table(resource.storage)
+        for _ in range(_NAME_ATTEMPTS):
+            about["name"] = metadata.generate_name(about["generateName"], self.rng)
             if Key(about.get("namespace", ""), about["name"]) not in table.records:
                 return
-        raise already_exists(row.qualified, about["name"])
+        raise already_exists(resource.qualified, about["name"])
 
-    def _refuse(self, row: Resource, item: JsonDict, problems: builtins.list[Any]) -> None:
-        if problems:
+    def _refuse_invalid(
+        self, resource: Resource, item: JsonDict, errors: builtins.list[FieldError]
+    ) -> None:
+        if errors:
             name = item["metadata"].get("name") or item["metadata"].get("generateName") or ""
-            raise invalid(row.kind, row.group, name, problems)
+            raise invalid(resource.kind, resource.group, name, errors)
 
 
-def key_of(row: Resource, namespace: str, name: str) -> Key:
-    """Where an object of this resource is kept."""
-    return Key(namespace if row.namespaced else "", name)
+def key_of(resource: Resource, namespace: str, name: str) -> Key:
+    """The key of an object of this resource."""
+    return Key(namespace if resource.namespaced else "", name)

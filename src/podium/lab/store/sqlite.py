@@ -1,8 +1,8 @@
-"""Objects on disk: what was acknowledged is there after a crash, whenever it comes.
+"""The journal of a store in an SQLite database: acknowledged writes survive a crash.
 
-Writes happen in memory first and are noted here; a thread of its own takes everything noted since
-the last time and commits it as one transaction, so that many writers share one wait for the disk.
-Answers go out, and watchers are told, only when what they rest on has been committed.
+A write changes the store in memory and is added to the journal. A thread commits all writes since
+its last commit in one transaction, so that many writes share one wait for the disk. A response is
+sent, and an event reaches watches, only after the writes before it are committed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from podium.errors import InputError
 from podium.lab.api.encoding import decode
 from podium.lab.api.status import internal
 from podium.lab.store.selection import fields_of
-from podium.lab.store.store import DELETED, Event, Key, Record, Store
+from podium.lab.store.store import DELETED, Key, Record, Store, WatchEvent
 
 FILE = "lab.sqlite"
 _FORMAT = 1
@@ -30,32 +30,32 @@ _TABLES = """
     CREATE TABLE IF NOT EXISTS counter (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER);
 """
 _PUT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)"
-_DROP = "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?"
-_COUNT = "INSERT OR REPLACE INTO counter VALUES (1, ?)"
+_DELETE = "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?"
+_SET_VERSION = "INSERT OR REPLACE INTO counter VALUES (1, ?)"
 
-_Place = tuple[str, str, str]
+_Place = tuple[str, str, str]  # resource, namespace, name
 
 
-class Journal:
-    """Writes events to a database in *folder*, which is one lab's alone while it runs."""
+class SqliteJournal:
+    """Writes events to a database that no other lab can open at the same time."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the database, or make it."""
-        self.written = 0
+        """Open the database in *folder*, or create it."""
+        self.durable_version = 0
         self.failure = ""
         self._path = folder / FILE
-        self._database = self._opened(folder)
-        self._noted: dict[_Place, tuple[int, bytes] | None] = {}
+        self._database = self._open(folder)
+        self._pending: dict[_Place, tuple[int, bytes] | None] = {}
         self._version = 0
-        self._bell = threading.Condition()
+        self._changed = threading.Condition()
         self._closing = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         #: Called in the loop when more has been committed.
         self.listeners: list[Callable[[], None]] = []
-        self._thread = threading.Thread(target=self._work, name="lab-journal", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="lab-journal", daemon=True)
 
-    def _opened(self, folder: Path) -> sqlite3.Connection:
+    def _open(self, folder: Path) -> sqlite3.Connection:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             database = sqlite3.connect(
@@ -78,7 +78,7 @@ class Journal:
         return database
 
     def start(self, store: Store) -> None:
-        """Fill *store* with what was kept, and write down what happens to it from now on."""
+        """Fill *store* from the database, and write every later event of it."""
         rows = self._database.execute(
             "SELECT resource, namespace, name, version, data FROM objects"
         )
@@ -91,46 +91,46 @@ class Journal:
         counted = self._database.execute("SELECT version FROM counter").fetchone()
         if counted is not None:
             store.resume(counted[0])
-        self.written = self._version = store.version
+        self.durable_version = self._version = store.version
         store.journal = self
         self._thread.start()
 
     # In the thread of the store
-    def note(self, resource: str, event: Event) -> None:
-        """Take over an event; a disk that fails refuses all further writes."""
+    def append(self, resource: str, event: WatchEvent) -> None:
+        """Add an event; after a failure of the disk all writes are refused."""
         if self.failure:
             raise internal(self.failure)
         record = event.record
         place = (resource, *record.key)
-        with self._bell:
-            self._noted[place] = None if event.type == DELETED else (record.version, record.data)
+        with self._changed:
+            self._pending[place] = None if event.type == DELETED else (record.version, record.data)
             self._version = record.version
-            self._bell.notify()
+            self._changed.notify()
 
-    async def durable(self) -> None:
-        """Wait until everything noted so far is on disk."""
-        if self.written >= self._version:
+    async def wait_durable(self) -> None:
+        """Wait until all events that were added are on disk."""
+        if self.durable_version >= self._version:
             return
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append((self._version, future))
-        self._settle()
+        self._resolve()
         await future
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Tell listeners in this loop."""
+        """Call the listeners in this loop."""
         self._loop = loop
 
-    def _settle(self) -> None:
-        """Let those go on whose writes are on disk."""
+    def _resolve(self) -> None:
+        """Resolve the futures whose versions are on disk, and call the listeners."""
         waiting, self._waiting = self._waiting, []
         for version, future in waiting:
             if future.done():
                 continue
             if self.failure:
                 future.set_exception(internal(self.failure))
-            elif version <= self.written:
+            elif version <= self.durable_version:
                 future.set_result(None)
             else:
                 self._waiting.append((version, future))
@@ -138,52 +138,52 @@ class Journal:
             listener()
 
     def close(self) -> None:
-        """Write what is left, and end."""
-        with self._bell:
+        """Write all pending events and close the database."""
+        with self._changed:
             self._closing = True
-            self._bell.notify()
+            self._changed.notify()
         if self._thread.is_alive():
             self._thread.join()
         self._database.close()
 
-    # In a thread of its own
-    def _work(self) -> None:
+    # In the thread of the journal
+    def _run(self) -> None:
         while True:
-            with self._bell:
-                while not self._noted and not self._closing:
-                    self._bell.wait()
-                if not self._noted:
+            with self._changed:
+                while not self._pending and not self._closing:
+                    self._changed.wait()
+                if not self._pending:
                     return
-                noted, self._noted = self._noted, {}
+                pending, self._pending = self._pending, {}
                 version = self._version
             try:
-                self._commit(noted, version)
+                self._commit(pending, version)
             except (sqlite3.Error, OSError) as error:
                 self.failure = f"cannot write to {self._path.name}: {error}"
-                self._wake()
+                self._notify_loop()
                 return
-            self.written = version
-            self._wake()
+            self.durable_version = version
+            self._notify_loop()
 
-    def _commit(self, noted: dict[_Place, tuple[int, bytes] | None], version: int) -> None:
-        kept: list[Any] = []
-        gone: list[Any] = []
-        for place, what in noted.items():
+    def _commit(self, pending: dict[_Place, tuple[int, bytes] | None], version: int) -> None:
+        stored: list[Any] = []
+        deleted: list[Any] = []
+        for place, what in pending.items():
             if what is None:
-                gone.append(place)
+                deleted.append(place)
             else:
-                kept.append((*place, *what))
+                stored.append((*place, *what))
         database = self._database
         database.execute("BEGIN")
-        database.executemany(_DROP, gone)
-        database.executemany(_PUT, kept)
-        database.execute(_COUNT, (version,))
+        database.executemany(_DELETE, deleted)
+        database.executemany(_PUT, stored)
+        database.execute(_SET_VERSION, (version,))
         database.execute("COMMIT")
 
-    def _wake(self) -> None:
+    def _notify_loop(self) -> None:
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._settle)
+            loop.call_soon_threadsafe(self._resolve)
 
 
 def _check_format(database: sqlite3.Connection) -> None:
@@ -193,8 +193,8 @@ def _check_format(database: sqlite3.Connection) -> None:
     database.execute(f"PRAGMA user_version = {_FORMAT}")
 
 
-def opened(folder: Path) -> tuple[Store, Journal]:
-    """A store that is kept in *folder*."""
-    store, journal = Store(), Journal(folder)
+def open_store(folder: Path) -> tuple[Store, SqliteJournal]:
+    """The store in *folder*, created if there is none, and its journal."""
+    store, journal = Store(), SqliteJournal(folder)
     journal.start(store)
     return store, journal

@@ -1,9 +1,9 @@
-"""Where the lab keeps its objects: encoded once, versioned by one counter, with a short history.
+"""The store of the lab: encoded objects with one version counter, and a history for watches.
 
-An object is kept as the JSON bytes that every reader is sent, beside the few facts that selectors
-ask for. Dictionaries are decoded afresh for whoever wants to change one, so nobody can change what
-is kept. Each write becomes an `Event` in the history of its resource; watchers hold a position in
-it, and a list can be read as it was at an earlier version by undoing what came after.
+An object is stored as the JSON that every reader is sent, with its labels and the fields that
+selectors can ask for. Reading an object decodes it anew, so a change of it never changes the store.
+Each write adds a `WatchEvent` to the history of its resource. A watch is a position in that
+history, and a list of an earlier version is made by undoing the events after it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import NamedTuple, Protocol
 from podium.lab.api.encoding import decode, encode
 from podium.lab.api.status import JsonDict, gone
 
-#: How many events of a resource are remembered; the oldest half goes when there are more.
-HISTORY = 32_768
+#: The most events in the history of a resource; beyond it the older half is dropped.
+HISTORY_LIMIT = 32_768
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 
 class Key(NamedTuple):
-    """Where an object is: its namespace, empty for objects of the cluster, and its name."""
+    """The namespace, empty for objects of the cluster, and the name of an object."""
 
     namespace: str
     name: str
@@ -44,7 +44,7 @@ class Record:
         labels: Mapping[str, str],
         fields: Mapping[str, str],
     ) -> None:
-        """Keep the encoded *data* with the labels and fields that selectors may ask for."""
+        """Store the encoded *data* with the labels and fields for selectors."""
         self.key = key
         self.version = version
         self.data = data
@@ -52,17 +52,17 @@ class Record:
         self.fields = fields
 
     def object(self) -> JsonDict:
-        """A fresh copy."""
+        """The decoded object; the caller may change it."""
         return decode(self.data)
 
 
-class Event:
-    """Something that happened to an object: what it was before, and what it is now."""
+class WatchEvent:
+    """A write to an object: its type, and the records before and after it."""
 
     __slots__ = ("_line", "before", "record", "type", "version")
 
     def __init__(self, type: str, record: Record, before: Record | None) -> None:  # noqa: A002
-        """An event of *type*; a deleted object is shown as it was at last, with a new version."""
+        """An event of *type*; the record of a deletion is the last state with a new version."""
         self.type = type
         self.record = record
         self.before = before
@@ -71,14 +71,14 @@ class Event:
 
     @property
     def line(self) -> bytes:
-        """The line that watchers are sent, made once for all of them."""
+        """The event as a line of a watch response, encoded once for all watches."""
         if self._line is None:
             self._line = line_of(self.type, self.record.data)
         return self._line
 
 
 def line_of(type: str, data: bytes) -> bytes:  # noqa: A002
-    """One line of a watch."""
+    """A line of a watch response."""
     return b'{"type":"%b","object":%b}\n' % (type.encode(), data)
 
 
@@ -87,37 +87,37 @@ _version = attrgetter("version")
 
 @dataclass(slots=True)
 class Table:
-    """The objects of one resource, and what happened to them lately."""
+    """The records of one resource, and the history of writes to them."""
 
-    history_limit: int = HISTORY
+    history_limit: int = HISTORY_LIMIT
     records: dict[Key, Record] = field(default_factory=dict)
-    history: list[Event] = field(default_factory=list)
-    #: Events up to this version are forgotten.
+    history: list[WatchEvent] = field(default_factory=list)
+    #: Events up to this version are not in the history.
     compacted: int = 0
-    #: Called after each event; must not write.
+    #: Called after each write; must not write themselves.
     listeners: list[Callable[[], None]] = field(default_factory=list)
     _sorted: list[Key] | None = None
     _by_namespace: dict[str, dict[Key, Record]] = field(default_factory=dict)
 
     def keys(self) -> list[Key]:
-        """All keys in order; not to be changed."""
+        """All keys in order; the list must not be changed."""
         if self._sorted is None:
             self._sorted = sorted(self.records)
         return self._sorted
 
-    def within(self, namespace: str) -> Mapping[Key, Record]:
-        """The objects of one namespace, in no particular order."""
+    def in_namespace(self, namespace: str) -> Mapping[Key, Record]:
+        """The records of one namespace, in no particular order."""
         return self._by_namespace.get(namespace, {})
 
-    def put(self, event: Event) -> None:
-        """Take an event in."""
+    def apply(self, event: WatchEvent) -> None:
+        """Store or remove the record of an event, and add the event to the history."""
         record = event.record
         key = record.key
         if event.type == DELETED:
             del self.records[key]
-            home = self._by_namespace[key.namespace]
-            del home[key]
-            if not home:
+            records = self._by_namespace[key.namespace]
+            del records[key]
+            if not records:
                 del self._by_namespace[key.namespace]
             self._sorted = None
         else:
@@ -131,20 +131,17 @@ class Table:
             listener()
 
     def load(self, record: Record) -> None:
-        """Keep a record without an event."""
+        """Store a record without an event."""
         self.records[record.key] = record
-        home = self._by_namespace.get(record.key.namespace)
-        if home is None:
-            home = self._by_namespace[record.key.namespace] = {}
-        home[record.key] = record
+        self._by_namespace.setdefault(record.key.namespace, {})[record.key] = record
 
     def compact(self, version: int) -> None:
-        """Forget what happened up to *version*."""
+        """Drop the events up to *version* from the history."""
         del self.history[: bisect_right(self.history, version, key=_version)]
         self.compacted = max(self.compacted, version)
 
-    def since(self, version: int) -> list[Event]:
-        """What happened after *version*; refuses when that is no longer known."""
+    def events_since(self, version: int) -> list[WatchEvent]:
+        """The events after *version*; 410 if the history does not reach back so far."""
         if version < self.compacted:
             raise gone(version, self.compacted)
         history = self.history
@@ -154,11 +151,7 @@ class Table:
 
     def ordered(self, namespace: str = "", *, start: Key | None = None) -> Iterator[Record]:
         """Records in the order of their keys, from *start* on."""
-        if namespace:
-            home = self.within(namespace)
-            keys = sorted(home)
-        else:
-            keys = self.keys()
+        keys = sorted(self.in_namespace(namespace)) if namespace else self.keys()
         records = self.records
         for key in keys if start is None else keys[bisect_left(keys, start) :]:
             yield records[key]
@@ -166,14 +159,14 @@ class Table:
     def as_of(
         self, version: int, namespace: str = "", *, start: Key | None = None
     ) -> Iterator[Record]:
-        """Records in order as they were at *version*; refuses when that is no longer known."""
+        """Records in order as they were at *version*; 410 if the history is too short."""
         undone: dict[Key, Record | None] = {}
-        for event in reversed(self.since(version)):
+        for event in reversed(self.events_since(version)):
             undone[event.record.key] = event.before
         if not undone:
             yield from self.ordered(namespace, start=start)
             return
-        lost = [
+        deleted = [
             each
             for key, each in undone.items()
             if each is not None
@@ -183,93 +176,93 @@ class Table:
         ]
         kept = self.ordered(namespace, start=start)
         then = [undone.get(each.key, each) for each in kept]
-        yield from sorted((each for each in [*then, *lost] if each), key=attrgetter("key"))
+        yield from sorted((each for each in [*then, *deleted] if each), key=attrgetter("key"))
 
 
 class Journal(Protocol):
-    """Who writes changes down for good."""
+    """Writes events to disk, some time after they happened."""
 
     #: The last version that is on disk.
-    written: int
-    #: Called when that has become a later one.
+    durable_version: int
+    #: Called when `durable_version` has increased.
     listeners: list[Callable[[], None]]
 
-    def note(self, resource: str, event: Event) -> None:
-        """Take over an event; it is durable some time later."""
+    def append(self, resource: str, event: WatchEvent) -> None:
+        """Add an event that is to be written."""
 
     def attach(self, loop: AbstractEventLoop) -> None:
         """Call the listeners in this loop."""
 
-    async def durable(self) -> None:
-        """Wait until everything noted so far is durable."""
+    async def wait_durable(self) -> None:
+        """Wait until all events that were added are on disk."""
 
 
 class Store:
-    """All objects, by the names of their resources."""
+    """The tables of all resources, by qualified name, and their common version counter."""
 
-    def __init__(self, *, history: int = HISTORY) -> None:
-        """An empty store that remembers *history* events per resource."""
-        self._history = history
+    def __init__(self, *, history: int = HISTORY_LIMIT) -> None:
+        """An empty store; the history of each resource has at most *history* events."""
+        self._history_limit = history
         self._tables: dict[str, Table] = {}
-        self._forgotten = 0
+        self._compacted = 0
         self.version = 1
         self.journal: Journal | None = None
 
     @property
-    def durable(self) -> int:
-        """The last version that is sure to stay: what watchers may be told of."""
-        return self.version if self.journal is None else self.journal.written
+    def durable_version(self) -> int:
+        """The last version that survives a crash; watches see nothing after it."""
+        return self.version if self.journal is None else self.journal.durable_version
 
     def table(self, resource: str) -> Table:
-        """The objects of one resource, by its qualified name."""
+        """The table of a resource, by its qualified name."""
         found = self._tables.get(resource)
         if found is None:
-            found = self._tables[resource] = Table(self._history, compacted=self._forgotten)
+            found = self._tables[resource] = Table(self._history_limit, compacted=self._compacted)
         return found
 
     def tables(self) -> Iterator[tuple[str, Table]]:
-        """Each resource that has or had objects."""
+        """The names and tables of all resources that were ever used."""
         yield from list(self._tables.items())
 
     def get(self, resource: str, key: Key) -> Record | None:
-        """The record, if there is one."""
+        """The record of an object, if it exists."""
         return self.table(resource).records.get(key)
 
     def put(self, resource: str, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
-        """Write *item*, whose resourceVersion is set to that of the write."""
+        """Store *item* and set its resource version."""
         table = self.table(resource)
         before = table.records.get(key)
-        record = self._next(key, item, fields)
-        event = Event(ADDED if before is None else MODIFIED, record, before)
+        record = self._new_record(key, item, fields)
+        event = WatchEvent(ADDED if before is None else MODIFIED, record, before)
         self._commit(resource, table, event)
         return record
 
-    def drop(self, resource: str, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
-        """Delete an object that is there; *item* is what it was at last."""
+    def delete(self, resource: str, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
+        """Delete an object that exists; *item* is its last state."""
         table = self.table(resource)
         before = table.records[key]
-        record = self._next(key, item, fields)
-        self._commit(resource, table, Event(DELETED, record, before))
+        record = self._new_record(key, item, fields)
+        self._commit(resource, table, WatchEvent(DELETED, record, before))
         return record
 
-    def _next(self, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
+    def _new_record(self, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
         self.version += 1
         metadata = item["metadata"]
         metadata["resourceVersion"] = str(self.version)
         labels = dict(metadata.get("labels") or ())
         return Record(key, self.version, encode(item), labels, fields)
 
-    def _commit(self, resource: str, table: Table, event: Event) -> None:
+    def _commit(self, resource: str, table: Table, event: WatchEvent) -> None:
         if self.journal is not None:
-            self.journal.note(resource, event)
-        table.put(event)
+            self.journal.append(resource, event)
+        table.apply(event)
 
     def load(self, resource: str, record: Record) -> None:
-        """Take in a record from before."""
+        """Store a record that was read from disk."""
         self.table(resource).load(record)
 
     def resume(self, version: int) -> None:
-        """Go on counting after *version*; nothing is remembered of the time before."""
-        self.version = self._forgotten = max(self.version, version)
+        """Continue the versions after *version*; there is no history of the time before."""
+        self.version = self._compacted = max(self.version, version)
         for table in self._tables.values():
             table.compacted = self.version

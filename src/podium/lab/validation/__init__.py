@@ -1,1 +1,1 @@
-"""What the API server refuses, by kind, with a `FieldError` for each wrong field."""
+"""Validation of objects by kind: an iterator of `FieldError`, one for each invalid field."""

@@ -1,14 +1,14 @@
-"""What is refused in containers: names, images, ports, variables, mounts, probes, resources.
+"""Validation of containers: names, images, ports, variables, mounts, probes, resources.
 
 Upstream: pkg/apis/core/validation (validateContainers).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from podium.lab.api.field_errors import (
-    FieldError,
+    FieldErrors,
     duplicate,
     invalid_value,
     missing_target,
@@ -16,49 +16,51 @@ from podium.lab.api.field_errors import (
     required,
 )
 from podium.lab.api.status import JsonDict
-from podium.lab.validation.names import label_reasons, port_name_reasons, variable_reasons
-from podium.lab.validation.quantities import resources
-
-Problems = Iterator[FieldError]
+from podium.lab.validation.names import (
+    dns_label_reasons,
+    environment_variable_reasons,
+    port_name_reasons,
+)
+from podium.lab.validation.quantities import validate_resources
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
-_PULLS = ("Always", "IfNotPresent", "Never")
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
-_COUNTS = (
+_PROBE_NUMBERS = (
     "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold",
     "failureThreshold",
 )  # fmt: skip
 
 
-def containers(
+def validate_containers(
     found: list[JsonDict], path: str, volumes: Collection[str], seen: set[str]
-) -> Problems:
-    """A list of containers; *seen* are the names taken so far."""
+) -> FieldErrors:
+    """Validate a list of containers; *seen* are the names that other containers have."""
     ports: set[str] = set()
     for index, each in enumerate(found):
         here = f"{path}[{index}]"
-        yield from own_name(each, here, seen)
-        yield from _container(each, here, volumes)
-        yield from _host_ports(each, here, ports)
+        yield from validate_unique_name(each, here, seen)
+        yield from _validate_container(each, here, volumes)
+        yield from _validate_host_ports(each, here, ports)
 
 
-def own_name(each: JsonDict, path: str, seen: set[str]) -> Problems:
-    """A name is a label, and not one of those seen before; it is added to them."""
+def validate_unique_name(each: JsonDict, path: str, seen: set[str]) -> FieldErrors:
+    """Validate the name of a list item, which must not be in *seen*, and add it there."""
     name = each.get("name") or ""
     if not name:
         yield required(f"{path}.name")
         return
-    for reason in label_reasons(name):
+    for reason in dns_label_reasons(name):
         yield invalid_value(f"{path}.name", name, reason)
     if name in seen:
         yield duplicate(f"{path}.name", name)
     seen.add(name)
 
 
-def _container(each: JsonDict, path: str, volumes: Collection[str]) -> Problems:
+def _validate_container(each: JsonDict, path: str, volumes: Collection[str]) -> FieldErrors:
     image = each.get("image") or ""
     if not image:
         yield required(f"{path}.image")
@@ -69,32 +71,32 @@ def _container(each: JsonDict, path: str, volumes: Collection[str]) -> Problems:
         what = "must be 'File' or 'FallbackToLogsOnError'"
         yield invalid_value(f"{path}.terminationMessagePolicy", policy, what)
     if each.get("ports"):
-        yield from _ports(each["ports"], f"{path}.ports")
+        yield from _validate_ports(each["ports"], f"{path}.ports")
     if each.get("env"):
-        yield from _variables(each["env"], f"{path}.env")
+        yield from _validate_environment(each["env"], f"{path}.env")
     if each.get("volumeMounts"):
-        yield from _mounts(each["volumeMounts"], f"{path}.volumeMounts", volumes)
+        yield from _validate_mounts(each["volumeMounts"], f"{path}.volumeMounts", volumes)
     pull = each.get("imagePullPolicy")
-    if pull not in _PULLS:
-        yield not_supported(f"{path}.imagePullPolicy", pull, _PULLS)
+    if pull not in _PULL_POLICIES:
+        yield not_supported(f"{path}.imagePullPolicy", pull, _PULL_POLICIES)
     if each.get("resources"):
-        yield from resources(each["resources"], f"{path}.resources")
-    yield from _probes(each, path)
+        yield from validate_resources(each["resources"], f"{path}.resources")
+    yield from _validate_probes(each, path)
 
 
-def _probes(each: JsonDict, path: str) -> Problems:
+def _validate_probes(each: JsonDict, path: str) -> FieldErrors:
     for name in _PROBES:
         if each.get(name) is not None:
-            yield from _probe(each[name], f"{path}.{name}")
+            yield from _validate_probe(each[name], f"{path}.{name}")
 
 
-def port_number(number: int, path: str) -> Problems:
-    """A port must be one."""
+def validate_port_number(number: int, path: str) -> FieldErrors:
+    """Validate the number of a port."""
     if not 1 <= number <= 65535:
         yield invalid_value(path, number, _PORT_RANGE)
 
 
-def _ports(ports: list[JsonDict], path: str) -> Problems:
+def _validate_ports(ports: list[JsonDict], path: str) -> FieldErrors:
     names: set[str] = set()
     for index, each in enumerate(ports):
         here = f"{path}[{index}]"
@@ -110,9 +112,9 @@ def _ports(ports: list[JsonDict], path: str) -> Problems:
         if number == 0:
             yield required(f"{here}.containerPort")
         else:
-            yield from port_number(number, f"{here}.containerPort")
+            yield from validate_port_number(number, f"{here}.containerPort")
         if each.get("hostPort"):
-            yield from port_number(each["hostPort"], f"{here}.hostPort")
+            yield from validate_port_number(each["hostPort"], f"{here}.hostPort")
         protocol = each.get("protocol") or ""
         if not protocol:
             yield required(f"{here}.protocol")
@@ -120,7 +122,7 @@ def _ports(ports: list[JsonDict], path: str) -> Problems:
             yield not_supported(f"{here}.protocol", protocol, PROTOCOLS)
 
 
-def _host_ports(container: JsonDict, path: str, taken: set[str]) -> Problems:
+def _validate_host_ports(container: JsonDict, path: str, taken: set[str]) -> FieldErrors:
     for index, each in enumerate(container.get("ports") or ()):
         number = each.get("hostPort") or 0
         if number == 0:
@@ -131,14 +133,14 @@ def _host_ports(container: JsonDict, path: str, taken: set[str]) -> Problems:
         taken.add(place)
 
 
-def _variables(variables: list[JsonDict], path: str) -> Problems:
+def _validate_environment(variables: list[JsonDict], path: str) -> FieldErrors:
     for index, each in enumerate(variables):
         here = f"{path}[{index}]"
         name = each.get("name") or ""
         if not name:
             yield required(f"{here}.name")
         else:
-            for reason in variable_reasons(name):
+            for reason in environment_variable_reasons(name):
                 yield invalid_value(f"{here}.name", name, reason)
         if each.get("valueFrom") is not None and each.get("value"):
             yield invalid_value(
@@ -146,7 +148,7 @@ def _variables(variables: list[JsonDict], path: str) -> Problems:
             )
 
 
-def _mounts(mounts: list[JsonDict], path: str, volumes: Collection[str]) -> Problems:
+def _validate_mounts(mounts: list[JsonDict], path: str, volumes: Collection[str]) -> FieldErrors:
     places: set[str] = set()
     for index, each in enumerate(mounts):
         here = f"{path}[{index}]"
@@ -163,7 +165,7 @@ def _mounts(mounts: list[JsonDict], path: str, volumes: Collection[str]) -> Prob
         places.add(place)
 
 
-def _probe(probe: JsonDict, path: str) -> Problems:
+def _validate_probe(probe: JsonDict, path: str) -> FieldErrors:
     handlers = [name for name in _HANDLERS if probe.get(name) is not None]
     if not handlers:
         yield required(path, "must specify a handler type")
@@ -172,10 +174,10 @@ def _probe(probe: JsonDict, path: str) -> Problems:
         if target is not None:
             port = target.get("port", 0)
             if isinstance(port, int):
-                yield from port_number(port, f"{path}.{name}.port")
+                yield from validate_port_number(port, f"{path}.{name}.port")
             else:
                 for reason in port_name_reasons(port):
                     yield invalid_value(f"{path}.{name}.port", port, reason)
-    for name in _COUNTS:
+    for name in _PROBE_NUMBERS:
         if probe.get(name, 0) < 0:
             yield invalid_value(f"{path}.{name}", probe[name], _NOT_NEGATIVE)

@@ -1,22 +1,23 @@
-"""Whether the metadata of an object is valid, whatever its kind.
+"""Validation of the metadata of objects of all kinds.
 
 Upstream: apimachinery/pkg/api/validation/objectmeta.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.field_errors import (
     FieldError,
+    FieldErrors,
     forbidden_field,
     invalid_value,
     required,
     too_long,
 )
 from podium.lab.api.status import JsonDict
-from podium.lab.validation.names import Check, label_reasons
+from podium.lab.validation.names import NameRule, dns_label_reasons
 from podium.objects.names import (
     is_label_value,
     is_qualified_name,
@@ -24,11 +25,11 @@ from podium.objects.names import (
     label_value_reasons,
 )
 
-_ANNOTATIONS_SIZE = 256 * 1024
+_MAX_ANNOTATION_BYTES = 256 * 1024
 
 
-def problems(about: JsonDict, name_reasons: Check) -> Iterator[FieldError]:
-    """What is wrong with the metadata of any object."""
+def validate_metadata(about: JsonDict, name_reasons: NameRule) -> FieldErrors:
+    """Validate the metadata of a new object; its name has to satisfy *name_reasons*."""
     prefix, name = about.get("generateName"), about.get("name")
     if prefix:
         for reason in name_reasons(prefix.rstrip("-") or prefix):
@@ -38,27 +39,27 @@ def problems(about: JsonDict, name_reasons: Check) -> Iterator[FieldError]:
     else:
         for reason in name_reasons(name):
             yield invalid_value("metadata.name", name, reason)
-    yield from _common_problems(about)
+    yield from _validate_mutable_metadata(about)
 
 
-def _common_problems(about: JsonDict) -> Iterator[FieldError]:
-    """What is wrong, of that which may change."""
+def _validate_mutable_metadata(about: JsonDict) -> FieldErrors:
+    """Validate the metadata that an update may change."""
     namespace = about.get("namespace")
     if namespace:
-        for reason in label_reasons(namespace):
+        for reason in dns_label_reasons(namespace):
             yield invalid_value("metadata.namespace", namespace, reason)
     if about.get("labels"):
-        yield from label_problems(about["labels"], "metadata.labels")
+        yield from validate_labels(about["labels"], "metadata.labels")
     if about.get("annotations"):
-        yield from _annotation_problems(about["annotations"])
+        yield from _validate_annotations(about["annotations"])
     if about.get("ownerReferences"):
-        yield from _owner_problems(about["ownerReferences"])
+        yield from _validate_owners(about["ownerReferences"])
     for finalizer in about.get("finalizers") or ():
-        yield from _finalizer_problems(finalizer)
+        yield from _validate_finalizer(finalizer)
 
 
-def label_problems(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """What is wrong with labels."""
+def validate_labels(labels: Mapping[str, str], path: str) -> FieldErrors:
+    """Validate the keys and values of labels."""
     for key in labels if len(labels) == 1 else sorted(labels):
         value = labels[key]
         if not is_qualified_name(key):
@@ -69,18 +70,18 @@ def label_problems(labels: Mapping[str, str], path: str) -> Iterator[FieldError]
                 yield invalid_value(path, value, reason)
 
 
-def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[FieldError]:
+def _validate_annotations(annotations: Mapping[str, str]) -> FieldErrors:
     size = 0
     for key, value in annotations.items():
         size += len(key) + len(value)
         if not is_qualified_name(key.lower()):
             for reason in label_key_reasons(key.lower()):
                 yield invalid_value("metadata.annotations", key, reason)
-    if size > _ANNOTATIONS_SIZE:
-        yield too_long("metadata.annotations", "", _ANNOTATIONS_SIZE)
+    if size > _MAX_ANNOTATION_BYTES:
+        yield too_long("metadata.annotations", "", _MAX_ANNOTATION_BYTES)
 
 
-def _owner_problems(owners: list[JsonDict]) -> Iterator[FieldError]:
+def _validate_owners(owners: list[JsonDict]) -> FieldErrors:
     controllers = []
     for owner in owners:
         path = "metadata.ownerReferences"
@@ -101,15 +102,15 @@ def _owner_problems(owners: list[JsonDict]) -> Iterator[FieldError]:
                 )
 
 
-def _finalizer_problems(finalizer: Any) -> Iterator[FieldError]:
+def _validate_finalizer(finalizer: Any) -> FieldErrors:
     if not is_qualified_name(finalizer):
         for reason in label_key_reasons(finalizer):
             yield invalid_value("metadata.finalizers", finalizer, reason)
 
 
-def update_problems(item: JsonDict, old: JsonDict) -> list[FieldError]:
-    """What is wrong with the metadata of an object that replaces *old*."""
-    found = list(_common_problems(item["metadata"]))
+def validate_metadata_update(item: JsonDict, old: JsonDict) -> list[FieldError]:
+    """Validate the metadata of an object that replaces *old*."""
+    found = list(_validate_mutable_metadata(item["metadata"]))
     before = old["metadata"]
     if before.get("deletionTimestamp"):
         known = before.get("finalizers") or ()

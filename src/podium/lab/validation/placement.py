@@ -1,26 +1,27 @@
-"""What is refused in everything by which a pod says where it wants to be.
+"""Validation of the fields of a pod that concern its placement.
 
 Upstream: pkg/apis/core/validation (affinity, tolerations, topology spread, gates).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from podium.lab.api.field_errors import (
-    FieldError,
+    FieldErrors,
     duplicate,
     invalid_value,
     not_supported,
     required,
 )
 from podium.lab.api.status import JsonDict
-from podium.lab.validation.metadata import label_problems
-from podium.lab.validation.names import label_reasons
-from podium.lab.validation.selectors import key, label_selector, node_selector, node_term
+from podium.lab.validation.metadata import validate_labels
+from podium.lab.validation.names import dns_label_reasons
+from podium.lab.validation.selectors import (
+    validate_label_selector,
+    validate_node_selector,
+    validate_node_selector_term,
+    validate_qualified_name,
+)
 from podium.objects.names import is_label_value, label_value_reasons
-
-Problems = Iterator[FieldError]
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -28,69 +29,73 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _WEIGHT = "must be in the range 1-100"
 
 
-def placement(spec: JsonDict, path: str) -> Problems:
-    """Every such field of a pod's specification."""
+def validate_placement(spec: JsonDict, path: str) -> FieldErrors:
+    """Validate node selector, affinity, tolerations, topology spread and scheduling gates."""
     if spec.get("nodeSelector"):
-        yield from label_problems(spec["nodeSelector"], f"{path}.nodeSelector")
+        yield from validate_labels(spec["nodeSelector"], f"{path}.nodeSelector")
     if spec.get("affinity"):
-        yield from affinity(spec["affinity"], f"{path}.affinity")
+        yield from validate_affinity(spec["affinity"], f"{path}.affinity")
     for index, each in enumerate(spec.get("tolerations") or ()):
-        yield from toleration(each, f"{path}.tolerations[{index}]")
+        yield from validate_toleration(each, f"{path}.tolerations[{index}]")
     if spec.get("topologySpreadConstraints"):
-        yield from _spreading(
+        yield from _validate_spread_constraints(
             spec["topologySpreadConstraints"], f"{path}.topologySpreadConstraints"
         )
     if spec.get("schedulingGates"):
-        yield from _gates(spec["schedulingGates"], f"{path}.schedulingGates")
+        yield from _validate_gates(spec["schedulingGates"], f"{path}.schedulingGates")
 
 
-def affinity(found: JsonDict, path: str) -> Problems:
-    """To nodes, to pods, and against pods."""
+def validate_affinity(found: JsonDict, path: str) -> FieldErrors:
+    """Validate node affinity, pod affinity and pod anti-affinity."""
     nodes = found.get("nodeAffinity")
     if nodes:
         here = f"{path}.nodeAffinity"
         if nodes.get(_REQUIRED) is not None:
-            yield from node_selector(nodes[_REQUIRED], f"{here}.{_REQUIRED}")
+            yield from validate_node_selector(nodes[_REQUIRED], f"{here}.{_REQUIRED}")
         for index, each in enumerate(nodes.get(_PREFERRED) or ()):
             there = f"{here}.{_PREFERRED}[{index}]"
-            yield from _weight(each, there)
-            yield from node_term(each.get("preference") or {}, f"{there}.preference")
+            yield from _validate_weight(each, there)
+            yield from validate_node_selector_term(
+                each.get("preference") or {}, f"{there}.preference"
+            )
     for kind in ("podAffinity", "podAntiAffinity"):
         pods = found.get(kind)
         if not pods:
             continue
         for index, each in enumerate(pods.get(_REQUIRED) or ()):
-            yield from _pod_term(each, f"{path}.{kind}.{_REQUIRED}[{index}]")
+            yield from _validate_pod_affinity_term(each, f"{path}.{kind}.{_REQUIRED}[{index}]")
         for index, each in enumerate(pods.get(_PREFERRED) or ()):
             there = f"{path}.{kind}.{_PREFERRED}[{index}]"
-            yield from _weight(each, there)
-            yield from _pod_term(each.get("podAffinityTerm") or {}, f"{there}.podAffinityTerm")
+            yield from _validate_weight(each, there)
+            yield from _validate_pod_affinity_term(
+                each.get("podAffinityTerm") or {}, f"{there}.podAffinityTerm"
+            )
 
 
-def _weight(each: JsonDict, path: str) -> Problems:
+def _validate_weight(each: JsonDict, path: str) -> FieldErrors:
     weight = each.get("weight") or 0
     if not 1 <= weight <= 100:
         yield invalid_value(f"{path}.weight", weight, _WEIGHT)
 
 
-def _pod_term(term: JsonDict, path: str) -> Problems:
-    yield from label_selector(term.get("labelSelector"), f"{path}.labelSelector")
-    yield from label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
+def _validate_pod_affinity_term(term: JsonDict, path: str) -> FieldErrors:
+    yield from validate_label_selector(term.get("labelSelector"), f"{path}.labelSelector")
+    yield from validate_label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
     for name in term.get("namespaces") or ():
-        for reason in label_reasons(name):
+        for reason in dns_label_reasons(name):
             yield invalid_value(f"{path}.namespace", name, reason)
     topology = term.get("topologyKey") or ""
     if not topology:
         yield required(f"{path}.topologyKey", "can not be empty")
-    yield from key(topology, f"{path}.topologyKey")
+    yield from validate_qualified_name(topology, f"{path}.topologyKey")
 
 
-def toleration(found: JsonDict, path: str) -> Problems:
-    """One toleration."""
+def validate_toleration(found: JsonDict, path: str) -> FieldErrors:
+    """Validate a toleration."""
     name, operator = found.get("key") or "", found.get("operator") or ""
     value, effect = found.get("value") or "", found.get("effect") or ""
     if name:
-        yield from key(name, f"{path}.key")
+        yield from validate_qualified_name(name, f"{path}.key")
     elif operator != "Exists":
         yield invalid_value(
             f"{path}.operator",
@@ -117,7 +122,7 @@ def toleration(found: JsonDict, path: str) -> Problems:
         yield not_supported(f"{path}.effect", effect, EFFECTS)
 
 
-def _spreading(constraints: list[JsonDict], path: str) -> Problems:
+def _validate_spread_constraints(constraints: list[JsonDict], path: str) -> FieldErrors:
     pairs = [_pair(each) for each in constraints]
     for index, each in enumerate(constraints):
         here = f"{path}[{index}]"
@@ -128,7 +133,7 @@ def _spreading(constraints: list[JsonDict], path: str) -> Problems:
         if not topology:
             yield required(f"{here}.topologyKey", "can not be empty")
         else:
-            yield from key(topology, f"{here}.topologyKey")
+            yield from validate_qualified_name(topology, f"{here}.topologyKey")
         action = each.get("whenUnsatisfiable") or ""
         if action not in {"DoNotSchedule", "ScheduleAnyway"}:
             yield not_supported(
@@ -136,15 +141,15 @@ def _spreading(constraints: list[JsonDict], path: str) -> Problems:
             )
         if pairs[index] in pairs[index + 1 :]:
             yield duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", pairs[index])
-        yield from _domains(each, here, action)
-        yield from label_selector(each.get("labelSelector"), f"{here}.labelSelector")
+        yield from _validate_domains(each, here, action)
+        yield from validate_label_selector(each.get("labelSelector"), f"{here}.labelSelector")
 
 
 def _pair(each: JsonDict) -> str:
     return f"{{{each.get('topologyKey') or ''}, {each.get('whenUnsatisfiable') or ''}}}"
 
 
-def _domains(each: JsonDict, path: str, action: str) -> Problems:
+def _validate_domains(each: JsonDict, path: str, action: str) -> FieldErrors:
     domains = each.get("minDomains")
     if domains is not None:
         if domains <= 0:
@@ -161,11 +166,11 @@ def _domains(each: JsonDict, path: str, action: str) -> Problems:
             yield not_supported(f"{path}.{field}", policy, ("Honor", "Ignore"))
 
 
-def _gates(gates: list[JsonDict], path: str) -> Problems:
+def _validate_gates(gates: list[JsonDict], path: str) -> FieldErrors:
     seen: set[str] = set()
     for index, each in enumerate(gates):
         name = each.get("name") or ""
-        yield from key(name, f"{path}[{index}].name")
+        yield from validate_qualified_name(name, f"{path}[{index}].name")
         if name in seen:
             yield duplicate(f"{path}[{index}].name", name)
         seen.add(name)

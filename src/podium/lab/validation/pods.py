@@ -1,39 +1,37 @@
-"""What is refused in pods, and what may not change once they exist.
+"""Validation of pods, and of updates of pods.
 
 Upstream: pkg/apis/core/validation (ValidatePodSpec, ValidatePodUpdate).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from podium.lab.api.field_errors import (
-    FieldError,
+    FieldErrors,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
 from podium.lab.api.status import JsonDict
-from podium.lab.validation.containers import containers, own_name
-from podium.lab.validation.names import Check, label_reasons, subdomain_reasons
-from podium.lab.validation.placement import placement
-from podium.lab.validation.quantities import amount
+from podium.lab.validation.containers import validate_containers, validate_unique_name
+from podium.lab.validation.names import NameRule, dns_label_reasons, dns_subdomain_reasons
+from podium.lab.validation.placement import validate_placement
+from podium.lab.validation.quantities import validate_quantity
 
-Problems = Iterator[FieldError]
-
-RESTARTS = ("Always", "OnFailure", "Never")
-_DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_MOST_SECONDS = 2**31 - 1
-_NAMES: tuple[tuple[str, Check], ...] = (
-    ("serviceAccountName", subdomain_reasons),
-    ("nodeName", subdomain_reasons),
-    ("hostname", label_reasons),
-    ("subdomain", label_reasons),
-    ("priorityClassName", subdomain_reasons),
-    ("runtimeClassName", subdomain_reasons),
+RESTART_POLICIES = ("Always", "OnFailure", "Never")
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_MAX_SECONDS = 2**31 - 1
+_NAME_FIELDS: tuple[tuple[str, NameRule], ...] = (
+    ("serviceAccountName", dns_subdomain_reasons),
+    ("nodeName", dns_subdomain_reasons),
+    ("hostname", dns_label_reasons),
+    ("subdomain", dns_label_reasons),
+    ("priorityClassName", dns_subdomain_reasons),
+    ("runtimeClassName", dns_subdomain_reasons),
 )
-_CHANGES = (
+_IMMUTABLE_MESSAGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
     "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
@@ -41,54 +39,59 @@ _CHANGES = (
 )
 
 
-def pod(item: JsonDict) -> Problems:
-    """A pod."""
+def validate_pod(item: JsonDict) -> FieldErrors:
+    """Validate a pod."""
     spec = item["spec"]
-    yield from pod_spec(spec, "spec")
+    yield from validate_pod_spec(spec, "spec")
     if spec.get("schedulingGates") and spec.get("nodeName"):
         yield forbidden_field(
             "spec.nodeName", "cannot be set until all schedulingGates have been cleared"
         )
 
 
-def pod_spec(spec: JsonDict, path: str, claimed: Iterable[str] = ()) -> Problems:
-    """The specification of a pod, here or in a template; its controller adds claimed volumes."""
+def validate_pod_spec(spec: JsonDict, path: str, claimed: Iterable[str] = ()) -> FieldErrors:
+    """Validate the spec of a pod or a template.
+
+    *claimed* are the names of volumes that a stateful set adds.
+    """
     volumes = set(claimed)
     if spec.get("volumes"):
-        yield from _volumes(spec["volumes"], f"{path}.volumes", volumes)
+        yield from _validate_volumes(spec["volumes"], f"{path}.volumes", volumes)
     found, seen = spec.get("containers"), set[str]()
     if not found:
         yield required(f"{path}.containers")
     else:
-        yield from containers(found, f"{path}.containers", volumes, seen)
+        yield from validate_containers(found, f"{path}.containers", volumes, seen)
     if spec.get("initContainers"):
-        yield from containers(spec["initContainers"], f"{path}.initContainers", volumes, seen)
-    if spec.get("restartPolicy") not in RESTARTS:
-        yield not_supported(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTARTS)
-    if spec.get("dnsPolicy") not in _DNS:
-        yield not_supported(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS)
-    yield from _named(spec, path)
+        yield from validate_containers(
+            spec["initContainers"], f"{path}.initContainers", volumes, seen
+        )
+    if spec.get("restartPolicy") not in RESTART_POLICIES:
+        yield not_supported(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTART_POLICIES)
+    if spec.get("dnsPolicy") not in _DNS_POLICIES:
+        yield not_supported(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
+    yield from _validate_names(spec, path)
     seconds = spec.get("activeDeadlineSeconds")
-    if seconds is not None and not 1 <= seconds <= _MOST_SECONDS:
+    if seconds is not None and not 1 <= seconds <= _MAX_SECONDS:
         yield invalid_value(
             f"{path}.activeDeadlineSeconds",
             seconds,
-            f"must be between 1 and {_MOST_SECONDS}, inclusive",
+            f"must be between 1 and {_MAX_SECONDS}, inclusive",
         )
     for name, quantity in (spec.get("overhead") or {}).items():
-        yield from amount(quantity, f"{path}.overhead[{name}]")
-    yield from placement(spec, path)
+        yield from validate_quantity(quantity, f"{path}.overhead[{name}]")
+    yield from validate_placement(spec, path)
 
 
-def _named(spec: JsonDict, path: str) -> Problems:
-    for field, check in _NAMES:
+def _validate_names(spec: JsonDict, path: str) -> FieldErrors:
+    for field, check in _NAME_FIELDS:
         name = spec.get(field)
         if name:
             for reason in check(name):
                 yield invalid_value(f"{path}.{field}", name, reason)
 
 
-def _volumes(volumes: list[JsonDict], path: str, names: set[str]) -> Problems:
+def _validate_volumes(volumes: list[JsonDict], path: str, names: set[str]) -> FieldErrors:
     for index, each in enumerate(volumes):
         here = f"{path}[{index}]"
         sources = [field for field, value in each.items() if field != "name" and value is not None]
@@ -101,27 +104,27 @@ def _volumes(volumes: list[JsonDict], path: str, names: set[str]) -> Problems:
         claim = each.get("persistentVolumeClaim")
         if claim is not None and not claim.get("claimName"):
             yield required(f"{here}.persistentVolumeClaim.claimName")
-        yield from own_name(each, here, names)
+        yield from validate_unique_name(each, here, names)
 
 
-def pod_update(item: JsonDict, old: JsonDict) -> Problems:
-    """Hardly anything of a pod's specification may change."""
+def validate_pod_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a pod: most fields of its spec are immutable."""
     new, before = item["spec"], old["spec"]
     if new == before:
         return
-    yield from _tolerations(new, before)
-    yield from _gates(new, before)
-    yield from _deadline(new, before)
-    if _fixed(new, before) != _fixed(before, before):
-        yield forbidden_field("spec", _CHANGES)
+    yield from _validate_toleration_update(new, before)
+    yield from _validate_gate_update(new, before)
+    yield from _validate_deadline_update(new, before)
+    if _immutable_fields(new, before) != _immutable_fields(before, before):
+        yield forbidden_field("spec", _IMMUTABLE_MESSAGE)
 
 
-def _fixed(spec: JsonDict, before: JsonDict) -> JsonDict:
-    """What must stay as it is."""
+def _immutable_fields(spec: JsonDict, before: JsonDict) -> JsonDict:
+    """The fields of *spec* that an update of a pod with the spec *before* cannot change."""
     gated = bool(before.get("schedulingGates"))
     loose = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
     if gated:
-        # A pod that nobody schedules yet may become harder to place, never easier.
+        # A gated pod is not scheduled yet: its node selector and affinity may be narrowed.
         loose |= {"nodeSelector", "affinity"}
     if before.get("terminationGracePeriodSeconds", 0) < 0:
         loose.add("terminationGracePeriodSeconds")
@@ -132,7 +135,7 @@ def _fixed(spec: JsonDict, before: JsonDict) -> JsonDict:
     return made
 
 
-def _tolerations(new: JsonDict, before: JsonDict) -> Problems:
+def _validate_toleration_update(new: JsonDict, before: JsonDict) -> FieldErrors:
     wanted = new.get("tolerations") or []
     for each in before.get("tolerations") or ():
         if not any(_same_toleration(each, other) for other in wanted):
@@ -148,7 +151,7 @@ def _same_toleration(one: JsonDict, other: JsonDict) -> bool:
     return all((one.get(name) or "") == (other.get(name) or "") for name in fields)
 
 
-def _gates(new: JsonDict, before: JsonDict) -> Problems:
+def _validate_gate_update(new: JsonDict, before: JsonDict) -> FieldErrors:
     known = [each.get("name") for each in before.get("schedulingGates") or ()]
     for index, each in enumerate(new.get("schedulingGates") or ()):
         if each.get("name") not in known:
@@ -158,7 +161,7 @@ def _gates(new: JsonDict, before: JsonDict) -> Problems:
             )
 
 
-def _deadline(new: JsonDict, before: JsonDict) -> Problems:
+def _validate_deadline_update(new: JsonDict, before: JsonDict) -> FieldErrors:
     after, now = new.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
     if now is None or after == now:
         return

@@ -1,68 +1,68 @@
-"""What is refused in claims, volumes and storage classes.
+"""Validation of persistent volume claims, persistent volumes and storage classes.
 
 Upstream: pkg/apis/core/validation (volumes), pkg/apis/storage/validation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from podium.lab.api.field_errors import (
-    FieldError,
+    FieldErrors,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
 from podium.lab.api.status import JsonDict
-from podium.lab.validation.names import subdomain_reasons
+from podium.lab.validation.names import dns_subdomain_reasons
 from podium.lab.validation.quantities import is_positive
-from podium.lab.validation.selectors import key, label_selector, node_selector
+from podium.lab.validation.selectors import (
+    validate_label_selector,
+    validate_node_selector,
+    validate_qualified_name,
+)
 
-Problems = Iterator[FieldError]
-
-_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")
-#: Fields of a volume that are no source of storage.
-_NO_SOURCE = frozenset(
+#: Fields of a volume that are not its volume source.
+_OTHER_FIELDS = frozenset(
     {"accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity",
      "persistentVolumeReclaimPolicy", "storageClassName", "volumeAttributesClassName", "volumeMode"}
 )  # fmt: skip
 
 
-def claim(item: JsonDict) -> Problems:
-    """A claim."""
+def validate_claim(item: JsonDict) -> FieldErrors:
+    """Validate a claim."""
     spec = item.get("spec") or {}
-    yield from label_selector(spec.get("selector"), "spec.selector")
+    yield from validate_label_selector(spec.get("selector"), "spec.selector")
     if not spec.get("accessModes"):
         yield required("spec.accessModes", "at least 1 access mode is required")
-    yield from _access(spec)
+    yield from _validate_access_modes(spec)
     size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if size is None:
         yield required("spec.resources[storage]")
     elif not is_positive(size):
         yield invalid_value("spec.resources[storage]", str(size), "must be greater than zero")
-    yield from _names(spec)
+    yield from _validate_class_and_mode(spec)
 
 
-def _access(spec: JsonDict) -> Problems:
+def _validate_access_modes(spec: JsonDict) -> FieldErrors:
     for mode in spec.get("accessModes") or ():
-        if mode not in _MODES:
-            yield not_supported("spec.accessModes", mode, _MODES)
+        if mode not in _ACCESS_MODES:
+            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
 
 
-def _names(spec: JsonDict) -> Problems:
+def _validate_class_and_mode(spec: JsonDict) -> FieldErrors:
     name = spec.get("storageClassName")
     if name:
-        for reason in subdomain_reasons(name):
+        for reason in dns_subdomain_reasons(name):
             yield invalid_value("spec.storageClassName", name, reason)
     mode = spec.get("volumeMode")
     if mode is not None and mode not in _VOLUME_MODES:
         yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
 
 
-def claim_update(item: JsonDict, old: JsonDict) -> Problems:
-    """A claim stays as it is, but for the volume it gets and the size it asks for."""
+def validate_claim_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a claim: only its volume, class and size can be set later."""
     new, before = dict(item.get("spec") or {}), dict(old.get("spec") or {})
     loose = {"volumeName"} if not before.get("volumeName") else set()
     if not before.get("storageClassName"):
@@ -78,12 +78,12 @@ def claim_update(item: JsonDict, old: JsonDict) -> Problems:
         )
 
 
-def volume(item: JsonDict) -> Problems:
-    """A volume."""
+def validate_volume(item: JsonDict) -> FieldErrors:
+    """Validate a volume."""
     spec = item.get("spec") or {}
     if not spec.get("accessModes"):
         yield required("spec.accessModes")
-    yield from _access(spec)
+    yield from _validate_access_modes(spec)
     capacity = spec.get("capacity") or {}
     if not capacity:
         yield required("spec.capacity")
@@ -100,13 +100,13 @@ def volume(item: JsonDict) -> Problems:
     if spec.get("nodeAffinity") is not None and wanted is None:
         yield required("spec.nodeAffinity.required", "must specify required node constraints")
     elif wanted is not None:
-        yield from node_selector(wanted, "spec.nodeAffinity.required")
-    yield from _source(spec)
-    yield from _names(spec)
+        yield from validate_node_selector(wanted, "spec.nodeAffinity.required")
+    yield from _validate_source(spec)
+    yield from _validate_class_and_mode(spec)
 
 
-def _source(spec: JsonDict) -> Problems:
-    sources = [field for field in spec if field not in _NO_SOURCE and spec[field] is not None]
+def _validate_source(spec: JsonDict) -> FieldErrors:
+    sources = [field for field in spec if field not in _OTHER_FIELDS and spec[field] is not None]
     if not sources:
         yield required("spec", "must specify a volume type")
     for extra in sources[1:]:
@@ -118,13 +118,13 @@ def _source(spec: JsonDict) -> Problems:
         yield required("spec.nodeAffinity", "Local volume requires node affinity")
 
 
-def storage_class(item: JsonDict) -> Problems:
-    """A storage class."""
+def validate_storage_class(item: JsonDict) -> FieldErrors:
+    """Validate a storage class."""
     provisioner = item.get("provisioner") or ""
     if not provisioner:
         yield required("provisioner")
     else:
-        yield from key(provisioner.lower(), "provisioner")
+        yield from validate_qualified_name(provisioner.lower(), "provisioner")
     if item.get("reclaimPolicy") not in {"Delete", "Retain"}:
         yield not_supported("reclaimPolicy", item.get("reclaimPolicy"), ("Delete", "Retain"))
     modes = ("Immediate", "WaitForFirstConsumer")
@@ -132,8 +132,8 @@ def storage_class(item: JsonDict) -> Problems:
         yield not_supported("volumeBindingMode", item.get("volumeBindingMode"), modes)
 
 
-def storage_class_update(item: JsonDict, old: JsonDict) -> Problems:
-    """A storage class stays as it is."""
+def validate_storage_class_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a storage class: its parameters are immutable."""
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if (item.get(field) or None) != (old.get(field) or None):
             yield forbidden_field(field, f"updates to {field} are forbidden.")

@@ -1,4 +1,4 @@
-"""What is refused in everything that makes pods.
+"""Validation of workloads: deployments, replica sets, stateful sets, daemon sets and jobs.
 
 Upstream: pkg/apis/apps/validation, pkg/apis/batch/validation, and replication controllers in
 pkg/apis/core/validation.
@@ -7,27 +7,24 @@ pkg/apis/core/validation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from podium.lab.api.field_errors import (
-    FieldError,
+    FieldErrors,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
 from podium.lab.api.status import JsonDict
-from podium.lab.defaults.workloads import CONTROLLER
-from podium.lab.validation.metadata import label_problems
-from podium.lab.validation.pods import pod_spec
-from podium.lab.validation.selectors import label_selector
+from podium.lab.defaults.workloads import CONTROLLER_UID_LABEL
+from podium.lab.validation.metadata import validate_labels
+from podium.lab.validation.pods import validate_pod_spec
+from podium.lab.validation.selectors import validate_label_selector
 from podium.objects.kinds.meta import LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector, from_map_literal
-
-Problems = Iterator[FieldError]
 
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 _PERCENT = (
@@ -36,42 +33,42 @@ _PERCENT = (
 )
 _UNMATCHED = "`selector` does not match template `labels`"
 _IMMUTABLE = "field is immutable"
-_STATEFUL_CHANGES = frozenset(
+_MUTABLE_STATEFUL_FIELDS = frozenset(
     {"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals",
      "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"}
 )  # fmt: skip
 
 
-def counts(spec: JsonDict, path: str, *fields: str) -> Problems:
-    """Numbers that cannot be negative."""
+def _validate_non_negative(spec: JsonDict, path: str, *fields: str) -> FieldErrors:
+    """Validate numbers that cannot be negative."""
     for field in fields:
         if (spec.get(field) or 0) < 0:
             yield invalid_value(f"{path}.{field}", spec[field], _NOT_NEGATIVE)
 
 
-def _selector(item: JsonDict, kind: str) -> Problems:
-    """The selector is there, is legal and is not empty."""
+def _validate_selector(item: JsonDict, kind: str) -> FieldErrors:
+    """Validate a selector, which must exist and must not be empty."""
     selector = item["spec"].get("selector")
     if selector is None:
         yield required("spec.selector")
         return
-    yield from label_selector(selector, "spec.selector")
+    yield from validate_label_selector(selector, "spec.selector")
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         what = f"empty selector is invalid for {kind}"
         yield invalid_value("spec.selector", selector, what)
 
 
-def template(item: JsonDict, *, restart: tuple[str, ...] = ("Always",)) -> Problems:
-    """The selector selects what the template makes, and that is a pod."""
+def _validate_template(item: JsonDict, *, restart: tuple[str, ...] = ("Always",)) -> FieldErrors:
+    """Validate the pod template, whose labels the selector must match."""
     spec = item["spec"]
     made = spec["template"]
     labels = made["metadata"].get("labels") or {}
     if not _selects(spec.get("selector"), labels):
         yield invalid_value("spec.template.metadata.labels", labels, _UNMATCHED)
-    yield from label_problems(labels, "spec.template.metadata.labels")
+    yield from validate_labels(labels, "spec.template.metadata.labels")
     claims = spec.get("volumeClaimTemplates") or ()
     claimed = [(each.get("metadata") or {}).get("name") or "" for each in claims]
-    yield from pod_spec(made["spec"], "spec.template.spec", claimed)
+    yield from validate_pod_spec(made["spec"], "spec.template.spec", claimed)
     policy = made["spec"].get("restartPolicy")
     if policy not in restart:
         yield not_supported("spec.template.spec.restartPolicy", policy, restart)
@@ -82,12 +79,12 @@ def _selects(selector: JsonDict | None, labels: dict[str, str]) -> bool:
         wanted = None if selector is None else msgspec.convert(selector, LabelSelector)
         found = from_label_selector(wanted)
     except (SelectorError, msgspec.ValidationError):
-        return True  # said elsewhere
+        return True  # an invalid selector is reported by its own validation
     return found.empty or found.matches(labels)
 
 
-def share(value: Any, path: str) -> Problems:
-    """A number of pods, or a percentage of them."""
+def validate_int_or_percent(value: Any, path: str) -> FieldErrors:
+    """Validate a number of pods or a percentage."""
     if isinstance(value, int):
         if value < 0:
             yield invalid_value(path, value, _NOT_NEGATIVE)
@@ -97,19 +94,19 @@ def share(value: Any, path: str) -> Problems:
         yield invalid_value(path, value, "must not be greater than 100%")
 
 
-def _is_none(value: Any) -> bool:
+def _is_zero(value: Any) -> bool:
     return value in {0, "0%"}
 
 
-def deployment(item: JsonDict) -> Problems:
-    """A deployment."""
+def validate_deployment(item: JsonDict) -> FieldErrors:
+    """Validate a deployment."""
     spec = item["spec"]
-    yield from counts(spec, "spec", "replicas")
-    yield from _selector(item, "deployment")
-    yield from template(item)
-    yield from _strategy(spec["strategy"])
-    yield from counts(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
-    yield from counts(spec, "spec", "progressDeadlineSeconds")
+    yield from _validate_non_negative(spec, "spec", "replicas")
+    yield from _validate_selector(item, "deployment")
+    yield from _validate_template(item)
+    yield from _validate_strategy(spec["strategy"])
+    yield from _validate_non_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
+    yield from _validate_non_negative(spec, "spec", "progressDeadlineSeconds")
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and 0 <= deadline <= spec.get("minReadySeconds", 0):
         yield invalid_value(
@@ -117,7 +114,7 @@ def deployment(item: JsonDict) -> Problems:
         )
 
 
-def _strategy(strategy: JsonDict) -> Problems:
+def _validate_strategy(strategy: JsonDict) -> FieldErrors:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind == "Recreate":
         if rolling is not None:
@@ -129,9 +126,9 @@ def _strategy(strategy: JsonDict) -> Problems:
         yield not_supported("spec.strategy", strategy, ("Recreate", "RollingUpdate"))
     elif rolling:
         path = "spec.strategy.rollingUpdate"
-        yield from share(rolling["maxUnavailable"], f"{path}.maxUnavailable")
-        yield from share(rolling["maxSurge"], f"{path}.maxSurge")
-        if _is_none(rolling["maxUnavailable"]) and _is_none(rolling["maxSurge"]):
+        yield from validate_int_or_percent(rolling["maxUnavailable"], f"{path}.maxUnavailable")
+        yield from validate_int_or_percent(rolling["maxSurge"], f"{path}.maxSurge")
+        if _is_zero(rolling["maxUnavailable"]) and _is_zero(rolling["maxSurge"]):
             yield invalid_value(
                 f"{path}.maxUnavailable",
                 rolling["maxUnavailable"],
@@ -139,22 +136,22 @@ def _strategy(strategy: JsonDict) -> Problems:
             )
 
 
-def same_selector(item: JsonDict, old: JsonDict) -> Problems:
-    """The selector stays as it is."""
+def validate_selector_unchanged(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a workload whose selector is immutable."""
     new, before = item["spec"].get("selector"), old["spec"].get("selector")
     if new != before:
         yield invalid_value("spec.selector", new, _IMMUTABLE)
 
 
-def replica_set(item: JsonDict) -> Problems:
-    """A replica set."""
-    yield from counts(item["spec"], "spec", "replicas", "minReadySeconds")
-    yield from _selector(item, "replicaset")
-    yield from template(item)
+def validate_replica_set(item: JsonDict) -> FieldErrors:
+    """Validate a replica set."""
+    yield from _validate_non_negative(item["spec"], "spec", "replicas", "minReadySeconds")
+    yield from _validate_selector(item, "replicaset")
+    yield from _validate_template(item)
 
 
-def stateful_set(item: JsonDict) -> Problems:
-    """A stateful set."""
+def validate_stateful_set(item: JsonDict) -> FieldErrors:
+    """Validate a stateful set."""
     spec = item["spec"]
     policy = spec.get("podManagementPolicy")
     if policy not in {"OrderedReady", "Parallel"}:
@@ -164,16 +161,16 @@ def stateful_set(item: JsonDict) -> Problems:
     if strategy.get("type") not in {"RollingUpdate", "OnDelete"}:
         what = "must be 'RollingUpdate' or 'OnDelete'"
         yield invalid_value("spec.updateStrategy", strategy, what)
-    yield from counts(spec, "spec", "replicas", "minReadySeconds")
-    yield from _selector(item, "statefulset")
-    yield from template(item)
+    yield from _validate_non_negative(spec, "spec", "replicas", "minReadySeconds")
+    yield from _validate_selector(item, "statefulset")
+    yield from _validate_template(item)
 
 
-def stateful_set_update(item: JsonDict, old: JsonDict) -> Problems:
-    """Little of a stateful set may change."""
+def validate_stateful_set_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a stateful set: most fields of its spec are immutable."""
     new, before = item["spec"], old["spec"]
     changed = {key for key in new.keys() | before.keys() if new.get(key) != before.get(key)}
-    if changed - _STATEFUL_CHANGES:
+    if changed - _MUTABLE_STATEFUL_FIELDS:
         yield forbidden_field(
             "spec",
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
@@ -182,65 +179,65 @@ def stateful_set_update(item: JsonDict, old: JsonDict) -> Problems:
         )
 
 
-def daemon_set(item: JsonDict) -> Problems:
-    """A daemon set."""
+def validate_daemon_set(item: JsonDict) -> FieldErrors:
+    """Validate a daemon set."""
     spec = item["spec"]
-    yield from _selector(item, "daemonset")
-    yield from template(item)
-    yield from counts(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
+    yield from _validate_selector(item, "daemonset")
+    yield from _validate_template(item)
+    yield from _validate_non_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
     strategy = spec["updateStrategy"]
     if strategy.get("type") not in {"RollingUpdate", "OnDelete"}:
         kinds = ("RollingUpdate", "OnDelete")
         yield not_supported("spec.updateStrategy.type", strategy.get("type"), kinds)
 
 
-def replication_controller(item: JsonDict) -> Problems:
-    """A replication controller."""
+def validate_replication_controller(item: JsonDict) -> FieldErrors:
+    """Validate a replication controller."""
     spec = item["spec"]
     selector = spec.get("selector") or {}
     if not selector:
         yield required("spec.selector")
-    yield from counts(spec, "spec", "replicas", "minReadySeconds")
+    yield from _validate_non_negative(spec, "spec", "replicas", "minReadySeconds")
     made = spec["template"]
     labels = made["metadata"].get("labels") or {}
     if selector and not from_map_literal(selector).matches(labels):
         yield invalid_value("spec.template.metadata.labels", labels, _UNMATCHED)
-    yield from label_problems(labels, "spec.template.metadata.labels")
-    yield from pod_spec(made["spec"], "spec.template.spec")
+    yield from validate_labels(labels, "spec.template.metadata.labels")
+    yield from validate_pod_spec(made["spec"], "spec.template.spec")
     policy = made["spec"].get("restartPolicy")
     if policy != "Always":
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
 
 
-def job(item: JsonDict) -> Problems:
-    """A job."""
+def validate_job(item: JsonDict) -> FieldErrors:
+    """Validate a job."""
     spec = item["spec"]
     fields = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit")
-    yield from counts(spec, "spec", *fields, "ttlSecondsAfterFinished")
+    yield from _validate_non_negative(spec, "spec", *fields, "ttlSecondsAfterFinished")
     selector = spec.get("selector")
     if selector is None:
         yield required("spec.selector")
     else:
-        yield from label_selector(selector, "spec.selector")
-        generated = {"matchLabels": {CONTROLLER: item["metadata"].get("uid")}}
+        yield from validate_label_selector(selector, "spec.selector")
+        generated = {"matchLabels": {CONTROLLER_UID_LABEL: item["metadata"].get("uid")}}
         if not spec.get("manualSelector") and selector != generated:
             yield invalid_value("spec.selector", selector, "`selector` not auto-generated")
-    yield from _job_template(item)
+    yield from _validate_job_template(item)
 
 
-def _job_template(item: JsonDict) -> Problems:
+def _validate_job_template(item: JsonDict) -> FieldErrors:
     made = item["spec"]["template"]
     labels = made["metadata"].get("labels") or {}
     if not _selects(item["spec"].get("selector"), labels):
         yield invalid_value("spec.template.metadata.labels", labels, _UNMATCHED)
-    yield from pod_spec(made["spec"], "spec.template.spec")
+    yield from validate_pod_spec(made["spec"], "spec.template.spec")
     policy = made["spec"].get("restartPolicy")
     if policy == "Always":
         yield required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
-def job_update(item: JsonDict, old: JsonDict) -> Problems:
-    """What a job does stays as it is."""
+def validate_job_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a job: completions, selector and template are immutable."""
     new, before = item["spec"], old["spec"]
     indexed = new.get("completionMode") == "Indexed"
     for field in ("completions", "selector", "template", "completionMode"):

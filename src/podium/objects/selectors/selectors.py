@@ -38,7 +38,7 @@ from podium.objects.selectors.requirements import (
     conjunction,
     requirement,
 )
-from podium.objects.selectors.text import parse_field_selector, parse_selector
+from podium.objects.selectors.text import parse, parse_fields
 
 __all__ = [
     "EVERYTHING",
@@ -59,8 +59,8 @@ __all__ = [
     "label_value_reasons",
     "matches_terms",
     "node_terms",
-    "parse_field_selector",
-    "parse_selector",
+    "parse",
+    "parse_fields",
     "requirement",
     "topology_terms",
 ]

@@ -13,9 +13,10 @@ import msgspec
 
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.status import StatusError
+from podium.lab.api.timestamps import format_time
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.events import EventRecorder
-from podium.lab.controllers.framework.object_fields import Key, format_time, key_of, uid_of
+from podium.lab.controllers.framework.object_fields import Key, key_of, uid_of
 from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.framework.work_queue import WorkQueue

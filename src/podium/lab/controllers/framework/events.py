@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Final
 
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.framework.object_fields import Key, format_time
+from podium.lab.api.timestamps import format_time
+from podium.lab.controllers.framework.object_fields import Key
 from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 

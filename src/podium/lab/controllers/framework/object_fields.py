@@ -1,9 +1,7 @@
-"""Fields of plain API objects: keys, labels, owners, finalizers, conditions, times."""
+"""Fields of plain API objects: keys, labels, owners, finalizers, conditions."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from math import ceil, floor
 from typing import Any, Final
 
@@ -88,25 +86,3 @@ def int_or_percent(value: Any, total: int, *, round_up: bool) -> int:
         share = int(value[:-1]) * total / 100
         return ceil(share) if round_up else floor(share)
     return int(value)
-
-
-@lru_cache(maxsize=1 << 10)
-def parse_time(text: str | None) -> float | None:
-    """The seconds since 1970 of a timestamp; None if it is absent or unreadable."""
-    if not text:
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
-
-
-@lru_cache(maxsize=1 << 6)
-def _format_second(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def format_time(seconds: float) -> str:
-    """A timestamp in UTC with whole seconds."""
-    return _format_second(int(seconds))

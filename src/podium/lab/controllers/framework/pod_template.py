@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from podium.lab.controllers.framework.controller_ref import controller_ref
+from podium.lab.registry.metadata import NAME_LETTERS
 from podium.objects.kinds.meta import JsonObject
-
-#: The letters of generated names in Kubernetes: without vowels they form no words.
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def pod_from_template(template: JsonObject, owner: JsonObject) -> JsonObject:
@@ -40,6 +38,6 @@ def template_hash(value: Any, length: int = 10) -> str:
     number = int.from_bytes(data)
     letters = []
     for _ in range(length):
-        number, letter = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[letter])
+        number, letter = divmod(number, len(NAME_LETTERS))
+        letters.append(NAME_LETTERS[letter])
     return "".join(letters)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
 from podium.lab.controllers.framework.controller_ref import claim_pods
@@ -22,7 +23,6 @@ from podium.lab.controllers.framework.object_fields import (
     is_terminating,
     key_of,
     labels_of,
-    parse_time,
     uid_of,
 )
 from podium.lab.controllers.framework.pod_info import PodInfo

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from podium.lab.controllers.framework.object_fields import condition, format_time, parse_time
+from podium.lab.api.timestamps import format_time, parse_time
+from podium.lab.controllers.framework.object_fields import condition
 from podium.lab.controllers.workloads.deployment_rollout import rollout_limits
 from podium.objects.kinds.meta import JsonObject
 

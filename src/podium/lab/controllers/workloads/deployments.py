@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
 from podium.lab.controllers.framework.controller_ref import adopt, controller_ref
@@ -18,7 +19,6 @@ from podium.lab.controllers.framework.object_fields import (
     is_terminating,
     key_of,
     labels_of,
-    parse_time,
     replicas_of,
     uid_of,
 )

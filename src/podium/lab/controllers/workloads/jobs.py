@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, NamedTuple
 
+from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
 from podium.lab.controllers.framework.object_fields import (
@@ -16,7 +17,6 @@ from podium.lab.controllers.framework.object_fields import (
     condition,
     is_terminating,
     key_of,
-    parse_time,
     remove_finalizer,
     uid_of,
 )

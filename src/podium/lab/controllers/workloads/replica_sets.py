@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any, ClassVar, Final
 
 from podium.lab.api.status import StatusError
+from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
 from podium.lab.controllers.framework.controller_ref import claim_pods
@@ -18,7 +19,6 @@ from podium.lab.controllers.framework.object_fields import (
     condition,
     is_terminating,
     key_of,
-    parse_time,
     replicas_of,
     uid_of,
 )

@@ -1,4 +1,4 @@
-"""Killed at any moment, a lab comes back with every write that was acknowledged."""
+"""The journal on disk: acknowledged writes survive a kill, watches see only committed ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from control_plane.harness import until
 from lab.serving import LabServer, pod
 from podium.errors import InputError
 from podium.lab.registry.registry import Registry
-from podium.lab.store.sqlite import Journal, opened
+from podium.lab.store.sqlite import SqliteJournal, open_store
 
 PODS = "/api/v1/namespaces/default/pods"
 WRITERS = 4
@@ -36,7 +36,7 @@ class Lab:
         port = self.folder / "port"
         port.unlink(missing_ok=True)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        script = Path(__file__).with_name("server_process.py")
+        script = Path(__file__).parents[1] / "server_process.py"
         self.process = subprocess.Popen(
             [sys.executable, script, self.folder / "data", port], env=environment
         )
@@ -100,9 +100,11 @@ def test_nothing_acknowledged_is_lost_by_ten_kills(tmp_path: Path) -> None:
                 threading.Thread(target=write, args=(lab, f"r{turn}-{each}", kept, doubtful))
                 for each in range(WRITERS)
             ]
+            acknowledged = len(kept)
             for writer in writers:
                 writer.start()
-            time.sleep(0.05 + rng.random() * 0.2)
+            until("some writes", lambda: len(kept) > acknowledged + 2 * WRITERS)  # noqa: B023
+            time.sleep(rng.random() * 0.2)
             version = int(lab.call("GET", PODS)[1]["metadata"]["resourceVersion"])
         finally:
             lab.kill()
@@ -117,14 +119,14 @@ def test_nothing_acknowledged_is_lost_by_ten_kills(tmp_path: Path) -> None:
 
 
 def test_versions_go_on_after_a_restart_and_older_watches_must_list_again(tmp_path: Path) -> None:
-    store, journal = opened(tmp_path)
+    store, journal = open_store(tmp_path)
     registry = Registry(store)
     registry.create("pods", pod("a"))
     registry.delete("pods", "a", "default")
     before = store.version
     journal.close()
 
-    store, journal = opened(tmp_path)
+    store, journal = open_store(tmp_path)
     try:
         assert store.version == before
         assert store.table("pods").compacted == before
@@ -135,19 +137,19 @@ def test_versions_go_on_after_a_restart_and_older_watches_must_list_again(tmp_pa
 
 
 def test_watchers_hear_of_what_is_on_disk(tmp_path: Path) -> None:
-    store, journal = opened(tmp_path)
+    store, journal = open_store(tmp_path)
     with LabServer(Registry(store)) as lab:
         events = lab.watch(f"{PODS}?resourceVersion={store.version}")
         for number in range(20):
             lab.post(PODS, pod(f"p{number}"))
             version = int(next(events)["object"]["metadata"]["resourceVersion"])
-            assert version <= journal.written
-        assert store.version == journal.written
+            assert version <= journal.durable_version
+        assert store.version == journal.durable_version
     journal.close()
 
 
 def test_a_disk_that_fails_is_said_and_nothing_more_is_taken(tmp_path: Path) -> None:
-    store, journal = opened(tmp_path)
+    store, journal = open_store(tmp_path)
     with LabServer(Registry(store)) as lab:
         lab.post(PODS, pod("before"))
         lab.within(lambda: journal._database.execute("DROP TABLE counter"))
@@ -160,9 +162,9 @@ def test_a_disk_that_fails_is_said_and_nothing_more_is_taken(tmp_path: Path) -> 
 
 
 def test_two_labs_do_not_share_a_folder(tmp_path: Path) -> None:
-    _, journal = opened(tmp_path)
+    _, journal = open_store(tmp_path)
     try:
         with pytest.raises(InputError, match="another lab uses it"):
-            Journal(tmp_path)
+            SqliteJournal(tmp_path)
     finally:
         journal.close()

@@ -1,4 +1,4 @@
-"""Addresses and node ports of services: taken from a range, each given once.
+"""Allocation of cluster IPs and node ports to services.
 
 Upstream: pkg/registry/core/service (ipallocator, portallocator).
 """
@@ -14,82 +14,82 @@ from podium.lab.api.status import JsonDict, internal, invalid
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
 
-#: 10.96.0.0/16 without its ends.
-_ADDRESSES = 2**16 - 2
-_PORTS = range(30000, 32768)
-_WITH_PORTS = frozenset({"NodePort", "LoadBalancer"})
+#: The IPs of 10.96.0.0/16 without the first and the last.
+_IP_COUNT = 2**16 - 2
+_NODE_PORTS = range(30000, 32768)
+_WITH_NODE_PORTS = frozenset({"NodePort", "LoadBalancer"})
 
 
-def keep(item: JsonDict, old: JsonDict) -> None:
-    """A service that is replaced keeps what it was given and does not mention."""
+def keep_allocated(item: JsonDict, old: JsonDict) -> None:
+    """Copy the cluster IP and node ports that an update of a service leaves out."""
     spec, before = item["spec"], old.get("spec") or {}
     if spec.get("type") == "ExternalName":
         return
     for field in ("clusterIP", "clusterIPs"):
         if field in before:
             spec.setdefault(field, before[field])
-    given = {each.get("port"): each.get("nodePort") for each in before.get("ports") or ()}
-    if spec.get("type") in _WITH_PORTS:
+    allocated = {each.get("port"): each.get("nodePort") for each in before.get("ports") or ()}
+    if spec.get("type") in _WITH_NODE_PORTS:
         for port in spec.get("ports") or ():
-            if not port.get("nodePort") and given.get(port.get("port")):
-                port["nodePort"] = given[port["port"]]
+            if not port.get("nodePort") and allocated.get(port.get("port")):
+                port["nodePort"] = allocated[port["port"]]
 
 
-def assign(registry: Registry, item: JsonDict) -> None:
-    """Give a service what it lacks."""
+def allocate(registry: Registry, item: JsonDict) -> None:
+    """Allocate the cluster IP and node ports that a service lacks."""
     spec = item["spec"]
     if spec.get("type") == "ExternalName":
         return
     if not spec.get("clusterIP"):
-        spec["clusterIP"] = _address(registry)
+        spec["clusterIP"] = _free_ip(registry)
     spec["clusterIPs"] = [spec["clusterIP"]]
-    if spec.get("type") in _WITH_PORTS:
-        _assign_ports(registry, item)
+    if spec.get("type") in _WITH_NODE_PORTS:
+        _allocate_ports(registry, item)
 
 
-def _others(registry: Registry, item: JsonDict | None) -> Iterator[JsonDict]:
+def _other_services(registry: Registry, item: JsonDict | None) -> Iterator[JsonDict]:
     own = item and (item["metadata"].get("namespace"), item["metadata"].get("name"))
     for record in registry.store.table("services").records.values():
         if tuple(record.key) != own:
             yield record.object()
 
 
-def _address(registry: Registry) -> str:
-    """A free address; the range is far larger than the number of services."""
+def _free_ip(registry: Registry) -> str:
+    """A random free IP; the range is far larger than the number of services."""
     records = registry.store.table("services").records.values()
     taken = {each.fields.get("spec.clusterIP") for each in records}
-    if len(taken) >= _ADDRESSES:
+    if len(taken) >= _IP_COUNT:
         raise internal("failed to allocate a serviceIP: range is full")
     while True:
-        number = registry.chance.randint(1, _ADDRESSES)
+        number = registry.rng.randint(1, _IP_COUNT)
         address = f"10.96.{number >> 8}.{number & 255}"
         if address not in taken:
             return address
 
 
-def _assign_ports(registry: Registry, item: JsonDict) -> None:
+def _allocate_ports(registry: Registry, item: JsonDict) -> None:
     taken = {
         port["nodePort"]
-        for other in _others(registry, item)
+        for other in _other_services(registry, item)
         for port in (other.get("spec") or {}).get("ports") or ()
         if port.get("nodePort")
     }
     for index, port in enumerate(item["spec"].get("ports") or ()):
         wanted = port.get("nodePort")
         if wanted:
-            _check(item, index, wanted, taken)
+            _check_port(item, index, wanted, taken)
         else:
-            free = [each for each in _PORTS if each not in taken]
+            free = [each for each in _NODE_PORTS if each not in taken]
             if not free:
                 raise internal("failed to allocate a nodePort: range is full")
-            wanted = port["nodePort"] = registry.chance.choice(free)
+            wanted = port["nodePort"] = registry.rng.choice(free)
         taken.add(wanted)
 
 
-def _check(item: JsonDict, index: int, wanted: int, taken: set[int]) -> None:
+def _check_port(item: JsonDict, index: int, wanted: int, taken: set[int]) -> None:
     why = ""
-    if wanted not in _PORTS:
-        ports = f"{_PORTS[0]}-{_PORTS[-1]}"
+    if wanted not in _NODE_PORTS:
+        ports = f"{_NODE_PORTS[0]}-{_NODE_PORTS[-1]}"
         why = f"provided port is not in the valid range. The range of valid ports is {ports}"
     elif wanted in taken:
         why = "provided port is already allocated"

@@ -1,6 +1,6 @@
-"""Defaults of namespaces, nodes, services, volumes, classes and budgets.
+"""Defaults of namespaces, nodes, services, limits, priority classes, secrets and budgets.
 
-Upstream: pkg/apis/core/v1/defaults.go, pkg/apis/storage/v1/defaults.go and the strategies.
+Upstream: pkg/apis/core/v1/defaults.go and the strategies in pkg/registry.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ from podium.lab.api.status import JsonDict
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-def namespace(item: JsonDict) -> None:
-    """Complete a namespace."""
+def set_namespace_defaults(item: JsonDict) -> None:
+    """Set the defaults of a namespace: the label with its name."""
     about = item["metadata"]
     if about.get("name"):
         about.setdefault("labels", {})[_NAME_LABEL] = about["name"]
     item.setdefault("spec", {})
 
 
-def new_namespace(item: JsonDict) -> None:
-    """A new namespace waits for its contents when it is deleted."""
+def add_namespace_finalizer(item: JsonDict) -> None:
+    """Add the finalizer that keeps a terminating namespace until it is empty."""
     finalizers = item["spec"].setdefault("finalizers", [])
     if "kubernetes" not in finalizers:
         finalizers.append("kubernetes")
 
 
-def namespace_status(_item: JsonDict) -> JsonDict:
-    """A new namespace is active."""
+def new_namespace_status(_item: JsonDict) -> JsonDict:
+    """The status of a new namespace."""
     return {"phase": "Active"}
 
 
-def node(item: JsonDict) -> None:
-    """Complete a node: all it has can be given away, unless it says otherwise."""
+def set_node_defaults(item: JsonDict) -> None:
+    """Set the defaults of a node: all of its capacity is allocatable."""
     item.setdefault("spec", {})
     status = item.setdefault("status", {})
     if status.get("capacity") and "allocatable" not in status:
         status["allocatable"] = dict(status["capacity"])
 
 
-def service(item: JsonDict) -> None:
-    """Complete a service."""
+def set_service_defaults(item: JsonDict) -> None:
+    """Set the defaults of a service."""
     spec = item.setdefault("spec", {})
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")
@@ -57,32 +57,13 @@ def service(item: JsonDict) -> None:
         spec.setdefault("externalTrafficPolicy", "Cluster")
 
 
-def service_status(_item: JsonDict) -> JsonDict:
-    """No load balancer yet."""
+def new_service_status(_item: JsonDict) -> JsonDict:
+    """The status of a new service."""
     return {"loadBalancer": {}}
 
 
-def claim(item: JsonDict) -> None:
-    """Complete a claim."""
-    item.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-
-
-def pending(_item: JsonDict) -> JsonDict:
-    """Nobody has looked at it yet."""
-    return {"phase": "Pending"}
-
-
-def volume(item: JsonDict) -> None:
-    """Complete a volume."""
-    spec = item.setdefault("spec", {})
-    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
-    spec.setdefault("volumeMode", "Filesystem")
-    if spec.get("hostPath") is not None:
-        spec["hostPath"].setdefault("type", "")
-
-
-def limit_range(item: JsonDict) -> None:
-    """Complete limits: what is at most allowed is the default, and that is asked for."""
+def set_limit_range_defaults(item: JsonDict) -> None:
+    """Set the defaults of container limits: `max` for the limit, and that for the request."""
     for limit in (item.get("spec") or {}).get("limits") or ():
         if limit.get("type") != "Container":
             continue
@@ -96,30 +77,14 @@ def limit_range(item: JsonDict) -> None:
             asked.setdefault(name, amount)
 
 
-def storage_class(item: JsonDict) -> None:
-    """Complete a storage class."""
-    item.setdefault("reclaimPolicy", "Delete")
-    item.setdefault("volumeBindingMode", "Immediate")
-
-
-def priority_class(item: JsonDict) -> None:
-    """Complete a priority class."""
+def set_priority_class_defaults(item: JsonDict) -> None:
+    """Set the defaults of a priority class."""
     item.setdefault("value", 0)
     item.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-def csi_driver(item: JsonDict) -> None:
-    """Complete the description of a driver."""
-    spec = item.setdefault("spec", {})
-    spec.setdefault("attachRequired", True)
-    spec.setdefault("podInfoOnMount", False)
-    spec.setdefault("storageCapacity", False)
-    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
-    spec.setdefault("volumeLifecycleModes", ["Persistent"])
-
-
-def secret(item: JsonDict) -> None:
-    """Complete a secret: what was written as text is kept as base64."""
+def set_secret_defaults(item: JsonDict) -> None:
+    """Set the defaults of a secret: `stringData` moves to `data` as base64."""
     item.setdefault("type", "Opaque")
     texts = item.pop("stringData", None) or {}
     if texts:
@@ -127,8 +92,8 @@ def secret(item: JsonDict) -> None:
         data.update({key: b64encode(text.encode()).decode() for key, text in texts.items()})
 
 
-def budget_status(_item: JsonDict) -> JsonDict:
-    """Nothing counted yet."""
+def new_budget_status(_item: JsonDict) -> JsonDict:
+    """The status of a new disruption budget."""
     return {
         "disruptionsAllowed": 0,
         "currentHealthy": 0,

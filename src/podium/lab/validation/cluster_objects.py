@@ -1,4 +1,4 @@
-"""What is refused in nodes, services, claims, volumes, classes, budgets and small objects.
+"""Validation of nodes, services, disruption budgets, priority classes, leases, events and data.
 
 Upstream: pkg/apis/core/validation, pkg/apis/storage/validation, pkg/apis/policy/validation,
 pkg/apis/scheduling/validation, pkg/apis/coordination/validation.
@@ -7,10 +7,9 @@ pkg/apis/scheduling/validation, pkg/apis/coordination/validation.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
 
 from podium.lab.api.field_errors import (
-    FieldError,
+    FieldErrors,
     duplicate,
     forbidden_field,
     invalid_value,
@@ -18,38 +17,36 @@ from podium.lab.api.field_errors import (
     required,
 )
 from podium.lab.api.status import JsonDict
-from podium.lab.validation.containers import PROTOCOLS, port_number
-from podium.lab.validation.metadata import label_problems
-from podium.lab.validation.names import config_key_reasons, port_name_reasons, subdomain_reasons
+from podium.lab.validation.containers import PROTOCOLS, validate_port_number
+from podium.lab.validation.metadata import validate_labels
+from podium.lab.validation.names import config_key_reasons, dns_subdomain_reasons, port_name_reasons
 from podium.lab.validation.placement import EFFECTS
-from podium.lab.validation.quantities import amount
-from podium.lab.validation.selectors import key, label_selector
-from podium.lab.validation.workloads import share
+from podium.lab.validation.quantities import validate_quantity
+from podium.lab.validation.selectors import validate_label_selector, validate_qualified_name
+from podium.lab.validation.workloads import validate_int_or_percent
 from podium.objects.names import is_label_value, label_value_reasons
-
-Problems = Iterator[FieldError]
 
 _HIGHEST_PRIORITY = 1_000_000_000
 _SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
-def node(item: JsonDict) -> Problems:
-    """A node."""
-    yield from taints((item.get("spec") or {}).get("taints") or [], "spec.taints")
+def validate_node(item: JsonDict) -> FieldErrors:
+    """Validate a node: its taints, and the quantities of its resources."""
+    yield from validate_taints((item.get("spec") or {}).get("taints") or [], "spec.taints")
     status = item.get("status") or {}
     for field in ("capacity", "allocatable"):
         for name, quantity in (status.get(field) or {}).items():
-            yield from amount(quantity, f"status.{field}.{name}")
+            yield from validate_quantity(quantity, f"status.{field}.{name}")
 
 
-def taints(found: list[JsonDict], path: str) -> Problems:
-    """Taints, each key and effect once."""
+def validate_taints(found: list[JsonDict], path: str) -> FieldErrors:
+    """Validate taints; a key may occur once with each effect."""
     seen: set[tuple[str, str]] = set()
     for index, each in enumerate(found):
         here = f"{path}[{index}]"
         name, value, effect = (each.get(field) or "" for field in ("key", "value", "effect"))
-        yield from key(name, f"{here}.key")
+        yield from validate_qualified_name(name, f"{here}.key")
         if not is_label_value(value):
             for reason in label_value_reasons(value):
                 yield invalid_value(f"{here}.value", value, reason)
@@ -62,8 +59,8 @@ def taints(found: list[JsonDict], path: str) -> Problems:
         seen.add((name, effect))
 
 
-def node_update(item: JsonDict, old: JsonDict) -> Problems:
-    """A node keeps the addresses it was given."""
+def validate_node_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a node: its CIDR and provider ID cannot change once set."""
     new, before = item.get("spec") or {}, old.get("spec") or {}
     for field in ("podCIDR", "providerID"):
         if before.get(field) and new.get(field) != before[field]:
@@ -73,8 +70,8 @@ def node_update(item: JsonDict, old: JsonDict) -> Problems:
             )
 
 
-def service(item: JsonDict) -> Problems:
-    """A service."""
+def validate_service(item: JsonDict) -> FieldErrors:
+    """Validate a service: its type, ports, selector, session affinity and cluster IP."""
     spec = item["spec"]
     kind = spec.get("type")
     headless = spec.get("clusterIP") == "None"
@@ -82,9 +79,9 @@ def service(item: JsonDict) -> Problems:
         yield required("spec.ports")
     if kind == "ExternalName" and not spec.get("externalName"):
         yield required("spec.externalName")
-    yield from _service_ports(spec.get("ports") or [])
+    yield from _validate_service_ports(spec.get("ports") or [])
     if spec.get("selector"):
-        yield from label_problems(spec["selector"], "spec.selector")
+        yield from validate_labels(spec["selector"], "spec.selector")
     if spec.get("sessionAffinity") not in {"ClientIP", "None"}:
         supported = ("ClientIP", "None")
         yield not_supported("spec.sessionAffinity", spec.get("sessionAffinity"), supported)
@@ -107,7 +104,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _service_ports(ports: list[JsonDict]) -> Problems:
+def _validate_service_ports(ports: list[JsonDict]) -> FieldErrors:
     seen: set[tuple[str, int]] = set()
     names: set[str] = set()
     for index, each in enumerate(ports):
@@ -119,46 +116,46 @@ def _service_ports(ports: list[JsonDict]) -> Problems:
             yield duplicate(f"{here}.name", name)
         names.add(name)
         number, protocol = each.get("port") or 0, each.get("protocol") or ""
-        yield from port_number(number, f"{here}.port")
+        yield from validate_port_number(number, f"{here}.port")
         if protocol not in PROTOCOLS:
             yield not_supported(f"{here}.protocol", protocol, PROTOCOLS)
-        yield from _target(each.get("targetPort") or number, f"{here}.targetPort")
+        yield from _validate_target_port(each.get("targetPort") or number, f"{here}.targetPort")
         if (protocol, number) in seen:
             yield duplicate(here, each)
         seen.add((protocol, number))
 
 
-def _target(target: int | str, path: str) -> Problems:
+def _validate_target_port(target: int | str, path: str) -> FieldErrors:
     if isinstance(target, str):
         for reason in port_name_reasons(target):
             yield invalid_value(path, target, reason)
     else:
-        yield from port_number(target, path)
+        yield from validate_port_number(target, path)
 
 
-def same_address(item: JsonDict, old: JsonDict) -> Problems:
-    """A service keeps its address."""
+def validate_service_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a service: its cluster IP cannot change once set."""
     new, before = item["spec"].get("clusterIP"), old["spec"].get("clusterIP")
     if before and new and new != before and item["spec"].get("type") != "ExternalName":
         yield invalid_value("spec.clusterIPs[0]", [new], "may not change once set")
 
 
-def budget(item: JsonDict) -> Problems:
-    """A disruption budget."""
+def validate_budget(item: JsonDict) -> FieldErrors:
+    """Validate a pod disruption budget: its selector, and one of its two limits."""
     spec = item.get("spec") or {}
     low, high = spec.get("minAvailable"), spec.get("maxUnavailable")
     if low is not None and high is not None:
         what = "minAvailable and maxUnavailable cannot be both set"
         yield invalid_value("spec", spec, what)
     if low is not None:
-        yield from share(low, "spec.minAvailable")
+        yield from validate_int_or_percent(low, "spec.minAvailable")
     if high is not None:
-        yield from share(high, "spec.maxUnavailable")
-    yield from label_selector(spec.get("selector"), "spec.selector")
+        yield from validate_int_or_percent(high, "spec.maxUnavailable")
+    yield from validate_label_selector(spec.get("selector"), "spec.selector")
 
 
-def priority_class(item: JsonDict) -> Problems:
-    """A priority class."""
+def validate_priority_class(item: JsonDict) -> FieldErrors:
+    """Validate a priority class: its name, its value and its preemption policy."""
     name, value = item["metadata"].get("name") or "", item.get("value") or 0
     if name.startswith("system-"):
         if name not in _SYSTEM_CLASSES:
@@ -177,16 +174,16 @@ def priority_class(item: JsonDict) -> Problems:
         yield not_supported("preemptionPolicy", policy, supported)
 
 
-def priority_class_update(item: JsonDict, old: JsonDict) -> Problems:
-    """A priority stays what it is."""
+def validate_priority_class_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+    """Validate an update of a priority class: value and preemption policy cannot change."""
     if item.get("value", 0) != old.get("value", 0):
         yield forbidden_field("value", "may not be changed in an update.")
     if item.get("preemptionPolicy") != old.get("preemptionPolicy"):
         yield invalid_value("preemptionPolicy", item.get("preemptionPolicy"), "field is immutable")
 
 
-def lease(item: JsonDict) -> Problems:
-    """A lease."""
+def validate_lease(item: JsonDict) -> FieldErrors:
+    """Validate a lease: its duration and its transitions."""
     spec = item.get("spec") or {}
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and seconds <= 0:
@@ -197,8 +194,8 @@ def lease(item: JsonDict) -> Problems:
         yield invalid_value("spec.leaseTransitions", changes, what)
 
 
-def event(item: JsonDict) -> Problems:
-    """An event lives where its object does."""
+def validate_event(item: JsonDict) -> FieldErrors:
+    """Validate an event: it is in the namespace of the object it is about."""
     namespace = item["metadata"].get("namespace") or ""
     about = item.get("involvedObject") or {}
     own = about.get("namespace") or ""
@@ -207,22 +204,22 @@ def event(item: JsonDict) -> Problems:
         yield invalid_value("involvedObject.namespace", own, what)
 
 
-def keys(item: JsonDict) -> Problems:
-    """The entries of a config map or a secret have names."""
+def validate_data_keys(item: JsonDict) -> FieldErrors:
+    """Validate the keys of a config map or a secret."""
     for field in ("data", "binaryData"):
         for name in item.get(field) or {}:
             for reason in config_key_reasons(name):
                 yield invalid_value(f"{field}[{name}]", name, reason)
 
 
-def csi_node(item: JsonDict) -> Problems:
-    """What a node knows of its drivers."""
+def validate_csi_node(item: JsonDict) -> FieldErrors:
+    """Validate the CSI drivers of a node."""
     for index, each in enumerate((item.get("spec") or {}).get("drivers") or ()):
         here = f"spec.drivers[{index}]"
         name = each.get("name") or ""
         if not name:
             yield required(f"{here}.name")
-        for reason in subdomain_reasons(name):
+        for reason in dns_subdomain_reasons(name):
             yield invalid_value(f"{here}.name", name, reason)
         if not each.get("nodeID"):
             yield required(f"{here}.nodeID")
