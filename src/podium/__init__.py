@@ -1,12 +1,12 @@
 """Decides on which node each Kubernetes pod runs, exactly as kube-scheduler does, and shows why.
 
-The names below are the public API. Each is imported when it is first used, so that importing the
-package costs nothing.
+The names below are the public API; `docs/library.md` shows each of them at work. A name is imported
+when it is first used, so that importing the package costs nothing, and nothing here changes the
+process: no signal handlers, no logging configuration, no tuning of the garbage collector.
 
     objects = podium.read(["cluster.yaml"])
-    profile = podium.from_provider("DefaultProvider", podium.Options())
-    for step in podium.simulate(objects, profile):
-        print(step.decision.pod, step.decision.node)
+    for step in podium.simulate(objects, podium.default_profile()):
+        print(step.decision.pod, step.decision.node or step.decision.message)
 """
 
 from __future__ import annotations
@@ -19,20 +19,48 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.errors import ConfigError, InputError, PodiumError
+    from podium.library.explaining import explain
     from podium.library.pending import pending
+    from podium.library.profile_choice import ChosenProfiles
+    from podium.library.profile_source import ProfileSource
+    from podium.library.profiles import (
+        Options,
+        default_profile,
+        from_config,
+        from_policy,
+        from_provider,
+        parse_config,
+        parse_policy,
+    )
     from podium.library.reading import read
-    from podium.library.simulating import simulate
+    from podium.library.recordings.comparison import Difference
+    from podium.library.recordings.recording import Recording, record
+    from podium.library.recordings.replay import Replay, replay
+    from podium.library.recordings.scenarios import Scenario, read_recordings
+    from podium.library.simulating import open_simulation, simulate
+    from podium.library.snapshots.profile import snapshot_profiles
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
-    from podium.profiles.policy.build import Options, from_policy, from_provider, parse_policy
+    from podium.objects.selectors.requirements import (
+        Requirement,
+        Selector,
+        SelectorError,
+        requirement,
+    )
+    from podium.objects.selectors.text import parse_selector
+    from podium.profiles.user_rules.loading import load_rules
     from podium.render.decision.as_json import to_json
+    from podium.render.decision.explanation import Explanation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ChosenProfiles",
     "ConfigError",
     "Decision",
+    "Difference",
+    "Explanation",
     "InputError",
     "Node",
     "Objects",
@@ -40,46 +68,86 @@ __all__ = [
     "Pod",
     "PodiumError",
     "Profile",
+    "ProfileSource",
+    "Recording",
+    "Replay",
+    "Requirement",
+    "Scenario",
+    "Selector",
+    "SelectorError",
     "Simulation",
     "Step",
     "__version__",
+    "default_profile",
+    "explain",
+    "from_config",
     "from_policy",
     "from_provider",
+    "load_rules",
+    "open_simulation",
+    "parse_config",
     "parse_policy",
+    "parse_selector",
     "pending",
     "read",
+    "read_recordings",
+    "record",
+    "replay",
+    "requirement",
     "simulate",
+    "snapshot_profiles",
     "to_json",
 ]
 
-_HOMES = {
-    "ConfigError": "podium.errors",
-    "Decision": "podium.engine.framework.decision",
-    "InputError": "podium.errors",
-    "Node": "podium.objects.kinds.node",
-    "Objects": "podium.objects.reading.collection",
-    "Options": "podium.profiles.policy.build",
-    "Pod": "podium.objects.kinds.pod",
-    "PodiumError": "podium.errors",
-    "Profile": "podium.engine.framework.profile",
-    "Simulation": "podium.cluster.simulation",
-    "Step": "podium.cluster.simulation",
-    "from_policy": "podium.profiles.policy.build",
-    "from_provider": "podium.profiles.policy.build",
-    "parse_policy": "podium.profiles.policy.build",
-    "pending": "podium.library.pending",
-    "read": "podium.library.reading",
-    "simulate": "podium.library.simulating",
-    "to_json": "podium.render.decision.as_json",
+#: Module -> the public names that it defines.
+_MODULES = {
+    "podium.cluster.simulation": ("Simulation", "Step"),
+    "podium.engine.framework.decision": ("Decision",),
+    "podium.engine.framework.profile": ("Profile",),
+    "podium.errors": ("ConfigError", "InputError", "PodiumError"),
+    "podium.library.explaining": ("explain",),
+    "podium.library.pending": ("pending",),
+    "podium.library.profile_choice": ("ChosenProfiles",),
+    "podium.library.profile_source": ("ProfileSource",),
+    "podium.library.profiles": (
+        "Options",
+        "default_profile",
+        "from_config",
+        "from_policy",
+        "from_provider",
+        "parse_config",
+        "parse_policy",
+    ),
+    "podium.library.reading": ("read",),
+    "podium.library.recordings.comparison": ("Difference",),
+    "podium.library.recordings.recording": ("Recording", "record"),
+    "podium.library.recordings.replay": ("Replay", "replay"),
+    "podium.library.recordings.scenarios": ("Scenario", "read_recordings"),
+    "podium.library.simulating": ("open_simulation", "simulate"),
+    "podium.library.snapshots.profile": ("snapshot_profiles",),
+    "podium.objects.kinds.node": ("Node",),
+    "podium.objects.kinds.pod": ("Pod",),
+    "podium.objects.reading.collection": ("Objects",),
+    "podium.objects.selectors.requirements": (
+        "Requirement",
+        "Selector",
+        "SelectorError",
+        "requirement",
+    ),
+    "podium.objects.selectors.text": ("parse_selector",),
+    "podium.profiles.user_rules.loading": ("load_rules",),
+    "podium.render.decision.as_json": ("to_json",),
+    "podium.render.decision.explanation": ("Explanation",),
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for."""
-    home = _HOMES.get(name)
-    if home is None:
+    """Import a public name when it is first used."""
+    module = _MODULE_OF.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(home), name)
+    found: object = getattr(import_module(module), name)
     globals()[name] = found
     return found
 

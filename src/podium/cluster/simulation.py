@@ -1,7 +1,7 @@
-"""Scheduling without a cluster to talk to: objects in, decisions out, one pod after the other.
+"""Scheduling without an API server: objects in, decisions out, one pod after the other.
 
 What an API server and kubelets would do happens at once: a placed pod is on its node for the next
-decision, victims of preemption are gone (or marked as going) before the pod is tried again.
+decision, victims of preemption are gone (or terminating) before the pod is tried again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
 
+#: What follows a preemption: victims go and the pod is tried again at once, or after all other
+#: pods; or victims stay as terminating and the pod is tried again at once.
 RETRY, DEFER, TERMINATE = "retry", "defer", "terminate"
-#: When victims are marked as being deleted: any time will do, only its presence counts.
-SOME_TIME = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,19 @@ class Step:
 
 
 def no_extenders(question: Any) -> Any:
-    """The answer of a world without extenders."""
-    raise RuntimeError(f"nobody can answer {question!r} here")
+    """Refuse a question to an extender: this simulation has no connection to any."""
+    raise RuntimeError(f"open_simulation connects to extenders, Simulation does not: {question!r}")
 
 
 class Simulation:
-    """A cluster made of objects, and a scheduler that nobody disturbs."""
+    """A cluster in memory and the scheduler that places its pods.
+
+    *profile* decides, and *others* decide about pods of their schedulers. *answer* is called with
+    each question to an extender. The rest is for recordings and tests: *start_time* gives the start
+    time of a pod placed at some attempt, *score_single* scores a single feasible node too,
+    *listed_order* looks at nodes in the order they were loaded, *after_preemption* is one of the
+    three constants above, and without *fast* every rule is asked about every node.
+    """
 
     def __init__(
         self,
@@ -79,7 +86,7 @@ class Simulation:
         self._pods: dict[str, Pod] = {}
 
     def load(self, objects: Objects) -> None:
-        """Take over nodes, placed pods and everything rules look things up in."""
+        """Add objects: nodes, pods with a node, nominated pods, and what rules look up."""
         for kind, shelf in self.cache.columns.catalog.shelves():
             for item in objects.of(kind):
                 shelf.put(item)
@@ -95,9 +102,9 @@ class Simulation:
                 self.nominate(pod, pod.status.nominated_node_name)
 
     def nominate(self, pod: Pod, node: str) -> None:
-        """Promise a node to a pod, or take the promise back (no node)."""
+        """Nominate a node for a pod; with no node, clear the nomination."""
         if not self.profile.by_priority:
-            return  # without priorities nobody is promised anything
+            return  # without priorities there is no preemption, and nothing is nominated
         self._nominations.set(pod, node)
         columns = self.cache.columns
         columns.nominated = {
@@ -106,7 +113,7 @@ class Simulation:
         }
 
     def run(self, pending: Iterable[Pod], *, recording: bool = False) -> Iterator[Step]:
-        """Try each pod in turn, and once more after a successful preemption."""
+        """Try each pod in turn, and once more after a successful preemption, and carry it out."""
         waiting = list(pending)
         if not self.profile.nominated_first:
             for pod in waiting:
@@ -114,7 +121,7 @@ class Simulation:
         deferred = []
         for pod in waiting:
             if self.profile.nominated_first:
-                self._renominate(pod)  # known from the pod's own first attempt on
+                self._renominate(pod)  # counts from the pod's own first attempt on
             pod = self._as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
             step = Step(pod, 1, self.attempt(pod, recording=recording))
             yield step
@@ -127,9 +134,9 @@ class Simulation:
             yield self._retry(pod, recording=recording)
 
     def _as_known(self, pod: Pod) -> Pod:
-        """The pod as the API server has it: without a promise that was taken back since."""
-        promised = pod.status.nominated_node_name
-        if not promised or self._nominations.node_of(pod) or self._is_held(pod):
+        """The pod as the API server has it: without a nomination that was cleared since."""
+        nominated = pod.status.nominated_node_name
+        if not nominated or self._nominations.node_of(pod) or self._is_held(pod):
             return pod
         return _with_nomination(pod, "")
 
@@ -148,7 +155,7 @@ class Simulation:
         return step
 
     def attempt(self, pod: Pod, *, recording: bool = False) -> Decision:
-        """Decide about one pod; nothing is changed but the cursors."""
+        """Decide about one pod. Only the cursors of node order and ties move; see `place`."""
         columns = self.cache.columns
         profile = self.profile_of(pod)
         attempt = Attempt(
@@ -173,11 +180,11 @@ class Simulation:
         return decision
 
     def profile_of(self, pod: Pod) -> Profile:
-        """The profile that serves the pod's scheduler; the first one where none does."""
+        """The profile of the pod's scheduler, or the first profile."""
         return self._profiles.get(pod.spec.scheduler_name, self.profile)
 
     def _settle(self, step: Step) -> Pod | None:
-        """Carry the decision out; the pod to try again, if it was promised a node."""
+        """Carry the decision out; the pod to try again, if a node was nominated for it."""
         pod, decision = step.pod, step.decision
         if decision.node is not None:
             if self._nominations.nodes():
@@ -186,8 +193,8 @@ class Simulation:
             return None
         preemption = decision.preemption
         if preemption is None:
-            helpless = decision.error or not self.profile_of(pod).post_filters
-            if self.profile.nominated_first and helpless and decision.held is None:
+            without_post_filter = decision.error or not self.profile_of(pod).post_filters
+            if self.profile.nominated_first and without_post_filter and decision.held is None:
                 self.nominate(pod, "")
             return None
         if preemption.nomination == "":
@@ -203,7 +210,7 @@ class Simulation:
         return nominated
 
     def place(self, pod: Pod, decision: Decision) -> None:
-        """The pod is on its node from now on."""
+        """Put the pod on the node of the decision; it counts there from now on."""
         assert decision.node is not None
         if self._start_time is not None:
             started = self._start_time(self._attempts - 1)
@@ -213,22 +220,21 @@ class Simulation:
         self._keep(pod)
 
     def placed(self, uid: str) -> Pod | None:
-        """A placed pod."""
+        """The placed pod with this uid, kept only where extenders are sent whole pods."""
         return self._pods.get(uid)
 
     def _keep(self, pod: Pod) -> None:
-        """Extenders are told of whole pods; nobody else needs more than the record of one."""
+        """Keep the whole pod if extenders may be sent it; rules need less."""
         if any(profile.extenders for profile in self._profiles.values()):
             self._pods[pod.uid] = pod
 
     def remove(self, uid: str) -> None:
-        """A placed pod goes away."""
+        """Take the placed pod with this uid off its node."""
         self._pods.pop(uid, None)
         self.cache.remove(uid)
 
     def _evict(self, uid: str) -> None:
         if self.after_preemption == TERMINATE:
-            # The pod stays, but counts as going.
             self.cache.columns.mark_terminating(uid)
         else:
             self.remove(uid)

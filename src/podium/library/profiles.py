@@ -9,7 +9,7 @@ from podium.errors import ConfigError
 from podium.library.generations import DEFAULT_GENERATION, GENERATIONS, V1_13, V1_36
 from podium.profiles.config import build as v1_36
 from podium.profiles.policy import build as v1_13
-from podium.profiles.policy.build import Options, parse_policy
+from podium.profiles.policy.build import Options
 from podium.profiles.policy.priority_registry import DEFAULT as DEFAULT_PROVIDER
 from podium.profiles.user_rules.loading import with_rules
 
@@ -62,6 +62,14 @@ def from_policy(
     """
     document = parse_policy(policy, where) if isinstance(policy, str) else policy
     return v1_13.from_policy(document, options or Options(), where)
+
+
+def parse_policy(text: str, where: str = "policy") -> Mapping[str, Any]:
+    """The Policy document in a text, JSON or YAML; a ConfigMap around it is taken off.
+
+    The document is checked when a profile is made from it. *where* is the file that it comes from.
+    """
+    return v1_13.parse_policy(text, where)
 
 
 def from_config(

@@ -5,11 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.objects.selectors.selectors import (
+    EVERYTHING,
+    NOTHING,
     FieldRequirement,
     Requirement,
+    Selector,
     SelectorError,
-    parse,
-    parse_fields,
+    parse_field_selector,
+    parse_selector,
+    requirement,
 )
 
 
@@ -37,7 +41,7 @@ from podium.objects.selectors.selectors import (
 def test_label_selectors(text: str, requirements: list[tuple[str, str, list[str]]]) -> None:
     expected = [Requirement(key, operator, tuple(values)) for key, operator, values in requirements]
 
-    assert list(parse(text).requirements) == expected
+    assert list(parse_selector(text).requirements) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,9 +65,35 @@ def test_label_selectors(text: str, requirements: list[tuple[str, str, list[str]
 )
 def test_label_selectors_that_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as error:
-        parse(text)
+        parse_selector(text)
 
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("", ""),
+        ("a == b", "a=b"),
+        ("a in (b)", "a=b"),
+        ("a notin (b)", "a!=b"),
+        ("a in (y, x)", "a in (x,y)"),
+        ("a notin (y,x)", "a notin (x,y)"),
+        ("c,! b,a>5,a<7", "a>5,a<7,!b,c"),
+    ],
+)
+def test_a_selector_has_a_text(text: str, written: str) -> None:
+    assert str(parse_selector(text)) == written
+    assert parse_selector(written) == parse_selector(text)
+
+
+def test_requirements_can_be_added() -> None:
+    wanted = requirement("b", "In", ["x", "y"])
+
+    assert str(parse_selector("c,a").add(wanted)) == "a,b in (x,y),c"
+    assert EVERYTHING.add(wanted).matches({"b": "y"})
+    assert NOTHING.add(wanted) == NOTHING
+    assert str(NOTHING) == ""
 
 
 @pytest.mark.parametrize(
@@ -78,7 +108,7 @@ def test_label_selectors_that_cannot_be_read(text: str, message: str) -> None:
 def test_field_selectors(text: str, requirements: list[tuple[str, bool, str]]) -> None:
     expected = [FieldRequirement(*each) for each in requirements]
 
-    assert list(parse_fields(text).requirements) == expected
+    assert list(parse_field_selector(text).requirements) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,15 +122,17 @@ def test_field_selectors(text: str, requirements: list[tuple[str, bool, str]]) -
 )
 def test_field_selectors_that_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as error:
-        parse_fields(text)
+        parse_field_selector(text)
 
     assert str(error.value) == message
 
 
 @given(st.text("ab=!(),<>in not\\ \t1", max_size=20))
 def test_any_text_is_a_selector_or_refused(text: str) -> None:
-    for read in (parse, parse_fields):
+    for read in (parse_selector, parse_field_selector):
         try:
-            read(text)
+            found = read(text)
         except SelectorError:
             continue
+        if isinstance(found, Selector):
+            assert parse_selector(str(found)) == found

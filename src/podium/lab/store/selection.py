@@ -18,8 +18,8 @@ from podium.objects.selectors.selectors import (
     FieldSelector,
     Selector,
     SelectorError,
-    parse,
-    parse_fields,
+    parse_field_selector,
+    parse_selector,
 )
 
 _ALWAYS = ("metadata.name", "metadata.namespace")
@@ -100,11 +100,11 @@ class Selection:
 @lru_cache(maxsize=1024)
 def _selection(group_version: str, kind: str, storage: str, labels: str, fields: str) -> Selection:
     try:
-        wanted = parse(labels)
+        wanted = parse_selector(labels)
     except SelectorError as error:
         raise bad_request(str(error)) from None
     try:
-        conditions = parse_fields(fields)
+        conditions = parse_field_selector(fields)
     except SelectorError as error:
         raise bad_request(str(error)) from None
     requirements = []

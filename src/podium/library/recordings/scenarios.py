@@ -1,4 +1,4 @@
-"""Recordings as they are in files: one scenario per line, its shape checked, its content not."""
+"""Recordings as they are in files: one scenario per line, decoded and checked for its types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLUGIN_STEPS: Final = frozenset(
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
-    """A mapping of a recording; what it does not know is skipped."""
+    """A mapping of a recording; unknown fields are skipped."""
 
 
 class RecordedOptions(_Part, frozen=True):
@@ -42,7 +42,7 @@ class RecordedOptions(_Part, frozen=True):
 
 
 class Expected(_Part, frozen=True):
-    """What the scheduler answered; what is absent was not recorded."""
+    """What the scheduler decided; a field that is absent was not recorded."""
 
     config_error: str | None = None
     predicates: list[str] | None = None
@@ -51,7 +51,7 @@ class Expected(_Part, frozen=True):
 
 
 class Scenario(_Part, frozen=True):
-    """A cluster, pods to schedule, and what came of it."""
+    """A cluster, pods to schedule, and what kube-scheduler decided about them."""
 
     name: str
     objects: list[JsonObject]
@@ -64,7 +64,7 @@ class Scenario(_Part, frozen=True):
 
     @property
     def generation(self) -> str:
-        """The generation it was recorded from, by what only one of them has."""
+        """The generation it was recorded from, told by fields that only one of them has."""
         if self.policy is not None or self.provider is not None:
             return "v1.13"
         steps = self.expected.steps or ()
@@ -77,13 +77,20 @@ class Scenario(_Part, frozen=True):
 _DECODER: Final = msgspec.json.Decoder(Scenario)
 
 
+def read_recordings(paths: Sequence[str]) -> Iterator[Scenario]:
+    """The scenarios in *paths*: files of recordings, and folders of them."""
+    for file in recordings_in(paths):
+        for _, scenario in scenarios_in(file):
+            yield scenario
+
+
 def recordings_in(paths: Sequence[str]) -> list[str]:
-    """The files that *paths* name: files, and what ends as recordings do in folders."""
+    """The files of recordings in *paths*: files, whatever their ending, and folders of them."""
     return opened_folders(paths, SUFFIXES, _HINT)
 
 
 def scenarios_in(path: str) -> Iterator[tuple[str, Scenario]]:
-    """Each scenario of a file, and where it is: `FILE:LINE`."""
+    """Each scenario of a file, with its place: `FILE:LINE`."""
     for number, line in lines_of(path):
         where = f"{path}:{number}"
         try:
@@ -95,7 +102,7 @@ def scenarios_in(path: str) -> Iterator[tuple[str, Scenario]]:
 
 
 def scenario_of(value: JsonObject) -> Scenario:
-    """A scenario that somebody has read already."""
+    """The scenario in a value that was decoded from JSON."""
     try:
         return msgspec.convert(value, Scenario)
     except msgspec.ValidationError as error:
@@ -128,7 +135,7 @@ def _typed(item: JsonObject, kind: str, shape: type[Object]) -> Object:
     try:
         return msgspec.convert(item, shape)
     except msgspec.ValidationError:
-        pass  # a null perhaps, which Kubernetes forgives
+        pass  # a null perhaps, which Kubernetes accepts
     try:
         return msgspec.convert(without_nulls(item), shape)
     except msgspec.ValidationError as error:

@@ -68,6 +68,22 @@ class Requirement:
                 return value is None
         return value is not None and self._compares(value)
 
+    def __str__(self) -> str:
+        """The condition as `kubectl --selector` takes it."""
+        first = self.values[0] if self.values else ""
+        match self.operator:
+            case "Exists":
+                return self.key
+            case "DoesNotExist":
+                return f"!{self.key}"
+            case "Gt" | "Lt":
+                return f"{self.key}{'>' if self.operator == 'Gt' else '<'}{first}"
+            case "In" if len(self.values) == 1:
+                return f"{self.key}={first}"
+            case "NotIn" if len(self.values) == 1:
+                return f"{self.key}!={first}"
+        return f"{self.key} {self.operator.lower()} ({','.join(sorted(self.values))})"
+
     def _compares(self, value: str) -> bool:
         number, bound = int64(value), int64(self.values[0])
         if number is None or bound is None:
@@ -125,6 +141,14 @@ class Selector:
             if not wanted.accepts(labels.get(wanted.key)):
                 return False
         return True
+
+    def add(self, *requirements: Requirement) -> Selector:
+        """The selector with further requirements; one that selects nothing stays as it is."""
+        return self if self.nothing else conjunction((*self.requirements, *requirements))
+
+    def __str__(self) -> str:
+        """The selector as `kubectl --selector` takes it; empty if it selects all, or nothing."""
+        return ",".join(map(str, self.requirements))
 
     @property
     def empty(self) -> bool:

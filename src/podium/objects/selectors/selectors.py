@@ -38,7 +38,7 @@ from podium.objects.selectors.requirements import (
     conjunction,
     requirement,
 )
-from podium.objects.selectors.text import parse, parse_fields
+from podium.objects.selectors.text import parse_field_selector, parse_selector
 
 __all__ = [
     "EVERYTHING",
@@ -59,8 +59,8 @@ __all__ = [
     "label_value_reasons",
     "matches_terms",
     "node_terms",
-    "parse",
-    "parse_fields",
+    "parse_field_selector",
+    "parse_selector",
     "requirement",
     "topology_terms",
 ]

@@ -29,7 +29,7 @@ _FIELD_TERM = re.compile(r"(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)", re
 _ESCAPED = re.compile(r"\\(.?)|[,=]", re.DOTALL)
 
 
-def parse(text: str) -> Selector:
+def parse_selector(text: str) -> Selector:
     """The label selector that *text* stands for; the empty text selects everything."""
     return conjunction(_Parser(text).requirements())
 
@@ -123,7 +123,7 @@ def _expected(found: str, wanted: str) -> str:
     return f"found '{found}', expected: {wanted}"
 
 
-def parse_fields(text: str) -> FieldSelector:
+def parse_field_selector(text: str) -> FieldSelector:
     """The field selector that *text* stands for; the empty text selects everything."""
     terms = sorted(re.findall(r"(?:\\.|[^\\,]|\\\Z)+", text, re.DOTALL))
     return FieldSelector(tuple(_field(term, text) for term in terms))

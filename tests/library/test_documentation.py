@@ -1,0 +1,58 @@
+"""docs/library.md is one program: every block runs, and prints what the page says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import podium
+from test_examples import pattern
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "library.md"
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```$(?:\n\n^```text\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blocks() -> Iterator[tuple[int, str, str]]:
+    """Line, code and output of each block."""
+    text = PAGE.read_text("utf-8")
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start()) + 2
+        yield line, match["code"], match["output"] or ""
+
+
+@pytest.fixture
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that looks like the project but may be written to."""
+    for name in ("examples", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("_project")
+def test_every_block_prints_what_the_page_says() -> None:
+    names: dict[str, Any] = {"__name__": "page"}
+    for line, code, expected in blocks():
+        # Errors name the line of the page.
+        program = compile("\n" * (line - 1) + code, str(PAGE), "exec")
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(program, names)  # noqa: S102  that is what the page is for
+        said = printed.getvalue()
+        assert pattern(expected.splitlines()).fullmatch(said), f"{PAGE.name}:{line}\n{said}"
+
+
+def test_every_public_name_is_in_a_block() -> None:
+    code = "\n".join(code for _, code, _ in blocks())
+    used = set(re.findall(r"\bpodium\.(\w+)", code))
+
+    assert set(podium.__all__) <= used
+    assert used <= {*podium.__all__, "rules"}
