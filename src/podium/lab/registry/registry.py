@@ -4,9 +4,6 @@ Objects are plain dictionaries. An object that is passed in belongs to the regis
 is completed in place and returned as stored. An object that is returned may be changed. A refused
 request raises a `StatusError`. The argument *kind* is the kind, the plural or the qualified name of
 a resource: `Node`, `pods`, `deployments.apps`.
-
-Subscribers are called after each write, in the order of writes. A write by a subscriber is
-announced after all subscribers have been called for the write before.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ from __future__ import annotations
 import builtins
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -37,12 +33,11 @@ from podium.lab.registry import admission, deletion, metadata, patches
 from podium.lab.registry.binding import bind
 from podium.lab.registry.eviction import evict
 from podium.lab.registry.kind_behaviour import behaviour_of
+from podium.lab.registry.subscriptions import Subscriber, Subscriptions
 from podium.lab.store.selection import fields_of, selection
 from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, Record, Store
 from podium.lab.validation.metadata import validate_metadata_update
 
-#: Called with the type of the event, the object before and the object now; either may be `None`.
-Subscriber = Callable[[str, JsonDict | None, JsonDict | None], None]
 DEFAULT_WRITE = WriteOptions()
 DEFAULT_DELETE = DeleteOptions()
 _NAME_ATTEMPTS = 8
@@ -62,9 +57,7 @@ class Registry:
         self.store = store or Store()
         self.clock = clock
         self.rng = rng or random.Random()  # noqa: S311  names and uids are not secret
-        self._subscribers: dict[str, list[Subscriber]] = {}
-        self._unannounced: deque[tuple[str, str, JsonDict | None, JsonDict | None]] = deque()
-        self._announcing = False
+        self._subscriptions = Subscriptions()
         admission.create_system_objects(self)
 
     # Reading
@@ -337,7 +330,9 @@ class Registry:
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
         record = self.store.put(resource.storage, key, item, fields_of(resource.storage, item))
-        self._announce(resource.storage, ADDED if old is None else MODIFIED, old, item)
+        self._subscriptions.announce(
+            resource.storage, ADDED if old is None else MODIFIED, old, item
+        )
         return record
 
     def erase(self, resource: Resource, item: JsonDict, old: JsonDict) -> JsonDict:
@@ -345,7 +340,7 @@ class Registry:
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
         self.store.delete(resource.storage, key, item, fields_of(resource.storage, item))
-        self._announce(resource.storage, DELETED, old, None)
+        self._subscriptions.announce(resource.storage, DELETED, old, None)
         return item
 
     # Subscriptions
@@ -355,31 +350,7 @@ class Registry:
         The objects it is called with are shared and must not be changed.
         """
         names = [stored(each).storage for each in kinds]
-        for name in names:
-            self._subscribers.setdefault(name, []).append(subscriber)
-
-        def end() -> None:
-            for name in names:
-                self._subscribers[name].remove(subscriber)
-
-        return end
-
-    def _announce(
-        self, storage: str, event: str, old: JsonDict | None, new: JsonDict | None
-    ) -> None:
-        if not self._subscribers.get(storage):
-            return
-        self._unannounced.append((storage, event, old, new))
-        if self._announcing:
-            return
-        self._announcing = True
-        try:
-            while self._unannounced:
-                storage, event, old, new = self._unannounced.popleft()
-                for subscriber in tuple(self._subscribers.get(storage, ())):
-                    subscriber(event, old, new)
-        finally:
-            self._announcing = False
+        return self._subscriptions.add(names, subscriber)
 
     def timestamp(self) -> str:
         """The present time as objects carry it."""
