@@ -1,1 +1,1 @@
-"""The pages: what a scheduler sees and why it decides, live in a browser."""
+"""The web pages: the cluster, pending pods, decisions and profiles of a scheduler, live."""

@@ -1,7 +1,8 @@
-"""The pages and their data, to be mounted beside other things on one port.
+"""The pages and their data as one application, which shares a port with other applications.
 
-Everything is under `/podium/`, but for the page itself at `/`. Who may ask is decided by whoever
-mounts it; what the pages may load is decided here: nothing that is not theirs.
+All paths begin with `/podium/`, except that of the page itself, `/`. The application in front of
+this one decides which requests have access. The headers of all responses forbid the pages to load
+anything from elsewhere.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def pages(page_data: PageData) -> Starlette:
-    """The application: serves `/` and everything under `/podium/`."""
+    """The application that serves `/` and all paths under `/podium/`."""
     return Starlette(
         routes=[
             Route("/", index),
-            Route("/podium", _home),
-            Route("/podium/", _home),
+            Route("/podium", _redirect_home),
+            Route("/podium/", _redirect_home),
             Route("/podium/static/{path:path}", static_file),
             Mount("/podium/v1", routes=data_routes(page_data)),
         ],
@@ -39,9 +40,9 @@ def pages(page_data: PageData) -> Starlette:
 
 
 def serves(path: str) -> bool:
-    """Whether a path belongs to the pages."""
+    """Whether the application of the pages serves a path."""
     return path in {"/", "/podium"} or path.startswith("/podium/")
 
 
-async def _home(_: Request) -> Response:
+async def _redirect_home(_: Request) -> Response:
     return RedirectResponse("/")

@@ -1,6 +1,7 @@
-"""The files of the pages, kept in memory: they are small, and a busy lab answers them at once.
+"""The static files of the pages, read into memory once.
 
-Read from disk by threads, each of them would wait several times for the scheduler beside it.
+Threads that read a file from disk for each request would wait for the scheduler, which shares the
+process; from memory the files are served at once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-INDEX = "index.html"
+_INDEX = "index.html"
 
 
 class _File(NamedTuple):
@@ -29,16 +30,16 @@ class _File(NamedTuple):
 
 
 @cache
-def _kept() -> dict[str, _File]:
-    return dict(_below(files("podium.web").joinpath("static"), ""))
+def _static_files() -> dict[str, _File]:
+    return dict(_files_in(files("podium.web").joinpath("static"), ""))
 
 
-def _below(folder: Traversable, path: str) -> list[tuple[str, _File]]:
+def _files_in(folder: Traversable, path: str) -> list[tuple[str, _File]]:
     found: list[tuple[str, _File]] = []
     for each in folder.iterdir():
         name = f"{path}{each.name}"
         if each.is_dir():
-            found += _below(each, f"{name}/")
+            found += _files_in(each, f"{name}/")
         else:
             body = each.read_bytes()
             media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -48,17 +49,17 @@ def _below(folder: Traversable, path: str) -> list[tuple[str, _File]]:
 
 
 async def index(request: Request) -> Response:
-    """The page."""
-    return _answer(INDEX, request)
+    """The page, which loads all other files."""
+    return _file_response(_INDEX, request)
 
 
 async def static_file(request: Request) -> Response:
-    """One of the files that the page asks for."""
-    return _answer(request.path_params["path"], request)
+    """The static file at the path of the request."""
+    return _file_response(request.path_params["path"], request)
 
 
-def _answer(path: str, request: Request) -> Response:
-    file = _kept().get(path)
+def _file_response(path: str, request: Request) -> Response:
+    file = _static_files().get(path)
     if file is None:
         raise HTTPException(404)
     headers = {"ETag": file.etag}

@@ -1,4 +1,4 @@
-"""Headers that keep the pages to themselves: no other origin, no framing, nothing inline."""
+"""Security headers of the pages: no other origins, no frames, no inline scripts."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ HEADERS: Final = {
 
 
 class SafeHeaders:
-    """Adds them to every answer; files may be kept, but are asked about again each time."""
+    """Adds the headers to every response, and lets browsers cache only what they revalidate."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what is asked, and the answer with more headers."""
+        """Pass a request on, and its response back with the headers."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
-        async def safely(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
                 headers.setdefault("Cache-Control", "no-cache")
             await send(message)
 
-        await self._app(scope, receive, safely)
+        await self._app(scope, receive, send_with_headers)

@@ -1,4 +1,4 @@
-"""The data that the pages need of a scheduler. Every answer is plain data, ready for JSON."""
+"""What the pages read of a scheduler, as plain data that can be written as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Data = dict[str, Any]
 
 
 class PageData(Protocol):
-    """Reads a scheduler; what it refuses is a `podium.errors.PodiumError`."""
+    """A scheduler as the pages see it; invalid input raises a `podium.errors.PodiumError`."""
 
     def cluster(self, cursor: str = "") -> Data:
         """Zones, nodes, loads and pods, or what changed since a cursor."""
@@ -34,10 +34,10 @@ class PageData(Protocol):
     def profile(self) -> Data:
         """The profiles the scheduler decides by, and their text."""
 
-    def what_if(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
+    def what_if(self, request: Mapping[str, Any]) -> AsyncIterator[Data]:
         """Compare with other profiles: the progress, and at the end the changed placements."""
 
-    async def apply(self, wish: Mapping[str, Any]) -> Data:
+    async def apply(self, request: Mapping[str, Any]) -> Data:
         """Make the scheduler decide by other profiles from now on."""
 
     def summary(self) -> Data:

@@ -1,4 +1,4 @@
-"""Server-sent events: what happened, at most five times a second; a sign of life each second."""
+"""Server-sent events with the summary: after a change, and at least once a second."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ if TYPE_CHECKING:
 
     from podium.web.page_data import PageData
 
-COALESCED_SECONDS: Final = 0.2
-ALIVE_SECONDS: Final = 1.0
+#: Seconds between two looks at the revision; changes in between are sent together.
+INTERVAL: Final = 0.2
+#: Seconds after which an event is sent even if nothing changed.
+LONGEST_SILENCE: Final = 1.0
 
 
 async def stream(page_data: PageData) -> AsyncIterator[bytes]:
-    """Events named `pulse` with the summary; the first one comes at once."""
+    """Events named `pulse` with the summary; the first one is sent at once."""
     yield b"retry: 2000\n\n"
     sent: object = None
-    quiet = 0.0
+    silence = 0.0
     while True:
         revision = page_data.revision()
-        if revision != sent or quiet >= ALIVE_SECONDS:
-            sent, quiet = revision, 0.0
+        if revision != sent or silence >= LONGEST_SILENCE:
+            sent, silence = revision, 0.0
             yield b"event: pulse\ndata: " + msgspec.json.encode(page_data.summary()) + b"\n\n"
-        await asyncio.sleep(COALESCED_SECONDS)
-        quiet += COALESCED_SECONDS
+        await asyncio.sleep(INTERVAL)
+        silence += INTERVAL
