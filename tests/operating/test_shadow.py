@@ -12,7 +12,14 @@ from podium.daemon.shadow import Shadow
 from podium.objects.kinds.pod import Pod
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options
-from podium.render.decision.comparison import LOWER, REJECTED, SAME, TIED, UNPLACED, Compared
+from podium.render.decision.comparison import (
+    LOWER,
+    REJECTED,
+    SAME,
+    TIED,
+    UNPLACED,
+    PlacementComparison,
+)
 
 V1_36 = from_config(default_config({}), Options())[0]
 
@@ -21,7 +28,7 @@ def on(waiting: Pod, name: str) -> Pod:
     return replace(waiting, spec=replace(waiting.spec, node_name=name))
 
 
-def against(shadow: Shadow, waiting: Pod, name: str, *items: object) -> Compared | None:
+def against(shadow: Shadow, waiting: Pod, name: str, *items: object) -> PlacementComparison | None:
     """We decide in a world of these objects, and the pod goes to the node of this name."""
     world = simulation(*items, profile=V1_36)  # type: ignore[arg-type]
     shadow.pod_seen(None, waiting)

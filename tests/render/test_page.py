@@ -13,8 +13,8 @@ import pytest
 from builders import node, nodes, pod, profile, simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
-from podium.render.decision.explanation import Explanation, Room, ask
-from podium.render.decision.page import page
+from podium.render.decision.explanation import Explanation, ResourceRoom, node_report
+from podium.render.decision.page import explanation_page
 
 RULES = profile(priorities=[LeastRequestedPriority()])
 WANTED = pod("web", requests={"cpu": "1"})
@@ -66,7 +66,7 @@ CASES: dict[str, Callable[[], Decision]] = {
 def test_a_page_is_whole_and_needs_nothing_else(case: str) -> None:
     decision = CASES[case]()
 
-    text = page(Explanation(decision, pods=1))
+    text = explanation_page(Explanation(decision, pods=1))
 
     reader = Reader(text)
     assert reader.open == []
@@ -78,7 +78,7 @@ def test_a_page_is_whole_and_needs_nothing_else(case: str) -> None:
 
 
 def test_everything_the_script_asks_for_is_there() -> None:
-    text = page(Explanation(CASES["placed"](), pods=1))
+    text = explanation_page(Explanation(CASES["placed"](), pods=1))
 
     asked = set(re.findall(r'getElementById\("(\w+)"\)', text))
 
@@ -90,7 +90,7 @@ def test_names_cannot_break_out() -> None:
     decision.pod = 'x/</script><script>alert("1")</script>'
     decision.profile = "<b>&"
 
-    text = page(Explanation(decision, pods=1))
+    text = explanation_page(Explanation(decision, pods=1))
 
     assert "<script>alert" not in text
     assert "&lt;b&gt;&amp;" in text
@@ -100,10 +100,10 @@ def test_names_cannot_break_out() -> None:
 
 def test_what_was_asked_is_answered_on_the_page() -> None:
     decision = CASES["placed"]()
-    asked = ask(decision, "a")
-    asked.room = [Room("cpu", 1000, 500, 2000)]
+    asked = node_report(decision, "a")
+    asked.room = [ResourceRoom("cpu", 1000, 500, 2000)]
 
-    text = page(
+    text = explanation_page(
         Explanation(decision, pods=1, asked=asked, actual="a", timings=[("decide", 0.0012)])
     )
 
@@ -119,7 +119,7 @@ def test_preemption_is_on_the_page() -> None:
         node("a", cpu="1"), pod("low", node="a", requests={"cpu": "1"}), profile=RULES
     ).attempt(pod("vip", requests={"cpu": "1"}, priority=5), recording=True)
 
-    text = page(Explanation(decision, pods=2))
+    text = explanation_page(Explanation(decision, pods=2))
 
     assert "Preemption: tried on 1 node, would help on 1" in text
     assert '<tr class="chosen"><td>a</td>' in text
@@ -127,7 +127,7 @@ def test_preemption_is_on_the_page() -> None:
 
 
 def test_a_page_for_many_nodes_stays_small() -> None:
-    text = page(Explanation(decided(*nodes(500)), pods=1))
+    text = explanation_page(Explanation(decided(*nodes(500)), pods=1))
 
     assert len(text) < 100_000
     assert len(decision_in(text)["feasible"]) == 500

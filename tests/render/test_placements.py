@@ -9,8 +9,8 @@ from podium.render.decision.placements import (
     aligned,
     evictions,
     manifests,
-    misfortunes,
     placements,
+    problem_sentences,
     report,
     rows,
     summary,
@@ -49,7 +49,7 @@ def test_who_had_to_go_is_said_once_as_a_table_and_once_as_a_sentence() -> None:
 
     why = "it is the only node where evicting pods helps"
     assert evictions(found)[1:] == [("default/low", "a", "default/vip", why)]
-    assert list(misfortunes(found)) == [
+    assert list(problem_sentences(found)) == [
         f"default/low is evicted from a for default/vip: {why}",
         "default/big is not placed: 0/1 nodes are available: 1 Insufficient cpu.",
     ]

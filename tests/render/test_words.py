@@ -7,12 +7,12 @@ import pytest
 from builders import node, nodes, pod, profile, simulation
 from podium.engine.framework.decision import Decision, Preemption, Victims
 from podium.engine.rules.resources.v1_13 import LeastRequestedPriority, MostRequestedPriority
-from podium.render.decision import words
-from podium.render.decision.explanation import ask
-from podium.render.decision.node_names import common_ending
-from podium.render.decision.reasoning import gaps, groups, ranking, telling
+from podium.render.decision import sentences
+from podium.render.decision.analysis import differing_columns, ranking, rejection_groups, score_gaps
+from podium.render.decision.explanation import node_report
+from podium.render.decision.tables import common_domain
 from podium.render.plain import counted, printable
-from podium.render.quantities import shown
+from podium.render.quantities import format_amount
 
 RULES = profile(priorities=[(LeastRequestedPriority(), 3), (MostRequestedPriority(), 1)])
 WANTED = pod(requests={"cpu": "1", "memory": "1Gi"})
@@ -35,7 +35,7 @@ def test_the_chosen_node_comes_first_among_equals() -> None:
 
 
 def test_gaps_are_weighted_and_the_largest_comes_first() -> None:
-    found = gaps(choice(), 1, 0)
+    found = score_gaps(choice(), 1, 0)
 
     assert [(gap.priority, gap.points) for gap in found] == [
         ("LeastRequestedPriority", 9),
@@ -46,7 +46,7 @@ def test_gaps_are_weighted_and_the_largest_comes_first() -> None:
 def test_priorities_that_make_no_difference_are_told_apart() -> None:
     cluster = simulation(*nodes(2), profile=RULES)
 
-    differing, same = telling(cluster.attempt(WANTED, recording=True))
+    differing, same = differing_columns(cluster.attempt(WANTED, recording=True))
 
     assert (differing, [column.name for column in same]) == (
         [],
@@ -58,7 +58,9 @@ def test_groups_are_sorted_by_size() -> None:
     made = [node("full", cpu="0"), *nodes(2, unschedulable=True)]
     decision = simulation(*made, profile=RULES).attempt(WANTED, recording=True)
 
-    assert [(group.predicate, group.count, group.nodes) for group in groups(decision)] == [
+    assert [
+        (group.predicate, group.count, group.nodes) for group in rejection_groups(decision)
+    ] == [
         ("CheckNodeUnschedulable", 2, ("n000", "n001")),
         ("GeneralPredicates", 1, ("full",)),
     ]
@@ -76,7 +78,7 @@ def test_how_a_tie_is_broken(ties: str, sentence: str) -> None:
     decision = choice()
     decision.cursor = 3
 
-    assert words.because(decision, ties) == (
+    assert sentences.reason_for_choice(decision, ties) == (
         f"2 of the 3 nodes that fit share the best total, 25; {sentence}"
     )
 
@@ -90,23 +92,25 @@ def test_a_choice_of_one(count: int, sentence: str) -> None:
 
     decision = simulation(*made, profile=RULES).attempt(WANTED, recording=True)
 
-    assert words.because(decision, "round-robin") == sentence
+    assert sentences.reason_for_choice(decision, "round-robin") == sentence
 
 
 def test_without_recording_there_is_still_a_sentence() -> None:
     decision = simulation(node("a"), node("b", cpu="2"), profile=RULES).attempt(WANTED)
 
-    assert words.because(decision, "first") == "2 nodes fit, and it has the best total"
+    assert (
+        sentences.reason_for_choice(decision, "first") == "2 nodes fit, and it has the best total"
+    )
 
 
 def test_sampling_is_mentioned() -> None:
     rules = profile(priorities=[LeastRequestedPriority()], percentage=10)
     decision = simulation(*nodes(1100), profile=rules).attempt(WANTED, recording=True)
 
-    assert words.stopped_early(decision) == (
+    assert sentences.unexamined_nodes(decision) == (
         "110 nodes that fit were enough; 990 nodes were not looked at"
     )
-    [sentence] = words.verdict_on(decision, ask(decision, "n999"))
+    [sentence] = sentences.node_sentences(decision, node_report(decision, "n999"))
     assert sentence == "it was not looked at: enough nodes that fit were found before it"
 
 
@@ -118,13 +122,13 @@ def test_sampling_is_mentioned() -> None:
     ],
 )
 def test_decided_against_actual(actual: str, sentence: str) -> None:
-    assert words.actually(choice(), actual) == sentence
+    assert sentences.compare_with_actual(choice(), actual) == sentence
 
 
 def test_a_running_pod_that_would_fit_nowhere() -> None:
     decision = simulation(*nodes(1, cpu="0"), profile=RULES).attempt(WANTED)
 
-    assert words.actually(decision, "n") == (
+    assert sentences.compare_with_actual(decision, "n") == (
         "it runs on n, but would not be placed there, or anywhere, now"
     )
 
@@ -152,18 +156,21 @@ def unschedulable(preemption: Preemption | None) -> Decision:
 def test_why_evicting_pods_does_not_help(
     preemption: Preemption | None, never: bool, sentence: str
 ) -> None:
-    assert words.hopeless(unschedulable(preemption), never=never).startswith(sentence)
+    assert sentences.why_no_preemption(unschedulable(preemption), never=never).startswith(sentence)
 
 
 def test_a_candidate_costs_what_is_compared() -> None:
     victims = Victims(("d/a", "d/b"), ("a", "b"), (7, 5), violations=1)
 
-    assert words.cost(victims) == (1, 7, 12, 2)
-    assert words.cost(Victims((), (), ())) == (0, 0, 0, 0)
+    assert sentences.eviction_cost(victims) == (1, 7, 12, 2)
+    assert sentences.eviction_cost(Victims((), (), ())) == (0, 0, 0, 0)
 
 
 def test_a_criterion_without_words_is_shown_as_it_is() -> None:
-    assert words.criterion(Preemption(eligible=True, criterion="latest start")) == "latest start"
+    assert (
+        sentences.criterion_text(Preemption(eligible=True, criterion="latest start"))
+        == "latest start"
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +185,7 @@ def test_a_criterion_without_words_is_shown_as_it_is() -> None:
     ],
 )
 def test_names_are_split_into_words(name: str, parts: list[str]) -> None:
-    assert words.split_name(name) == parts
+    assert sentences.split_name(name) == parts
 
 
 @pytest.mark.parametrize(
@@ -186,12 +193,12 @@ def test_names_are_split_into_words(name: str, parts: list[str]) -> None:
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st")],
 )
 def test_ordinals(number: int, text: str) -> None:
-    assert words.ordinal(number) == text
+    assert sentences.ordinal(number) == text
 
 
 def test_lists_are_cut() -> None:
-    assert words.listed(["a", "b"], 2) == "a, b"
-    assert words.listed(["a", "b", "c", "d"], 2) == "a, b and 2 more"
+    assert sentences.listed(["a", "b"], 2) == "a, b"
+    assert sentences.listed(["a", "b", "c", "d"], 2) == "a, b and 2 more"
     assert [counted(n, "node") for n in (0, 1, 2)] == ["0 nodes", "1 node", "2 nodes"]
 
 
@@ -211,7 +218,7 @@ def test_control_characters_are_made_visible() -> None:
     ],
 )
 def test_what_all_names_end_in(names: list[str], ending: str) -> None:
-    assert common_ending(names) == ending
+    assert common_domain(names) == ending
 
 
 @pytest.mark.parametrize(
@@ -230,4 +237,4 @@ def test_what_all_names_end_in(names: list[str], ending: str) -> None:
     ],
 )
 def test_amounts_are_short(resource: str, amount: int, text: str) -> None:
-    assert shown(resource, amount) == text
+    assert format_amount(resource, amount) == text

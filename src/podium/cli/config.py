@@ -14,7 +14,7 @@ from podium.library.profile_choice import config_in
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.config.describe import describe_config
 from podium.profiles.policy.build import Options
-from podium.render.profile.config_table import accepted, configured
+from podium.render.profile.config_table import config_tables, validity_report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ def check(file: str, feature_gates: Gates, output: str) -> None:
     """
     found = describe_config(_loaded(file, feature_gates))
     if output == "table":
-        print_parts(accepted(file, found))
+        print_parts(validity_report(file, found))
     else:
         write_data(found, output)
 
@@ -53,7 +53,7 @@ def show(file: str | None, feature_gates: Gates, output: str) -> None:
     """Show what runs, in order, with weights and arguments; without FILE, the defaults."""
     found = describe_config(_loaded(file, feature_gates))
     if output == "table":
-        print_parts(configured(found))
+        print_parts(config_tables(found))
     else:
         write_data(found, output)
 

@@ -77,13 +77,13 @@ def _note_oddities(pod: Pod, profile: Profile) -> None:
 
 def _show(found: Explanation, output: str) -> None:
     if output == "html":
-        from podium.render.decision.page import page  # noqa: PLC0415  only for pages
+        from podium.render.decision.page import explanation_page  # noqa: PLC0415  only for pages
 
-        write(page(found))
+        write(explanation_page(found))
     elif output == "table":
-        from podium.render.decision.explain_table import explained  # noqa: PLC0415  brings rich
+        from podium.render.decision.tables import explanation_tables  # noqa: PLC0415  brings rich
 
         printer = console()
-        print_parts(explained(found, printer.width), printer)
+        print_parts(explanation_tables(found, printer.width), printer)
     else:
         write_data(found.as_json(), output)

@@ -14,7 +14,7 @@ from podium.library.profile_choice import options_of
 from podium.library.profile_source import ProfileSource
 from podium.library.profiles import DEFAULT_PROVIDER, from_policy, from_provider
 from podium.profiles.policy.describe import describe
-from podium.render.profile.policy_table import described
+from podium.render.profile.policy_table import policy_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +60,6 @@ def show(*, provider: str, feature_gates: tuple[Mapping[str, bool], ...], output
 def _show(profile: Profile, options: Options, output: str) -> None:
     found = describe(profile, options)
     if output == "table":
-        print_parts(described(found))
+        print_parts(policy_tables(found))
     else:
         write_data(found, output)

@@ -62,7 +62,7 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileSource) -> in
     if output in {"table", "wide"}:
         _print(found, objects, chosen, wide=output == "wide")
     else:
-        notes(table.misfortunes(found))
+        notes(table.problem_sentences(found))
         write(_plain(found, objects, output))
     return _code(found)
 
@@ -103,7 +103,7 @@ def _stream(steps: Iterator[Step]) -> int:
 
 def _plain(found: list[table.Placement], objects: Objects, output: str) -> str:
     if output == "name":
-        return "".join(f"{each.pod.key} {each.node or table.NOWHERE}\n" for each in found)
+        return "".join(f"{each.pod.key} {each.node or table.NO_NODE}\n" for each in found)
     return "---\n".join(to_yaml(manifest) for manifest in table.manifests(found, objects))
 
 

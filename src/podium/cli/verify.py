@@ -8,7 +8,7 @@ from podium.cli.console import print_parts, tracked, write_data
 from podium.cli.flags import files_argument, output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.library.recordings import verifying
-from podium.render.recording.parity import as_json, parity
+from podium.render.recording.parity import as_json, parity_tables
 
 
 @click.command(cls=FlagsCommand)
@@ -35,7 +35,7 @@ def verify(*, files: tuple[str, ...], show: int, output: str) -> int:
         files, show=show, progress=lambda work: tracked(work, len(work), "replaying")
     )
     if output == "table":
-        print_parts(parity(report))
+        print_parts(parity_tables(report))
     else:
         write_data(as_json(report), output)
     return int(report.total().differences > 0)

@@ -130,12 +130,12 @@ def _show(items: list[dict[str, Any]], where: str) -> None:
     from rich.table import Table  # noqa: PLC0415  brings rich
     from rich.text import Text  # noqa: PLC0415
 
-    from podium.render.decision.explain_table import explained  # noqa: PLC0415
+    from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
     from podium.render.plain import printable  # noqa: PLC0415
 
     printer = console()
     newest = items[0]
-    print_parts(explained(_explanation(newest, where), printer.width), printer)
+    print_parts(explanation_tables(_explanation(newest, where), printer.width), printer)
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     for column in ("ATTEMPT", "TIME", "OUTCOME", "WHAT"):
         table.add_column(column, overflow="fold")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from podium.daemon.decisions.decision_packing import NodeNames, pack, unpack
 from podium.daemon.metric_types import Counters, gauges
 from podium.daemon.observers import Observer
-from podium.render.decision.comparison import SAME, Agreement, agreement_text, compared
+from podium.render.decision.comparison import SAME, Agreement, agreement_text, compare_placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podium.daemon.observers import AttemptResult
     from podium.engine.state.verdicts import Verdicts
     from podium.objects.kinds.pod import Pod
-    from podium.render.decision.comparison import Compared
+    from podium.render.decision.comparison import PlacementComparison
 
 #: The most decisions that wait for the other scheduler; beyond that the oldest is dropped.
 MOST_WAITING: Final = 20_000
@@ -47,10 +47,10 @@ class _Waiting:
         self._packed = pack(decision, names)
         self._vocabularies: tuple[Verdicts | None, NodeNames] = (decision.verdicts, names)
 
-    def against(self, node: str, now: float) -> Compared:
+    def against(self, node: str, now: float) -> PlacementComparison:
         """Compare the decision with the node that the pod was placed on."""
         decision = unpack(self._packed, self._pod, self._uid, self._profile, self._vocabularies)
-        return compared(decision, node, now)
+        return compare_placement(decision, node, now)
 
 
 class Shadow(Observer):
@@ -59,7 +59,7 @@ class Shadow(Observer):
     def __init__(
         self,
         clock: Callable[[], float] = time.time,
-        on_difference: Callable[[Compared], None] | None = None,
+        on_difference: Callable[[PlacementComparison], None] | None = None,
     ) -> None:
         """*on_difference* is called with every difference."""
         self._clock = clock
@@ -69,7 +69,7 @@ class Shadow(Observer):
         self._names = NodeNames()
         self._undecided = 0
         self._counts = Agreement().counts
-        self._differences: deque[Compared] = deque(maxlen=MOST_DIFFERENCES)
+        self._differences: deque[PlacementComparison] = deque(maxlen=MOST_DIFFERENCES)
 
     # Reports of the scheduler ---------------------------------------------------------------
 

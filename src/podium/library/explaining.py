@@ -13,7 +13,7 @@ from podium.library.lookup import check_node, pod_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import seen_by
 from podium.library.simulating import open_simulation
-from podium.render.decision.explanation import Asked, Explanation, Room, ask
+from podium.render.decision.explanation import Explanation, NodeReport, ResourceRoom, node_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def _decide(objects: Objects, pod: Pod, simulation: Simulation, node: str | None
     waiting = replace(pod, spec=replace(pod.spec, node_name=""))
     with _step("decide", timings):
         decision = simulation.attempt(waiting, recording=True)
-    asked = ask(decision, node) if node is not None else None
+    asked = node_report(decision, node) if node is not None else None
     if asked is not None:
         asked.room = list(_room(simulation.cache.columns, waiting, asked))
     return Explanation(
@@ -89,7 +89,7 @@ def _step(name: str, timings: list[tuple[str, float]]) -> Iterator[None]:
     timings.append((name, perf_counter() - begun))
 
 
-def _room(columns: Columns, pod: Pod, asked: Asked) -> Iterator[Room]:
+def _room(columns: Columns, pod: Pod, asked: NodeReport) -> Iterator[ResourceRoom]:
     """What the pod requests and what the node has, for every resource that the pod names."""
     row, kind = columns.row_of[asked.node], columns.incoming(pod).cls
     named = {index: resource for resource, index in columns.resources.items()}
@@ -98,5 +98,5 @@ def _room(columns: Columns, pod: Pod, asked: Asked) -> Iterator[Room]:
         if amount or named[column] in NATIVE[:2]:
             used = columns.requested[column].item(row)
             there = columns.allocatable[column].item(row)
-            yield Room(named[column], amount, used, there)
-    yield Room(_PODS, 1, columns.pod_count.item(row), columns.allowed_pods.item(row))
+            yield ResourceRoom(named[column], amount, used, there)
+    yield ResourceRoom(_PODS, 1, columns.pod_count.item(row), columns.allowed_pods.item(row))

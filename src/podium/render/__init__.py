@@ -1,1 +1,1 @@
-"""Decisions for people and programs: tables, pages, JSON. Only here are things put into words."""
+"""Decisions and profiles for people and programs: tables, sentences, pages, JSON."""

@@ -1,4 +1,4 @@
-"""Amounts of resources, short enough to compare at a glance."""
+"""Amounts of resources as short text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _STEP: Final = 1024
 
 
-def shown(resource: str, amount: int) -> str:
-    """An amount as people write it: cpu in thousandths, memory and storage in bytes."""
+def format_amount(resource: str, amount: int) -> str:
+    """An amount with its unit: *amount* is in thousandths of a CPU, in bytes, or a number."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.decision import words
+from podium.render.decision import sentences
+from podium.render.decision.analysis import ranking, score_gaps
 from podium.render.decision.explanation import Explanation
-from podium.render.decision.reasoning import gaps, ranking
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def decision_data(
     found = explanation.as_json() | {
         "source": source,
         "recorded": len(decision.examined) > 0 or bool(decision.error or decision.held),
-        "headline": words.headline(decision),
-        "because": words.because(decision, ties),
-        "stoppedEarly": words.stopped_early(decision),
+        "headline": sentences.headline(decision),
+        "because": sentences.reason_for_choice(decision, ties),
+        "stoppedEarly": sentences.unexamined_nodes(decision),
         "maxScore": max_score,
-        "ruleNames": list(words.rule_names(decision)),
+        "ruleNames": list(sentences.rule_names(decision)),
         "separation": _separation(decision),
     }
     if decision.tied > 1:
@@ -58,14 +58,14 @@ def decision_data(
         if decision.preemption is not None:
             found["preemption"] |= _preemption(decision)
     if actual is not None and source != RECORDED:
-        found["actually"] = words.actually(decision, actual)
+        found["actually"] = sentences.compare_with_actual(decision, actual)
     return found
 
 
 def _tie(decision: Decision, ties: str) -> str:
     """How one of the tied nodes was chosen, and what the next tie will choose."""
     equals = f"{counted(decision.tied, 'node')} share the best total, numbered in node order"
-    taken = f"{equals}; {words.chosen_by(decision, ties)}."
+    taken = f"{equals}; {sentences.tie_break(decision, ties)}."
     if ties != "round-robin":
         return taken
     return f"{taken} Every choice among several nodes moves the counter on by one."
@@ -81,7 +81,7 @@ def _separation(decision: Decision) -> Data | None:
         "next": decision.feasible[second],
         "gaps": [
             {"priority": gap.priority, "weight": gap.weight, "points": gap.points}
-            for gap in gaps(decision, first, second)
+            for gap in score_gaps(decision, first, second)
         ],
     }
 
@@ -91,16 +91,16 @@ def _hopeless(decision: Decision, *, never: bool) -> str:
     preemption = decision.preemption
     if preemption is not None and preemption.node is not None:
         return ""
-    return words.hopeless(decision, never=never)
+    return sentences.why_no_preemption(decision, never=never)
 
 
 def _preemption(decision: Decision) -> Data:
     """The candidate nodes with their victims, the chosen one first, and why it was chosen."""
     preemption = decision.preemption
     assert preemption is not None
-    names = words.by_cost(preemption.candidates, preemption.node)
+    names = sentences.sorted_by_cost(preemption.candidates, preemption.node)
     return {
-        "criterionWords": words.criterion(preemption) if preemption.node else "",
+        "criterionWords": sentences.criterion_text(preemption) if preemption.node else "",
         "candidateCount": len(names),
         "candidates": [
             {
@@ -110,7 +110,7 @@ def _preemption(decision: Decision) -> Data:
                     for pod, priority in zip(victims.pods, victims.priorities, strict=True)
                 ],
                 "pdbViolations": victims.violations,
-                "cost": list(words.cost(victims)),
+                "cost": list(sentences.eviction_cost(victims)),
             }
             for name in names[:_CANDIDATES]
             for victims in [preemption.candidates[name]]

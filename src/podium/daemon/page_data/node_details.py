@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.daemon.page_data.cluster_copy import written_time
 from podium.daemon.page_data.cluster_map import shown_resources, workload, zone
-from podium.render.quantities import shown
+from podium.render.quantities import format_amount
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Resident
@@ -57,8 +57,8 @@ def _load(name: str, used: int, there: int) -> Data:
     share = used / there if there else float(used > 0)
     return {
         "resource": name,
-        "used": shown(name, used),
-        "allocatable": shown(name, there),
+        "used": format_amount(name, used),
+        "allocatable": format_amount(name, there),
         "load": round(share, 4),
     }
 
@@ -74,5 +74,7 @@ def _pod(view: View, resident: Resident) -> Data:
         "priority": resident.priority,
         "started": written_time(resident.started),
         "leaving": resident.terminating,
-        "requests": {names[column]: shown(names[column], amount) for column, amount in cls.taken},
+        "requests": {
+            names[column]: format_amount(names[column], amount) for column, amount in cls.taken
+        },
     }

@@ -1,14 +1,14 @@
 """A Decision as plain data: `apiVersion: podium/v1`, `kind: Decision`.
 
-The form is a promise to programs: `docs/decision.schema.json` states it and `docs/decision.md`
-explains it. Fields may be added, never changed or taken away.
+The format is stable for programs: `docs/decision.schema.json` defines it and `docs/decision.md`
+explains it. Fields may be added, never changed or removed.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.decision.reasoning import groups
+from podium.render.decision.analysis import rejection_groups
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims
@@ -23,7 +23,7 @@ Data = dict[str, Any]
 def to_json(decision: Decision, *, attempt: int = 1) -> Data:
     """The decision about one attempt at one pod.
 
-    Lists of nodes and scores are there when the decision was made with recording on.
+    Lists of nodes and scores are included if the decision was made with recording.
     """
     found: Data = {
         "apiVersion": API_VERSION,
@@ -35,7 +35,7 @@ def to_json(decision: Decision, *, attempt: int = 1) -> Data:
         "outcome": outcome(decision),
         "node": decision.node,
     }
-    found |= _why_not_at_all(decision)
+    found |= _failure(decision)
     found["nodes"] = {
         "total": decision.nodes,
         "examined": len(decision.codes) or decision.consumed,
@@ -59,34 +59,34 @@ def to_json(decision: Decision, *, attempt: int = 1) -> Data:
     return found
 
 
-def _why_not_at_all(decision: Decision) -> Data:
-    """What stands against the pod as such, or against all nodes."""
+def _failure(decision: Decision) -> Data:
+    """Why the pod was not placed, apart from the rejections of single nodes."""
     found: Data = {}
     if decision.error:
         found["error"] = decision.error
     elif decision.node is None:
         found["message"] = decision.message
-    for what, refusal in (("held", decision.held), ("refused", decision.refused)):
+    for field, refusal in (("held", decision.held), ("refused", decision.refused)):
         if refusal is not None:
-            found[what] = {"plugin": refusal.plugin, "reason": refusal.reason}
+            found[field] = {"plugin": refusal.plugin, "reason": refusal.reason}
     return found
 
 
 def outcome(decision: Decision) -> str:
-    """What became of the attempt, in one word."""
+    """The outcome of the attempt in one word."""
     if decision.error:
         return ERROR
     if decision.node is not None:
         return PLACED
     if decision.held is not None:
         return HELD
-    promised = decision.preemption is not None and decision.preemption.node is not None
-    return NOMINATED if promised else UNSCHEDULABLE
+    is_nominated = decision.preemption is not None and decision.preemption.node is not None
+    return NOMINATED if is_nominated else UNSCHEDULABLE
 
 
 def _rejections(decision: Decision) -> list[Data]:
     found: list[Data] = []
-    for group in groups(decision):
+    for group in rejection_groups(decision):
         entry: Data = {
             "predicate": group.predicate,
             "reasons": list(group.reasons),

@@ -1,27 +1,27 @@
-"""Two schedulers side by side: where one would have put each pod, where the other did, and why."""
+"""The decisions of a shadow scheduler compared with where the pods were placed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.decision import words
+from podium.render.decision import sentences
+from podium.render.decision.analysis import ranking, score_gaps
 from podium.render.decision.as_json import API_VERSION
-from podium.render.decision.explanation import ask
-from podium.render.decision.reasoning import gaps, ranking
+from podium.render.decision.explanation import node_report
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from podium.engine.framework.decision import Decision
-    from podium.render.decision.reasoning import Gap
+    from podium.render.decision.analysis import ScoreGap
 
-#: How a placement compares: the same node; another one that is as good by our scores; one that we
-#: score lower; one that we turn down or did not look at; and we had found no node at all.
+#: How the node of a pod compares with the decision: the same node; another one with the same
+#: total; one with a lower total; one that was rejected or not examined; no node was found.
 SAME, TIED, LOWER, REJECTED, UNPLACED = "same", "tied", "lower", "rejected", "unplaced"
 KINDS: Final = (SAME, TIED, LOWER, REJECTED, UNPLACED)
-_HEADS: Final = {
+_KIND_TEXTS: Final = {
     TIED: "as good",
     LOWER: "scored lower",
     REJECTED: "turned down",
@@ -30,22 +30,22 @@ _HEADS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """One pod: our node and theirs."""
+class PlacementComparison:
+    """The node that was decided on for a pod, and the one that it was placed on."""
 
     pod: str
     ours: str | None
     theirs: str
     kind: str
-    #: Why it is not the same, in sentences.
+    #: Why they differ, in sentences.
     why: tuple[str, ...] = ()
-    #: What put our node ahead of theirs, priority by priority.
-    gaps: tuple[Gap, ...] = ()
-    #: When it was noticed, in seconds since 1970.
+    #: The differences of the scores of the two nodes, by priority.
+    gaps: tuple[ScoreGap, ...] = ()
+    #: When the placement was seen, in seconds since 1970.
     time: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """The comparison as plain data."""
         found: dict[str, Any] = {
             "pod": self.pod,
             "ours": self.ours,
@@ -67,48 +67,49 @@ class Compared:
         return found
 
 
-def compared(decision: Decision, theirs: str, time: float = 0.0) -> Compared:
-    """What our decision says about the node that the pod really went to."""
+def compare_placement(decision: Decision, theirs: str, time: float = 0.0) -> PlacementComparison:
+    """The decision compared with *theirs*, the node that the pod was placed on."""
     pod, ours = decision.pod, decision.node
     if ours == theirs:
-        return Compared(pod, ours, theirs, SAME, time=time)
-    asked = ask(decision, theirs)
-    sentences = tuple(words.verdict_on(decision, asked))
+        return PlacementComparison(pod, ours, theirs, SAME, time=time)
+    report = node_report(decision, theirs)
+    why = tuple(sentences.node_sentences(decision, report))
     if not decision.examined:
-        sentences = ("what was thought of that node was not recorded",)
+        why = ("what was thought of that node was not recorded",)
     if ours is None:
-        why = (decision.message, *sentences)
-        return Compared(pod, ours, theirs, UNPLACED, why, time=time)
-    if asked.position is None or decision.totals is None:
-        return Compared(pod, ours, theirs, REJECTED, sentences, time=time)
-    apart = tuple(gaps(decision, ranking(decision)[0], asked.position))
-    equal = int(decision.totals[asked.position]) == int(decision.totals.max())
-    return Compared(pod, ours, theirs, TIED if equal else LOWER, sentences, apart, time)
+        why = (decision.message, *why)
+        return PlacementComparison(pod, ours, theirs, UNPLACED, why, time=time)
+    if report.position is None or decision.totals is None:
+        return PlacementComparison(pod, ours, theirs, REJECTED, why, time=time)
+    score_differences = tuple(score_gaps(decision, ranking(decision)[0], report.position))
+    equal = int(decision.totals[report.position]) == int(decision.totals.max())
+    kind = TIED if equal else LOWER
+    return PlacementComparison(pod, ours, theirs, kind, why, score_differences, time)
 
 
 @dataclass(slots=True)
 class Agreement:
-    """How often two schedulers agreed, and where they did not."""
+    """How many decisions agree with the placements, and how the others differ."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    #: Pods that got a node before we had decided about them.
+    #: Pods that were placed before a decision about them was made.
     undecided: int = 0
-    #: Pods that we have decided about and that have no node yet.
+    #: Pods with a decision that are not placed yet.
     waiting: int = 0
-    differences: Sequence[Compared] = ()
+    differences: Sequence[PlacementComparison] = ()
 
     @property
     def pods(self) -> int:
-        """How many placements were compared."""
+        """The number of placements that were compared."""
         return sum(self.counts.values())
 
     @property
     def ratio(self) -> float:
-        """The share of placements on our node, or on one that we find as good."""
+        """The share of placements on the same node, or on one with the same total."""
         return (self.counts[SAME] + self.counts[TIED]) / self.pods if self.pods else 1.0
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """The numbers and differences as plain data."""
         return {
             "apiVersion": API_VERSION,
             "kind": "Agreement",
@@ -122,7 +123,7 @@ class Agreement:
 
 
 def agreement_text(found: Agreement, limit: int = 50) -> str:
-    """The whole comparison as text: numbers first, then every difference with its reasons."""
+    """The numbers, and then at most *limit* differences with their reasons."""
     lines = [
         f"{counted(found.pods, 'placement')} compared, {found.ratio:.1%} agree",
         f"  {found.counts[SAME]:>8}  on the same node",
@@ -140,10 +141,10 @@ def agreement_text(found: Agreement, limit: int = 50) -> str:
     lines += ["", "Differences, the latest first:"]
     for each in list(found.differences)[:limit]:
         lines.append(f"  {each.pod}: {each.ours or 'nowhere'}, really {each.theirs}")
-        lines += [f"      {_HEADS[each.kind]}: {sentence}" for sentence in each.why[:1]]
+        lines += [f"      {_KIND_TEXTS[each.kind]}: {sentence}" for sentence in each.why[:1]]
         lines += [f"      {sentence}" for sentence in each.why[1:]]
         if each.gaps:
-            parts = (f"{words.short(gap.priority)} {gap.points:+d}" for gap in each.gaps)
+            parts = (f"{sentences.short(gap.priority)} {gap.points:+d}" for gap in each.gaps)
             lines.append(f"      points for {each.ours}: {', '.join(parts)}")
     if len(found.differences) > limit:
         lines.append(f"  and {len(found.differences) - limit} more")

@@ -1,4 +1,4 @@
-"""Everything that is told about one pod: the decision and what stands around it."""
+"""A decision with everything else that an explanation of it shows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """One resource on one node: what the pod wants and what is there."""
+class ResourceRoom:
+    """One resource on one node: how much the pod requests, and how much there is."""
 
     resource: str
     wanted: int
@@ -23,78 +23,79 @@ class Room:
 
     @property
     def free(self) -> int:
-        """What is left for the pod."""
+        """The allocatable amount that no pod on the node requests."""
         return self.allocatable - self.used
 
 
 @dataclass(slots=True)
-class Asked:
-    """The node that somebody asked about."""
+class NodeReport:
+    """What a decision says about one node."""
 
     node: str
-    #: Why it was turned down; None if it fits or was not looked at.
+    #: Why it was rejected; None if it fits or was not examined.
     verdict: Verdict | None = None
     #: Its position among the feasible nodes, if it is one.
     position: int | None = None
-    #: What an extender said.
+    #: Why an extender rejected it.
     messages: list[str] = field(default_factory=list)
-    room: list[Room] = field(default_factory=list)
+    room: list[ResourceRoom] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Explanation:
-    """A decision with its surroundings."""
+    """A decision, and what is known of the pod and the cluster besides."""
 
     decision: Decision
     #: How many pods the cluster has, where that is known.
     pods: int | None
-    #: How the choice among equals is made.
+    #: The tie-break between nodes with the best total.
     ties: str = "round-robin"
-    #: The best score a priority gives.
+    #: The highest score of a priority.
     max_score: int = 10
-    #: Where the pod runs now.
+    #: The node that the pod runs on.
     actual: str | None = None
-    #: Whether the pod itself says that it evicts nobody.
+    #: Whether the pod has `preemptionPolicy: Never`.
     never_preempts: bool = False
-    asked: Asked | None = None
-    #: What was done, and how many seconds it took.
+    #: The node that the user asks about.
+    asked: NodeReport | None = None
+    #: The steps of the command and their seconds.
     timings: list[tuple[str, float]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """The decision, with what is only known here."""
+        """The decision as plain data, with what only the explanation knows."""
         found = to_json(self.decision)
         if self.actual is not None:
             found["actual"] = self.actual
         if self.asked is not None:
-            found["asked"] = _asked(self.asked, self.decision)
+            found["asked"] = _report_data(self.asked, self.decision)
         if self.timings:
             found["timings"] = [{"step": s, "seconds": round(t, 6)} for s, t in self.timings]
         return found
 
 
-def ask(decision: Decision, node: str) -> Asked:
+def node_report(decision: Decision, node: str) -> NodeReport:
     """What the decision says about one node."""
-    asked = Asked(node, messages=list(decision.extender_failed.get(node, ())))
+    report = NodeReport(node, messages=list(decision.extender_failed.get(node, ())))
     if node in decision.examined:
         code = int(decision.codes[list(decision.examined).index(node)])
-        asked.verdict = decision.verdict(code) if code > 0 else None
+        report.verdict = decision.verdict(code) if code > 0 else None
     if node in decision.feasible:
-        asked.position = list(decision.feasible).index(node)
-    return asked
+        report.position = list(decision.feasible).index(node)
+    return report
 
 
-def _asked(asked: Asked, decision: Decision) -> dict[str, Any]:
-    found: dict[str, Any] = {"node": asked.node, "fits": asked.position is not None}
-    if asked.verdict is not None:
-        found["predicate"] = asked.verdict.predicate
-        found["reasons"] = list(asked.verdict.reasons)
-        found["curable"] = asked.verdict.curable
-    elif asked.messages:
-        found["reasons"] = asked.messages
-    if asked.position is not None and decision.totals is not None:
-        found["total"] = int(decision.totals[asked.position])
+def _report_data(report: NodeReport, decision: Decision) -> dict[str, Any]:
+    found: dict[str, Any] = {"node": report.node, "fits": report.position is not None}
+    if report.verdict is not None:
+        found["predicate"] = report.verdict.predicate
+        found["reasons"] = list(report.verdict.reasons)
+        found["curable"] = report.verdict.curable
+    elif report.messages:
+        found["reasons"] = report.messages
+    if report.position is not None and decision.totals is not None:
+        found["total"] = int(decision.totals[report.position])
     found["room"] = [
         {"resource": r.resource, "wanted": r.wanted, "used": r.used, "allocatable": r.allocatable}
-        for r in asked.room
+        for r in report.room
     ]
     return found

@@ -1,4 +1,4 @@
-"""A decision from its JSON form, so that what another process decided is shown like one's own."""
+"""Decisions read from JSON, so that those of another process are shown in the same way."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def from_json(data: Data, where: str = "") -> Decision:
-    """The decision; the order in which nodes were looked at is not known any more."""
+    """The decision in *data*; JSON does not hold the order in which nodes were examined."""
     try:
         return _read(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"is no decision in the form {API_VERSION}: {type(error).__name__} {error}"
+        what = f"is not a decision of version {API_VERSION}: {type(error).__name__} {error}"
         raise InputError(what, where=where) from None
 
 

@@ -1,4 +1,4 @@
-"""An explanation as one self-contained page: no network, light and dark, keyboard and mouse."""
+"""An explanation as one HTML page that loads nothing else."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podium.render.decision import words
+from podium.render.decision import sentences
+from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
 from podium.render.decision.as_json import outcome
-from podium.render.decision.reasoning import gaps, groups, ranking
 from podium.render.plain import counted, printable
-from podium.render.quantities import shown
+from podium.render.quantities import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision, Preemption
-    from podium.render.decision.explanation import Asked, Explanation
+    from podium.render.decision.explanation import Explanation, NodeReport
 
+#: How many nodes or victims are named, and how many candidates are listed.
 _SAMPLE: Final = 20
-_CANDIDATES: Final = 100
-_SHOWN: Final = {"fits": "nodes that fit", "rejected": "nodes turned down", "all": "all nodes"}
+_MOST_CANDIDATES: Final = 100
+_NODE_FILTERS: Final = {
+    "fits": "nodes that fit",
+    "rejected": "nodes turned down",
+    "all": "all nodes",
+}
 _VALUES: Final = {"score": "score", "weighted": "score times weight", "raw": "raw score"}
 _HELP: Final = (
     "Choose a node with the mouse or the arrow keys to compare it with the one that was chosen; "
@@ -31,13 +36,13 @@ _HELP: Final = (
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
-def page(found: Explanation) -> str:
-    """The whole document."""
-    title = printable(words.headline(found.decision))
+def explanation_page(found: Explanation) -> str:
+    """The page as one document."""
+    title = printable(sentences.headline(found.decision))
     sections = "\n".join(_sections(found))
-    more = {"maxScore": found.max_score, "scoredBy": words.rule_names(found.decision)[1]}
+    more = {"maxScore": found.max_score, "scoredBy": sentences.rule_names(found.decision)[1]}
     data = msgspec.json.encode(found.as_json() | more).decode()
-    # Nothing in the data may end the script element.
+    # The data must not end the script element that contains it.
     data = data.replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">
@@ -71,7 +76,7 @@ def _sections(found: Explanation) -> Iterator[str]:
     if found.asked is not None:
         yield _why_not(decision, found.asked)
     yield _heat_map(decision)
-    yield _separation(decision)
+    yield _lead(decision)
     yield _rejections(decision)
     yield _preemption(found)
     if found.timings:
@@ -81,24 +86,24 @@ def _sections(found: Explanation) -> Iterator[str]:
 
 def _head(found: Explanation) -> str:
     decision = found.decision
-    sentences = [
-        words.because(decision, found.ties),
-        words.actually(decision, found.actual) if found.actual else "",
-        words.stopped_early(decision),
+    paragraphs = [
+        sentences.reason_for_choice(decision, found.ties),
+        sentences.compare_with_actual(decision, found.actual) if found.actual else "",
+        sentences.unexamined_nodes(decision),
     ]
     nodes = counted(decision.nodes, "node")
     pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
     return "\n".join(
         [
             f'<p class="faint">{_text(decision.profile)}: {nodes}{pods}</p>',
-            f'<h1 class="{outcome(decision)}">{_text(words.headline(decision))}</h1>',
-            *(f"<p>{_text(sentence)}</p>" for sentence in sentences if sentence),
+            f'<h1 class="{outcome(decision)}">{_text(sentences.headline(decision))}</h1>',
+            *(f"<p>{_text(sentence)}</p>" for sentence in paragraphs if sentence),
         ]
     )
 
 
 def _heat_map(decision: Decision) -> str:
-    """The frame; the script fills it."""
+    """The container of the heat map, which the script fills."""
     if not decision.examined:
         return ""
     scored = decision.totals is not None
@@ -118,7 +123,7 @@ def _controls(*, scored: bool) -> str:
     hidden = "" if scored else " hidden"
     return f"""<div class="controls">
 <label>Find <input type="search" id="search" placeholder="node name"></label>
-<label>Show {_select("show", _SHOWN)}</label>
+<label>Show {_select("show", _NODE_FILTERS)}</label>
 <label{hidden}>As {_select("value", _VALUES)}</label>
 <label{hidden}><input type="checkbox" id="only"> only what differs</label>
 <span class="legend faint"{hidden}>low <span class="ramp"></span> high</span>
@@ -131,46 +136,47 @@ def _select(name: str, options: dict[str, str]) -> str:
     return f'<select id="{name}">{inner}</select>'
 
 
-def _separation(decision: Decision) -> str:
+def _lead(decision: Decision) -> str:
     if decision.totals is None:
         return ""
     order = ranking(decision)
     best = int(decision.totals[order[0]])
     other = next((at for at in order if int(decision.totals[at]) < best), None)
-    if other is None or not gaps(decision, order[0], other):
+    if other is None or not score_gaps(decision, order[0], other):
         return ""
     winner, loser = decision.feasible[order[0]], decision.feasible[other]
     behind = counted(best - int(decision.totals[other]), "point")
     return _section(
-        f"What puts {winner} ahead of {loser}: {behind}", _beside(decision, order[0], other)
+        f"What puts {winner} ahead of {loser}: {behind}",
+        _comparison_table(decision, order[0], other),
     )
 
 
-def _beside(decision: Decision, first: int, second: int) -> str:
-    scorer = words.rule_names(decision)[1].capitalize()
+def _comparison_table(decision: Decision, first: int, second: int) -> str:
+    scorer = sentences.rule_names(decision)[1].capitalize()
     columns = (scorer, "Weight", decision.feasible[first], decision.feasible[second], "Points")
     rows = [
         (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
-        for gap in gaps(decision, first, second)
+        for gap in score_gaps(decision, first, second)
     ]
     return _table(columns, rows, numbers=(1, 2, 3, 4))
 
 
 def _rejections(decision: Decision) -> str:
-    found = groups(decision)
+    found = rejection_groups(decision)
     if not found:
         return ""
     count = sum(group.count for group in found)
     rows = [
         (
             group.predicate,
-            words.reasons(group, found),
+            sentences.group_reasons(group, found),
             group.count,
-            words.listed(group.nodes, _SAMPLE),
+            sentences.listed(group.nodes, _SAMPLE),
         )
         for group in found
     ]
-    rule = words.rule_names(decision)[0].capitalize()
+    rule = sentences.rule_names(decision)[0].capitalize()
     table = _table((rule, "Reason", "Nodes", "Which"), rows, numbers=(2,))
     return _section(f"Turned down: {count} of {counted(decision.nodes, 'node')}", table)
 
@@ -178,42 +184,47 @@ def _rejections(decision: Decision) -> str:
 def _preemption(found: Explanation) -> str:
     preemption = found.decision.preemption
     if preemption is None or not preemption.candidates:
-        sentence = words.hopeless(found.decision, never=found.never_preempts)
+        sentence = sentences.why_no_preemption(found.decision, never=found.never_preempts)
         return _section("Preemption", f"<p>{_text(sentence)}</p>") if sentence else ""
     tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
     title = f"Preemption: tried on {tried}, would help on {helped}"
     chosen = (
-        f"{preemption.node} is chosen: {words.criterion(preemption)}" if preemption.node else ""
+        f"{preemption.node} is chosen: {sentences.criterion_text(preemption)}"
+        if preemption.node
+        else ""
     )
     return _section(title, f"<p>{_text(chosen)}</p>{_candidates(preemption)}")
 
 
 def _candidates(preemption: Preemption) -> str:
-    names = words.by_cost(preemption.candidates, preemption.node)
+    names = sentences.sorted_by_cost(preemption.candidates, preemption.node)
     rows = []
-    for name in names[:_CANDIDATES]:
+    for name in names[:_MOST_CANDIDATES]:
         victims = preemption.candidates[name]
         each = zip(victims.pods, victims.priorities, strict=True)
-        who = words.listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
-        rows.append((name, *words.cost(victims), who or "nobody"))
+        victims_text = sentences.listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
+        rows.append((name, *sentences.eviction_cost(victims), victims_text or "nobody"))
     columns = ("Node", "Budgets broken", "Top priority", "Sum", "Victims", "Who has to go")
     return _table(columns, rows, numbers=(1, 2, 3, 4), chosen=preemption.node)
 
 
-def _why_not(decision: Decision, asked: Asked) -> str:
-    chosen = asked.node == decision.node
-    parts = [f"<p>{_text(sentence)}</p>" for sentence in words.verdict_on(decision, asked)]
-    if asked.position is not None and not chosen and decision.totals is not None:
+def _why_not(decision: Decision, report: NodeReport) -> str:
+    chosen = report.node == decision.node
+    parts = [f"<p>{_text(sentence)}</p>" for sentence in sentences.node_sentences(decision, report)]
+    if report.position is not None and not chosen and decision.totals is not None:
         winner = ranking(decision)[0]
-        if gaps(decision, winner, asked.position):
-            parts.append(_beside(decision, winner, asked.position))
+        if score_gaps(decision, winner, report.position):
+            parts.append(_comparison_table(decision, winner, report.position))
     rows = [
-        (r.resource, *(shown(r.resource, n) for n in (r.wanted, r.free, r.used, r.allocatable)))
-        for r in asked.room
+        (
+            r.resource,
+            *(format_amount(r.resource, n) for n in (r.wanted, r.free, r.used, r.allocatable)),
+        )
+        for r in report.room
     ]
     columns = ("Resource", "Wanted", "Free", "Used", "Allocatable")
     parts.append(_table(columns, rows, numbers=(1, 2, 3, 4)))
-    return _section(f"Why {asked.node}?" if chosen else f"Why not {asked.node}?", "".join(parts))
+    return _section(f"Why {report.node}?" if chosen else f"Why not {report.node}?", "".join(parts))
 
 
 def _section(title: str, content: str) -> str:

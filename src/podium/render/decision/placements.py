@@ -1,11 +1,11 @@
-"""What became of many pods: one row each, and who had to go."""
+"""Placements of many pods as tables: a row per pod, and a row per evicted pod."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.decision.words import criterion, reason
+from podium.render.decision.sentences import criterion_text, failure_reason
 from podium.render.plain import counted, printable
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
 
-NOWHERE: Final = "<none>"
+NO_NODE: Final = "<none>"
 _GUTTER: Final = "   "
 _BOLD: Final[dict[str, Any]] = {"bold": True}
 _YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
@@ -25,7 +25,7 @@ _YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
 
 @dataclass(slots=True)
 class Placement:
-    """A pod, what was decided last, and the preemption on the way there."""
+    """A pod, its last decision, and the preemption that made room for it."""
 
     pod: Pod
     decision: Decision
@@ -34,17 +34,17 @@ class Placement:
 
     @property
     def node(self) -> str | None:
-        """Where it is now."""
+        """The node of the last decision."""
         return self.decision.node
 
     def evicted(self) -> tuple[str, ...]:
-        """The pods that had to go for it."""
+        """The pods that were evicted for it."""
         found = self.preemption
         return found.candidates[found.node].pods if found and found.node is not None else ()
 
 
 def placements(steps: Iterable[Step]) -> list[Placement]:
-    """One entry per pod, in the order of the first attempts."""
+    """The placement of each pod, in the order of the first attempts."""
     found: dict[str, Placement] = {}
     for step in steps:
         known = found.get(step.pod.uid)
@@ -58,34 +58,34 @@ def placements(steps: Iterable[Step]) -> list[Placement]:
 
 
 def rows(found: Sequence[Placement], *, wide: bool = False) -> Iterator[tuple[str, ...]]:
-    """A table: the header, then a row per pod."""
+    """The table of placements: its header, then a row per pod."""
     if not wide:
         yield ("POD", "NODE", "REASON")
         for each in found:
-            yield (each.pod.key, each.node or NOWHERE, _reason(each))
+            yield (each.pod.key, each.node or NO_NODE, _reason(each))
         return
     yield ("POD", "NODE", "PRIORITY", "FIT", "TIED", "ATTEMPTS", "REASON")
     for each in found:
         decision = each.decision
         fit = f"{decision.feasible_count}/{decision.nodes}"
         numbers = (str(each.pod.priority), fit, str(decision.tied or "-"), str(each.attempts))
-        yield (each.pod.key, each.node or NOWHERE, *numbers, _reason(each))
+        yield (each.pod.key, each.node or NO_NODE, *numbers, _reason(each))
 
 
 def _reason(each: Placement) -> str:
     if each.preemption is None:
-        return reason(each.decision)
+        return failure_reason(each.decision)
     evicted = f"preempted {counted(len(each.evicted()), 'pod')} on {each.preemption.node}"
-    rest = reason(each.decision)
+    rest = failure_reason(each.decision)
     return f"{evicted}; {rest}" if rest else evicted
 
 
 def evictions(found: Sequence[Placement]) -> list[tuple[str, ...]]:
-    """A table of the pods that had to go: the header, then a row per pod; empty without any."""
+    """The table of evicted pods: its header, then a row per pod; empty if there are none."""
     table: list[tuple[str, ...]] = [("EVICTED", "FROM", "FOR", "BECAUSE")]
     for each in found:
         if each.preemption is not None and each.preemption.node is not None:
-            why = criterion(each.preemption)
+            why = criterion_text(each.preemption)
             node = each.preemption.node
             table += [(victim, node, each.pod.key, why) for victim in each.evicted()]
     return table if len(table) > 1 else []
@@ -94,7 +94,7 @@ def evictions(found: Sequence[Placement]) -> list[tuple[str, ...]]:
 def report(
     found: Sequence[Placement], profile: Profile, nodes: int, pods: int, *, wide: bool = False
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The whole report, line by line, each with the style it has on a terminal."""
+    """The lines of the report with their styles on a terminal."""
     cluster = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}"
     yield f"{profile.name}: {cluster}, {len(found)} pending", _BOLD
     if not found:
@@ -116,20 +116,20 @@ def report(
     yield summary(found), {}
 
 
-def misfortunes(found: Sequence[Placement]) -> Iterator[str]:
-    """A sentence for every pod that had to go, and for every pod without a node."""
+def problem_sentences(found: Sequence[Placement]) -> Iterator[str]:
+    """A sentence for every evicted pod, and for every pod that was not placed."""
     for victim, node, pod, why in evictions(found)[1:]:
         yield f"{victim} is evicted from {node} for {pod}: {why}"
     for each in found:
         if each.node is None:
-            yield f"{each.pod.key} is not placed: {reason(each.decision)}"
+            yield f"{each.pod.key} is not placed: {failure_reason(each.decision)}"
 
 
 def aligned(table: Iterable[Sequence[str]]) -> list[str]:
-    """Lines with the columns under each other; the last column is not padded.
+    """The lines of a table with aligned columns; the last column is not padded.
 
-    A run may place a hundred thousand pods: a general table printer would take longer than the
-    decisions.
+    A run may place a hundred thousand pods, for which a general table printer would take longer
+    than the decisions.
     """
     cells = [[printable(cell) for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -138,7 +138,7 @@ def aligned(table: Iterable[Sequence[str]]) -> list[str]:
 
 
 def summary(found: Sequence[Placement]) -> str:
-    """How it went, in one sentence."""
+    """The numbers of placed and evicted pods in one sentence."""
     placed = sum(each.node is not None for each in found)
     evicted = sum(len(each.evicted()) for each in found)
     parts = [f"{placed} of {counted(len(found), 'pod')} placed"]
@@ -150,7 +150,7 @@ def summary(found: Sequence[Placement]) -> str:
 
 
 def manifests(found: Sequence[Placement], objects: Objects) -> Iterator[dict[str, Any]]:
-    """The pods as they were written, with the node that each of them got."""
+    """The manifests of the pods as they were read, with the node of each."""
     for each in found:
         manifest = objects.manifest(each.pod)
         if each.node is not None:

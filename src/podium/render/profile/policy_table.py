@@ -1,37 +1,37 @@
-"""What a profile runs, as tables for a terminal."""
+"""The rules and options of a profile of v1.13, as tables for a terminal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from podium.render.documents import to_json_line
 from podium.render.plain import printable
+from podium.render.profile.sections import extenders_section, option_text, section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
 Data = dict[str, Any]
 
 
-def described(profile: Data) -> Iterator[RenderableType]:
-    """Part by part; *profile* is what `profiles.describe` says of it."""
+def policy_tables(profile: Data) -> Iterator[RenderableType]:
+    """The sections of a profile, which is described as plain data."""
     yield Text(printable(profile["profile"]), style="bold")
-    yield from _section(
+    yield from section(
         "Predicates, in the order they run",
         ("NAME", "A POD FITS WHERE", "ARGUMENT"),
         [(p["name"], _description(p), _argument(p)) for p in profile["predicates"]],
     )
-    yield from _section(
+    yield from section(
         "Configured, but never asked",
         ("NAME", "WHY"),
         [(p["name"], p["why"]) for p in profile["idlePredicates"]],
     )
-    yield from _section(
+    yield from section(
         "Priorities",
         ("NAME", "WEIGHT", "PREFERS", "ARGUMENT"),
         [
@@ -39,31 +39,9 @@ def described(profile: Data) -> Iterator[RenderableType]:
             for p in profile["priorities"]
         ],
     )
-    yield from _section(
-        "Extenders",
-        ("URL", "VERBS", "WEIGHT"),
-        [(e["urlPrefix"], ", ".join(e["verbs"]), str(e["weight"])) for e in profile["extenders"]],
-    )
-    yield from _section("Options", ("OPTION", "VALUE"), _options(profile["options"]))
-    yield from _section("Good to know", (), [(note,) for note in profile["notes"]])
-
-
-def _section(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> Iterator[RenderableType]:
-    if not rows:
-        return
-    yield Text()
-    yield Text(title, style="bold")
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.show_header = bool(columns)
-    # An argument column that nobody uses is left out.
-    used = [at for at in range(len(rows[0])) if any(row[at] for row in rows)]
-    for at in used:
-        table.add_column(columns[at] if columns else "")
-    for row in rows:
-        table.add_row(*(Text(printable(row[at])) for at in used))
-    yield table
+    yield from extenders_section(profile["extenders"])
+    yield from section("Options", ("OPTION", "VALUE"), _options(profile["options"]))
+    yield from section("Good to know", (), [(note,) for note in profile["notes"]])
 
 
 def _description(predicate: Data) -> str:
@@ -76,12 +54,10 @@ def _argument(rule: Data) -> str:
 
 
 def _options(options: Data) -> list[tuple[str, str]]:
-    return [(name, _value(value)) for name, value in options.items() if name != "featureGates"] + [
-        (f"featureGates.{name}", _value(on)) for name, on in options["featureGates"].items()
-    ]
+    return [
+        (name, _option_text(value)) for name, value in options.items() if name != "featureGates"
+    ] + [(f"featureGates.{name}", _option_text(on)) for name, on in options["featureGates"].items()]
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "not used" if value is None else str(value)
+def _option_text(value: Any) -> str:
+    return option_text(value, unset="not used")

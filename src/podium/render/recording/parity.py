@@ -1,10 +1,10 @@
-"""The parity report: what replaying recordings gave."""
+"""The parity report: the differences between recordings and their replay."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.table import Table
 from rich.text import Text
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-NOTHING: Final = "nothing"
-
 
 class Difference(Protocol):
-    """One thing that was expected and did not come."""
+    """One field of a recording that the replay gave another value."""
 
     @property
     def scenario(self) -> str:
@@ -29,24 +27,24 @@ class Difference(Protocol):
 
     @property
     def step(self) -> str:
-        """Which pod and attempt; empty for the configuration."""
+        """The pod and attempt; empty for the configuration."""
 
     @property
     def field(self) -> str:
-        """Which field of the recording."""
+        """The field of the recording."""
 
     @property
     def expected(self) -> Any:
-        """What was recorded; None for nothing."""
+        """The recorded value; None if the field is absent."""
 
     @property
     def got(self) -> Any:
-        """What came; None for nothing."""
+        """The value of the replay; None if the field is absent."""
 
 
 @dataclass(slots=True)
 class FileReport:
-    """What one file gave."""
+    """The numbers of one file."""
 
     file: str
     scenarios: int = 0
@@ -56,10 +54,10 @@ class FileReport:
 
 @dataclass(slots=True)
 class ParityReport:
-    """What all files gave."""
+    """The numbers of all files, and the first differences."""
 
     files: list[FileReport] = field(default_factory=list)
-    #: The first differences, with the line each of them is in.
+    #: The first differences, each with its file and line.
     first: list[tuple[str, Difference]] = field(default_factory=list)
     #: The generations that were replayed.
     profiles: list[str] = field(default_factory=list)
@@ -107,8 +105,8 @@ def as_json(report: ParityReport) -> dict[str, Any]:
     }
 
 
-def parity(report: ParityReport) -> Iterator[RenderableType]:
-    """The report for a terminal."""
+def parity_tables(report: ParityReport) -> Iterator[RenderableType]:
+    """The report as tables for a terminal."""
     recorded = ", ".join(report.profiles) or "nothing"
     yield Text(f"recordings of {recorded}, replayed", style="bold")
     yield Text()
@@ -143,4 +141,4 @@ def _difference(where: str, each: Difference) -> Iterator[RenderableType]:
 
 
 def _value(value: Any) -> str:
-    return NOTHING if value is None else json.dumps(value, ensure_ascii=False)
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)

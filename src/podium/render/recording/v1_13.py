@@ -1,7 +1,7 @@
-"""Decisions in the form that recordings of the real scheduler have.
+"""Decisions in the format of recordings of kube-scheduler v1.13, with one step per attempt.
 
-One step per attempt, as `docs/recordings.md` describes it; `podium schedule -o recording` writes
-it and `podium verify` compares it.
+`docs/recordings.md` describes the format. `podium schedule -o recording` writes it, and
+`podium verify` compares it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def step(decision: Decision, attempt: int) -> dict[str, Any]:
-    """One attempt."""
+    """The decision of one attempt as a step."""
     found: dict[str, Any] = {"pod": decision.pod, "attempt": attempt}
     if decision.error:
         found["error"] = decision.error
@@ -49,7 +49,7 @@ def step(decision: Decision, attempt: int) -> dict[str, Any]:
 
 
 def _column(nodes: Sequence[str], values: np.ndarray) -> dict[str, int]:
-    """Node -> value, or `*` -> value when all are equal."""
+    """The value of each node, or one value for `*` if all are equal."""
     numbers = values.tolist()
     if len(set(numbers)) == 1:
         return {"*": numbers[0]}
@@ -57,7 +57,7 @@ def _column(nodes: Sequence[str], values: np.ndarray) -> dict[str, int]:
 
 
 def preempt(preemption: Preemption) -> dict[str, Any]:
-    """The outcome of preemption."""
+    """The outcome of preemption, its candidates and victims."""
     node = preemption.node
     chosen = preemption.candidates[node] if node is not None else None
     found: dict[str, Any] = {
@@ -77,7 +77,7 @@ def preempt(preemption: Preemption) -> dict[str, Any]:
     return found
 
 
-#: Kinds that a scenario holds, in the order in which they are written.
+#: The kinds of objects of a scenario, in the order in which they are written.
 _KINDS: Final = (
     "Node",
     "Service",
@@ -101,19 +101,21 @@ _API_VERSIONS: Final = {
 def scenario(
     objects: Objects, pending: Sequence[Pod], steps: Sequence[Step], profile: Profile
 ) -> dict[str, Any]:
-    """A whole scenario, apart from its configuration.
+    """A scenario without its configuration.
 
-    The objects are written as they were used, with what the API server and controllers added.
+    The objects are written as they were scheduled, with what the API server and controllers add.
     """
     expected: dict[str, Any] = {"predicates": list(profile.configured_predicates)}
     if profile.priorities:
         expected["priorities"] = [f"{rule.name}:{rule.weight}" for rule in profile.priorities]
     expected["steps"] = [step(each.decision, each.attempt) for each in steps]
-    return world(objects, pending, expected)
+    return scenario_document(objects, pending, expected)
 
 
-def world(objects: Objects, pending: Sequence[Pod], expected: dict[str, Any]) -> dict[str, Any]:
-    """Objects, pods to schedule and what came of it, as any recording has them."""
+def scenario_document(
+    objects: Objects, pending: Sequence[Pod], expected: dict[str, Any]
+) -> dict[str, Any]:
+    """A scenario of either generation: objects, pending pods and the *expected* steps."""
     return {
         "name": "podium-schedule",
         "category": "podium",

@@ -1,10 +1,10 @@
-"""Decisions of the plugins generation, in the form that its recordings have."""
+"""Decisions in the format of recordings of kube-scheduler v1.36."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.render.recording.v1_13 import world
+from podium.render.recording.v1_13 import scenario_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +19,13 @@ UNSCHEDULABLE, UNRESOLVABLE = "Unschedulable", "UnschedulableAndUnresolvable"
 
 
 def scenario(objects: Objects, pending: Sequence[Pod], steps: Sequence[Step]) -> dict[str, Any]:
-    """A whole scenario, apart from its configuration."""
+    """A scenario without its configuration."""
     made = [step(s.decision, s.pod.namespace, retry=s.attempt > 1) for s in steps]
-    return world(objects, pending, {"steps": made})
+    return scenario_document(objects, pending, {"steps": made})
 
 
 def step(decision: Decision, namespace: str, *, retry: bool) -> dict[str, Any]:
-    """One attempt; `namespace` is that of the pod and its claims."""
+    """The decision of one attempt as a step; *namespace* is that of the pod and its claims."""
     found: dict[str, Any] = {"pod": decision.pod}
     if retry:
         found["retry"] = True

@@ -1,63 +1,63 @@
-"""Decisions in sentences: the headline of an explanation, the one line of a table."""
+"""Sentences about decisions, for all outputs that are read by people."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from podium.render.decision.reasoning import gaps, ranking
+from podium.render.decision.analysis import ranking, score_gaps
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from podium.engine.framework.decision import Decision, Preemption, Victims
-    from podium.render.decision.explanation import Asked
-    from podium.render.decision.reasoning import Group
+    from podium.render.decision.analysis import RejectionGroup
+    from podium.render.decision.explanation import NodeReport
 
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 #: How many contributions a sentence names.
-_NAMED: Final = 3
+_MOST_NAMED: Final = 3
 _ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def short(priority: str) -> str:
-    """A priority's name without the word that all of them end in."""
+    """The name of a priority without its ending `Priority`."""
     return priority.removesuffix("Priority") or priority
 
 
 def times(weight: int) -> str:
-    """A weight, as a factor."""
+    """A weight as a factor, with a multiplication sign before it."""
     return f"\N{MULTIPLICATION SIGN}{weight}"
 
 
 def split_name(priority: str) -> list[str]:
-    """The words of a priority's name: `LeastRequestedPriority` is Least Requested."""
+    """The words in the name of a priority: `Least`, `Requested`."""
     return _WORD.findall(short(priority)) or [priority]
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th."""
+    """A number as an ordinal: 1st, 2nd, 3rd, 4th."""
     teen = 10 <= number % 100 <= 20
     return f"{number}{'th' if teen else _ORDINALS.get(number % 10, 'th')}"
 
 
 def listed(names: Sequence[str], limit: int) -> str:
-    """The first names, and how many more there are."""
+    """The first names and the number of the others."""
     if len(names) <= limit:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"
 
 
 def rule_names(decision: Decision) -> tuple[str, str]:
-    """What the profile's generation calls what turns nodes down, and what scores them."""
+    """What rules that filter and rules that score are called in the profile's generation."""
     if decision.profile.startswith("v1.13"):
         return "predicate", "priority"
     return "plugin", "plugin"
 
 
-def reasons(group: Group, others: Sequence[Group]) -> str:
-    """Why a group was turned down, told apart from one with the same reasons."""
+def group_reasons(group: RejectionGroup, others: Sequence[RejectionGroup]) -> str:
+    """The reasons of a group; two groups with the same reasons differ in whether evictions help."""
     text = ", ".join(group.reasons)
     twins = [g for g in others if (g.predicate, g.reasons) == (group.predicate, group.reasons)]
     if len(twins) > 1 and not group.curable:
@@ -66,7 +66,7 @@ def reasons(group: Group, others: Sequence[Group]) -> str:
 
 
 def headline(decision: Decision) -> str:
-    """Where the pod goes, or that it goes nowhere."""
+    """The outcome in one sentence."""
     if decision.error:
         return f"{decision.pod} cannot be decided: {decision.error}"
     if decision.node is not None:
@@ -79,8 +79,8 @@ def headline(decision: Decision) -> str:
     return f"{decision.pod} fits nowhere"
 
 
-def because(decision: Decision, ties: str) -> str:
-    """Why that node, or why none, in one sentence."""
+def reason_for_choice(decision: Decision, ties: str) -> str:
+    """Why this node was chosen, or why none was, in one sentence."""
     if decision.error:
         return ""
     if decision.node is None:
@@ -89,19 +89,19 @@ def because(decision: Decision, ties: str) -> str:
         others = decision.nodes - 1
         return f"of {decision.nodes} nodes, only this one fits" if others else "it is the only node"
     if decision.tied > 1:
-        return f"{equals(decision)}; {chosen_by(decision, ties)}"
-    return f"{counted(decision.feasible_count, 'node')} fit, and {best_by(decision)}"
+        return f"{tie(decision)}; {tie_break(decision, ties)}"
+    return f"{counted(decision.feasible_count, 'node')} fit, and {lead(decision)}"
 
 
-def equals(decision: Decision) -> str:
-    """How many nodes are equally good."""
+def tie(decision: Decision) -> str:
+    """How many nodes share the best total."""
     total = "" if decision.totals is None else f", {int(decision.totals.max())}"
     fit = counted(decision.feasible_count, "node")
     return f"{decision.tied} of the {fit} that fit share the best total{total}"
 
 
-def chosen_by(decision: Decision, ties: str) -> str:
-    """How the choice among equals was made."""
+def tie_break(decision: Decision, ties: str) -> str:
+    """How one of the nodes with the best total was chosen."""
     if ties == "first":
         return "the first of them in node order is taken"
     if ties.startswith("random:"):
@@ -110,20 +110,22 @@ def chosen_by(decision: Decision, ties: str) -> str:
     return f"round robin takes the {ordinal(place)} of them (the counter is at {decision.cursor})"
 
 
-def best_by(decision: Decision) -> str:
-    """What puts the winner ahead of the next best."""
+def lead(decision: Decision) -> str:
+    """How far the chosen node is ahead of the next one, and by which scores."""
     if decision.totals is None:
         return "it has the best total"
     order = ranking(decision)
     first, second = order[0], order[1]
     best, next_best = int(decision.totals[first]), int(decision.totals[second])
-    parts = [f"{short(gap.priority)} {gap.points:+d}" for gap in gaps(decision, first, second)]
+    parts = [
+        f"{short(gap.priority)} {gap.points:+d}" for gap in score_gaps(decision, first, second)
+    ]
     ahead = f"its total {best} is {best - next_best} more than that of {decision.feasible[second]}"
-    return f"{ahead} ({listed(parts, _NAMED)})" if parts else ahead
+    return f"{ahead} ({listed(parts, _MOST_NAMED)})" if parts else ahead
 
 
-def actually(decision: Decision, node: str) -> str:
-    """What was decided against where the pod runs."""
+def compare_with_actual(decision: Decision, node: str) -> str:
+    """How the decision compares with the *node* that the pod runs on."""
     if decision.node == node:
         return f"it runs on {node}, and would go there again"
     if decision.node is None:
@@ -131,8 +133,8 @@ def actually(decision: Decision, node: str) -> str:
     return f"it runs on {node}, but would go to {decision.node} now"
 
 
-def stopped_early(decision: Decision) -> str:
-    """How many nodes nobody looked at, if any."""
+def unexamined_nodes(decision: Decision) -> str:
+    """How many nodes were not examined because enough were found; empty if all were."""
     left = decision.nodes - (len(decision.codes) or decision.consumed)
     if decision.error or decision.held or decision.refused or left <= 0:
         return ""
@@ -140,7 +142,7 @@ def stopped_early(decision: Decision) -> str:
     return f"{enough} that fit were enough; {counted(left, 'node')} were not looked at"
 
 
-#: What decided between the nodes that preemption could use, as the engine names it.
+#: The criterion that chose between the candidates of preemption, by its name in the engine.
 _CRITERIA: Final = {
     "no victims": "nobody has to go there any more",
     "only candidate": "it is the only node where evicting pods helps",
@@ -153,34 +155,34 @@ _CRITERIA: Final = {
 }
 
 
-def criterion(preemption: Preemption) -> str:
-    """Why this node was chosen among the candidates."""
+def criterion_text(preemption: Preemption) -> str:
+    """Why preemption chose this node among the candidates."""
     return _CRITERIA.get(preemption.criterion, preemption.criterion)
 
 
-#: What kube-scheduler adds to each priority before it sums them, so that none is negative.
-_LIFT: Final = 1 << 31
+#: kube-scheduler adds this to each priority before it sums them, so that none is negative.
+_PRIORITY_OFFSET: Final = 1 << 31
 
 
-def cost(victims: Victims) -> tuple[int, int, int, int]:
-    """Budgets broken, top priority, sum, number: what a node costs."""
+def eviction_cost(victims: Victims) -> tuple[int, int, int, int]:
+    """Budget violations, highest priority, sum of priorities and number of victims."""
     priorities = victims.priorities
     top = priorities[0] if priorities else 0
     return (victims.violations, top, sum(priorities), len(priorities))
 
 
-def by_cost(candidates: Mapping[str, Victims], chosen: str | None) -> list[str]:
-    """The nodes, the chosen one first, then as they are compared: each pod adds to the sum."""
+def sorted_by_cost(candidates: Mapping[str, Victims], chosen: str | None) -> list[str]:
+    """The chosen node, then the other candidates in the order of the criteria."""
 
-    def compared(name: str) -> tuple[bool, int, int, int, int]:
-        violations, top, total, number = cost(candidates[name])
-        return name != chosen, violations, top, total + number * _LIFT, number
+    def sort_key(name: str) -> tuple[bool, int, int, int, int]:
+        violations, top, total, number = eviction_cost(candidates[name])
+        return name != chosen, violations, top, total + number * _PRIORITY_OFFSET, number
 
-    return sorted(candidates, key=compared)
+    return sorted(candidates, key=sort_key)
 
 
-def hopeless(decision: Decision, *, never: bool = False) -> str:
-    """Why evicting pods does not help; *never*: the pod itself forbids it."""
+def why_no_preemption(decision: Decision, *, never: bool = False) -> str:
+    """Why no pods are evicted; *never* if the pod forbids it."""
     preemption = decision.preemption
     if preemption is None:
         decided = decision.error or decision.node or decision.held or decision.refused
@@ -195,24 +197,26 @@ def hopeless(decision: Decision, *, never: bool = False) -> str:
     return f"evicting pods of lower priority was tried on {tried} and helps on none"
 
 
-def verdict_on(decision: Decision, asked: Asked) -> list[str]:
-    """What the decision says about one node."""
+def node_sentences(decision: Decision, report: NodeReport) -> list[str]:
+    """What the decision says about one node, in sentences."""
     if decision.error:
         return ["the attempt failed before nodes were compared"]
-    if asked.node == decision.node:
+    if report.node == decision.node:
         return ["it is the node that was chosen"]
-    if asked.verdict is not None:
-        said = f"{asked.verdict.predicate} turned it down: {', '.join(asked.verdict.reasons)}"
-        return [said, _cure(decision, asked)]
-    if asked.messages:
-        return [f"an extender turned it down: {', '.join(asked.messages)}"]
-    if asked.position is None:
+    if report.verdict is not None:
+        rejection = (
+            f"{report.verdict.predicate} turned it down: {', '.join(report.verdict.reasons)}"
+        )
+        return [rejection, _preemption_there(decision, report)]
+    if report.messages:
+        return [f"an extender turned it down: {', '.join(report.messages)}"]
+    if report.position is None:
         return ["it was not looked at: enough nodes that fit were found before it"]
-    return [_standing(decision, asked.position)]
+    return [_rank_sentence(decision, report.position)]
 
 
-def _standing(decision: Decision, position: int) -> str:
-    """How a node that fits compares with the best."""
+def _rank_sentence(decision: Decision, position: int) -> str:
+    """How a feasible node compares with the best."""
     if decision.totals is None:
         return "it fits"
     total, best = int(decision.totals[position]), int(decision.totals.max())
@@ -223,21 +227,21 @@ def _standing(decision: Decision, position: int) -> str:
     return f"it fits, but its total {total} is {best - total} less than the best ({place})"
 
 
-def _cure(decision: Decision, asked: Asked) -> str:
-    if asked.verdict is not None and not asked.verdict.curable:
+def _preemption_there(decision: Decision, report: NodeReport) -> str:
+    if report.verdict is not None and not report.verdict.curable:
         return "evicting pods there would not help"
     preemption = decision.preemption
     if preemption is None:
         return "evicting pods there might help, but it was not tried"
-    victims = preemption.candidates.get(asked.node)
+    victims = preemption.candidates.get(report.node)
     if victims is None:
         return "evicting pods of lower priority there does not help"
-    gone = f"evicting {listed(victims.pods, _NAMED)} there would help"
-    if preemption.node == asked.node:
-        return f"{gone}, and that is what is done: {criterion(preemption)}"
-    return f"{gone}, but {preemption.node} is chosen: {criterion(preemption)}"
+    helps = f"evicting {listed(victims.pods, _MOST_NAMED)} there would help"
+    if preemption.node == report.node:
+        return f"{helps}, and that is what is done: {criterion_text(preemption)}"
+    return f"{helps}, but {preemption.node} is chosen: {criterion_text(preemption)}"
 
 
-def reason(decision: Decision) -> str:
-    """One line for a table: why it did not fit; empty if it did."""
+def failure_reason(decision: Decision) -> str:
+    """Why the pod was not placed; empty if it was."""
     return decision.error or ("" if decision.node is not None else decision.message)

@@ -1,18 +1,24 @@
-"""An explanation as tables for a terminal, readable at 5 and at 500 nodes."""
+"""An explanation as tables for a terminal, readable with 5 and with 500 nodes."""
 
 from __future__ import annotations
 
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
 
-from podium.render.decision import words
+from podium.render.decision import sentences
+from podium.render.decision.analysis import (
+    differing_columns,
+    extender_points,
+    ranking,
+    rejection_groups,
+    score_gaps,
+)
 from podium.render.decision.as_json import outcome
-from podium.render.decision.node_names import common_ending
-from podium.render.decision.reasoning import extender_points, gaps, groups, ranking, telling
 from podium.render.plain import counted, printable
-from podium.render.quantities import shown
+from podium.render.quantities import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,19 +26,31 @@ if TYPE_CHECKING:
     from rich.console import JustifyMethod, RenderableType
 
     from podium.engine.framework.decision import ScoreColumn, Victims
-    from podium.render.decision.explanation import Asked, Explanation
+    from podium.render.decision.explanation import Explanation, NodeReport
 
-#: How many nodes of a group are named (fewer where it is narrow), how many rows are shown.
-SAMPLE: Final = 4
-NARROW: Final = 120
-TOP: Final = 10
+#: How many nodes of a group are named; half as many on a narrow terminal.
+_SAMPLE: Final = 4
+_NARROW: Final = 120
+#: The most rows of scores and of candidates.
+_MOST_ROWS: Final = 10
+#: A shorter common domain is not left out of the names of nodes.
+_SHORTEST_DOMAIN: Final = 8
 _TOTAL: Final = "TOTAL"
 _STYLES: Final = {"placed": "bold green", "nominated": "bold yellow"}
 
 
-def explained(found: Explanation, width: int) -> Iterator[RenderableType]:
-    """The whole picture, part by part."""
-    return _Picture(found, width).parts()
+def explanation_tables(found: Explanation, width: int) -> Iterator[RenderableType]:
+    """The parts of an explanation in the order in which they are printed."""
+    return _Layout(found, width).parts()
+
+
+def common_domain(names: Sequence[str]) -> str:
+    """The domain that all names end in (`.eu-west-1.compute.internal`), empty if there is none."""
+    if len(names) < 2:
+        return ""
+    shared = commonprefix([name[::-1] for name in names])[::-1]  # noqa: RUF071  on purpose
+    _, dot, domain = shared.partition(".")
+    return f".{domain}" if dot and len(domain) >= _SHORTEST_DOMAIN else ""
 
 
 def _heading(text: str) -> Iterator[RenderableType]:
@@ -52,23 +70,23 @@ def _row(table: Table, *cells: object, style: str = "") -> None:
     table.add_row(*(Text(printable(str(cell)), style=style) for cell in cells))
 
 
-class _Picture:
-    """An explanation, and what is needed to lay it out."""
+class _Layout:
+    """An explanation laid out for a terminal of a certain width."""
 
     def __init__(self, found: Explanation, width: int) -> None:
         self.found = found
         self.decision = found.decision
         self.width = width
-        self.rule, self.scorer = (name.upper() for name in words.rule_names(found.decision))
-        #: What all node names end in; tables do without it.
-        self.ending = common_ending(self.decision.examined)
+        self.rule, self.scorer = (name.upper() for name in sentences.rule_names(found.decision))
+        #: The common domain of the nodes, which tables leave out.
+        self.domain = common_domain(self.decision.examined)
 
     def short(self, name: str) -> str:
-        return name.removesuffix(self.ending) if self.ending else name
+        return name.removesuffix(self.domain) if self.domain else name
 
     def sample(self, names: Sequence[str]) -> str:
-        count = SAMPLE if self.width >= NARROW else SAMPLE // 2
-        return words.listed([self.short(name) for name in names], count)
+        count = _SAMPLE if self.width >= _NARROW else _SAMPLE // 2
+        return sentences.listed([self.short(name) for name in names], count)
 
     def parts(self) -> Iterator[RenderableType]:
         yield from self.headline()
@@ -77,7 +95,7 @@ class _Picture:
         yield from self.rejections()
         if self.decision.totals is not None:
             yield from self.scores()
-            yield from self.separation()
+            yield from self.lead()
         yield from self.volumes()
         yield from self.preemption()
         if self.found.timings:
@@ -87,51 +105,53 @@ class _Picture:
         decision, found = self.decision, self.found
         nodes = counted(decision.nodes, "node")
         pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
-        ending = f" (tables leave out {self.ending})" if self.ending else ""
-        yield Text(printable(f"{decision.profile}: {nodes}{pods}{ending}"), style="bold")
+        domain = f" (tables leave out {self.domain})" if self.domain else ""
+        yield Text(printable(f"{decision.profile}: {nodes}{pods}{domain}"), style="bold")
         yield Text()
         style = _STYLES.get(outcome(decision), "bold red")
-        yield Text(printable(words.headline(decision)), style=style)
+        yield Text(printable(sentences.headline(decision)), style=style)
         for sentence in (
-            words.because(decision, found.ties),
-            words.actually(decision, found.actual) if found.actual else "",
-            words.stopped_early(decision),
+            sentences.reason_for_choice(decision, found.ties),
+            sentences.compare_with_actual(decision, found.actual) if found.actual else "",
+            sentences.unexamined_nodes(decision),
         ):
             if sentence:
                 yield Text(f"  {printable(sentence)}")
 
     def rejections(self) -> Iterator[RenderableType]:
-        found = groups(self.decision)
+        found = rejection_groups(self.decision)
         if not found:
             return
         count = sum(group.count for group in found)
         yield from _heading(f"Turned down: {count} of {counted(self.decision.nodes, 'node')}")
         table = _table(self.rule, "REASON", "NODES", "WHICH", right=["NODES"])
         for group in found:
-            reasons = words.reasons(group, found)
+            reasons = sentences.group_reasons(group, found)
             _row(table, group.predicate, reasons, group.count, self.sample(group.nodes))
         yield table
 
     def scores(self) -> Iterator[RenderableType]:
-        order = ranking(self.decision)[:TOP]
-        differing, same = telling(self.decision)
+        order = ranking(self.decision)[:_MOST_ROWS]
+        differing, same = differing_columns(self.decision)
         count = len(self.decision.feasible)
         best = f", the best {len(order)}" if count > len(order) else ""
         yield from _heading(f"Scores: {counted(count, 'node')} that fit{best}")
         yield self.matrix(order, differing)
         if same:
             given = (
-                f"{words.short(c.name)} {int(c.score[0])} {words.times(c.weight)}" for c in same
+                f"{sentences.short(c.name)} {int(c.score[0])} {sentences.times(c.weight)}"
+                for c in same
             )
             yield Text(printable(f"the same for all: {', '.join(given)}"), style="dim")
 
     def matrix(self, order: list[int], differing: list[ScoreColumn]) -> Table:
-        """Nodes down and priorities across, or the other way round if that is too wide."""
+        """Scores with a row per node, or with a column per node if that is too wide."""
         decision = self.decision
         assert decision.totals is not None
         extra = extender_points(decision)
         heads = [
-            [*words.split_name(column.name), words.times(column.weight)] for column in differing
+            [*sentences.split_name(column.name), sentences.times(column.weight)]
+            for column in differing
         ]
         values = [[int(column.score[at]) for at in order] for column in differing]
         if extra.any():
@@ -143,12 +163,10 @@ class _Picture:
         for head, column in zip([*heads, [_TOTAL]], values, strict=True):
             needed += max(map(len, [*head, *map(str, column)])) + 3
         if needed <= self.width:
-            return self.nodes_down(names, heads, values)
-        return self.nodes_across(names, heads, values)
+            return self.node_rows(names, heads, values)
+        return self.node_columns(names, heads, values)
 
-    def nodes_down(
-        self, names: list[str], heads: list[list[str]], values: list[list[int]]
-    ) -> Table:
+    def node_rows(self, names: list[str], heads: list[list[str]], values: list[list[int]]) -> Table:
         table = _table("NODE", *("\n".join(head) for head in heads), _TOTAL)
         for column in table.columns[1:]:
             column.justify, column.no_wrap = "right", True
@@ -158,7 +176,7 @@ class _Picture:
             _row(table, name, *(column[place] for column in values), style=style)
         return table
 
-    def nodes_across(
+    def node_columns(
         self, names: list[str], heads: list[list[str]], values: list[list[int]]
     ) -> Table:
         labels = [*(f"{''.join(head[:-1])} {head[-1]}" for head in heads), _TOTAL]
@@ -173,26 +191,26 @@ class _Picture:
             _row(table, label, *row[:fitting], style="bold" if label == _TOTAL else "")
         return table
 
-    def separation(self) -> Iterator[RenderableType]:
-        """The best against the first that is not as good."""
+    def lead(self) -> Iterator[RenderableType]:
+        """The chosen node compared with the best one that has a lower total."""
         decision = self.decision
         assert decision.totals is not None
         order = ranking(decision)
         best = int(decision.totals[order[0]])
         other = next((at for at in order if int(decision.totals[at]) < best), None)
-        if other is None or not gaps(decision, order[0], other):
+        if other is None or not score_gaps(decision, order[0], other):
             return
         behind = best - int(decision.totals[other])
         winner, loser = (self.short(decision.feasible[at]) for at in (order[0], other))
         yield from _heading(f"What puts {winner} ahead of {loser}: {counted(behind, 'point')}")
-        yield self.beside(order[0], other)
+        yield self.compare(order[0], other)
 
-    def beside(self, first: int, second: int) -> Table:
+    def compare(self, first: int, second: int) -> Table:
         decision = self.decision
         mine, theirs = (self.short(decision.feasible[at]) for at in (first, second))
         numbers = ("WEIGHT", mine, theirs, "POINTS")
         table = _table(self.scorer, *numbers, right=numbers)
-        for gap in gaps(decision, first, second):
+        for gap in score_gaps(decision, first, second):
             style = "green" if gap.points > 0 else "red"
             cells = (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
             _row(table, *cells, style=style)
@@ -213,7 +231,7 @@ class _Picture:
     def preemption(self) -> Iterator[RenderableType]:
         preemption = self.decision.preemption
         if preemption is None or not preemption.candidates:
-            sentence = words.hopeless(self.decision, never=self.found.never_preempts)
+            sentence = sentences.why_no_preemption(self.decision, never=self.found.never_preempts)
             if sentence:
                 yield from _heading("Preemption")
                 yield Text(f"  {printable(sentence)}")
@@ -221,50 +239,58 @@ class _Picture:
         tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
         yield from _heading(f"Preemption: tried on {tried}, would help on {helped}")
         if preemption.node is not None:
-            why = words.criterion(preemption)
+            why = sentences.criterion_text(preemption)
             yield Text(printable(f"  {self.short(preemption.node)} is chosen: {why}"))
         if len(preemption.tie) > 1:
             yield Text(printable(f"  as good as each other: {self.sample(preemption.tie)}"))
         yield self.candidates(preemption.candidates, preemption.node)
         if preemption.cleared:
-            lost = words.listed([key for _, key in preemption.cleared], SAMPLE)
+            lost = sentences.listed([key for _, key in preemption.cleared], _SAMPLE)
             yield Text(printable(f"  lose the node they were promised: {lost}"))
 
     def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> Table:
-        """The criteria from left to right, as they are applied."""
+        """The candidates of preemption, with the criteria in the order in which they apply."""
         columns = ("BUDGETS BROKEN", "TOP PRIORITY", "SUM", "VICTIMS")
         table = _table("NODE", *columns, "WHO HAS TO GO", right=columns)
-        names = words.by_cost(candidates, chosen)
-        for name in names[:TOP]:
+        names = sentences.sorted_by_cost(candidates, chosen)
+        for name in names[:_MOST_ROWS]:
             victims = candidates[name]
             each = zip(victims.pods, victims.priorities, strict=True)
-            who = words.listed([f"{pod} ({priority})" for pod, priority in each], SAMPLE)
+            victims_text = sentences.listed(
+                [f"{pod} ({priority})" for pod, priority in each], _SAMPLE
+            )
             style = "yellow" if name == chosen else ""
-            _row(table, self.short(name), *words.cost(victims), who or "nobody", style=style)
-        if len(names) > TOP:
-            _row(table, f"and {len(names) - TOP} more", style="dim")
+            _row(
+                table,
+                self.short(name),
+                *sentences.eviction_cost(victims),
+                victims_text or "nobody",
+                style=style,
+            )
+        if len(names) > _MOST_ROWS:
+            _row(table, f"and {len(names) - _MOST_ROWS} more", style="dim")
         return table
 
-    def why_not(self, asked: Asked) -> Iterator[RenderableType]:
+    def why_not(self, report: NodeReport) -> Iterator[RenderableType]:
         decision = self.decision
-        chosen = asked.node == decision.node
-        yield from _heading(f"Why {asked.node}?" if chosen else f"Why not {asked.node}?")
-        for sentence in words.verdict_on(decision, asked):
+        chosen = report.node == decision.node
+        yield from _heading(f"Why {report.node}?" if chosen else f"Why not {report.node}?")
+        for sentence in sentences.node_sentences(decision, report):
             yield Text(f"  {printable(sentence)}")
-        if asked.position is not None and not chosen and decision.totals is not None:
+        if report.position is not None and not chosen and decision.totals is not None:
             winner = ranking(decision)[0]
-            if gaps(decision, winner, asked.position):
-                yield self.beside(winner, asked.position)
-        if asked.room:
+            if score_gaps(decision, winner, report.position):
+                yield self.compare(winner, report.position)
+        if report.room:
             yield Text()
-            yield self.room(asked)
+            yield self.room(report)
 
-    def room(self, asked: Asked) -> Table:
+    def room(self, report: NodeReport) -> Table:
         columns = ("WANTED", "FREE", "USED", "ALLOCATABLE")
         table = _table("RESOURCE", *columns, right=columns)
-        for room in asked.room:
+        for room in report.room:
             amounts = (room.wanted, room.free, room.used, room.allocatable)
-            cells = (shown(room.resource, amount) for amount in amounts)
+            cells = (format_amount(room.resource, amount) for amount in amounts)
             style = "red" if room.wanted > room.free else ""
             _row(table, room.resource, *cells, style=style)
         return table

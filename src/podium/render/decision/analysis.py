@@ -1,6 +1,6 @@
-"""What a decision amounts to: groups of rejections, a ranking, what separated two nodes.
+"""Facts that follow from a decision: groups of rejections, a ranking, differences of scores.
 
-Facts only; how they are worded and laid out is for the modules that print them.
+How they are worded and laid out is up to the modules that print them.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Nodes that were turned down for the same reasons."""
+class RejectionGroup:
+    """Nodes that were rejected for the same reasons."""
 
     predicate: str
     reasons: tuple[str, ...]
-    #: Whether evicting pods could change the answer.
+    #: Whether evicting pods could make a node fit.
     curable: bool
     count: int
-    #: Their names in node order; empty when the decision was made without recording.
+    #: Their names in node order; empty if the decision was made without recording.
     nodes: tuple[str, ...] = ()
-    #: Whether an extender said no.
+    #: Whether an extender rejected them.
     extender: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """What one priority contributed to the distance between two nodes."""
+class ScoreGap:
+    """The difference that one priority makes between two nodes."""
 
     priority: str
     weight: int
@@ -40,12 +40,12 @@ class Gap:
 
     @property
     def points(self) -> int:
-        """Weighted, from the point of view of the first node."""
+        """The weighted difference, positive if the first node is better."""
         return (self.mine - self.theirs) * self.weight
 
 
-def groups(decision: Decision) -> list[Group]:
-    """The rejections, the largest group first; equal ones in node order."""
+def rejection_groups(decision: Decision) -> list[RejectionGroup]:
+    """The rejections, the largest group first; groups of one size in node order."""
     names: dict[int, list[str]] = {}
     for name, code in zip(decision.examined, decision.codes.tolist(), strict=False):
         if code > 0:
@@ -54,20 +54,24 @@ def groups(decision: Decision) -> list[Group]:
     for code in names or sorted(decision.histogram):
         verdict = decision.verdict(code)
         count, where = decision.histogram[code], tuple(names.get(code, ()))
-        found.append(Group(verdict.predicate, verdict.reasons, verdict.curable, count, where))
+        found.append(
+            RejectionGroup(verdict.predicate, verdict.reasons, verdict.curable, count, where)
+        )
     by_message: dict[tuple[str, ...], list[str]] = {}
-    for name, messages in decision.extender_failed.items():
-        by_message.setdefault(tuple(messages), []).append(name)
-    for said, nodes in by_message.items():
+    for name, failed in decision.extender_failed.items():
+        by_message.setdefault(tuple(failed), []).append(name)
+    for messages, nodes in by_message.items():
         where = tuple(nodes)
         found.append(
-            Group("extender", said, curable=True, count=len(where), nodes=where, extender=True)
+            RejectionGroup(
+                "extender", messages, curable=True, count=len(where), nodes=where, extender=True
+            )
         )
     return sorted(found, key=lambda group: -group.count)
 
 
 def ranking(decision: Decision) -> list[int]:
-    """Positions among the feasible nodes, best total first, the chosen node before its equals."""
+    """Positions among the feasible nodes, the chosen one first, then by descending total."""
     if decision.totals is None:
         return list(range(len(decision.feasible)))
     order = np.argsort(-decision.totals, kind="stable").tolist()
@@ -78,8 +82,8 @@ def ranking(decision: Decision) -> list[int]:
     return [int(position) for position in order]
 
 
-def telling(decision: Decision) -> tuple[list[ScoreColumn], list[ScoreColumn]]:
-    """The priorities that made a difference, and those that gave every node the same."""
+def differing_columns(decision: Decision) -> tuple[list[ScoreColumn], list[ScoreColumn]]:
+    """The priorities whose scores differ between nodes, and those whose scores are all equal."""
     differing: list[ScoreColumn] = []
     same: list[ScoreColumn] = []
     for column in decision.scores:
@@ -88,21 +92,21 @@ def telling(decision: Decision) -> tuple[list[ScoreColumn], list[ScoreColumn]]:
     return differing, same
 
 
-def gaps(decision: Decision, first: int, second: int) -> list[Gap]:
-    """What separates two feasible nodes, what weighs most first."""
+def score_gaps(decision: Decision, first: int, second: int) -> list[ScoreGap]:
+    """The differences between two feasible nodes, the largest first."""
     found = [
-        Gap(column.name, column.weight, int(column.score[first]), int(column.score[second]))
+        ScoreGap(column.name, column.weight, int(column.score[first]), int(column.score[second]))
         for column in decision.scores
     ]
     return sorted((gap for gap in found if gap.points), key=lambda gap: -abs(gap.points))
 
 
 def extender_points(decision: Decision) -> np.ndarray:
-    """What extenders added to each total: the part that no priority accounts for."""
+    """The part of each total that no priority accounts for: the scores of extenders."""
     assert decision.totals is not None
     rest = decision.totals.copy()
     if not decision.scores:
-        return np.zeros_like(rest)  # without any priority every node has 1
+        return np.zeros_like(rest)  # without priorities every total is 1
     for column in decision.scores:
         rest -= column.score * column.weight
     return rest
