@@ -21,6 +21,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     "__init__ __main__ rules",
     "cli",
+    "host",
     "daemon lab web bench",
     "library",
     "render extender",

@@ -224,4 +224,4 @@ def test_the_shell_is_told_what_can_follow() -> None:
 
 def test_a_flag_that_is_true_or_false(capsys: pytest.CaptureFixture[str]) -> None:
     assert entry.run(["run", "--leader-elect=maybe"]) == 2
-    assert "'--leader-elect': 'maybe' is neither true nor false" in capsys.readouterr().err
+    assert "--leader-elect: expected true or false, got 'maybe'" in capsys.readouterr().err

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from podium.cli.lab_access import default_place, token_in, write_kubeconfig
 from podium.cli.main import run
 from podium.errors import InputError
+from podium.host.lab_kubeconfig import default_path, read_token, write_kubeconfig
 
 ROOT = Path(__file__).parents[2]
 NODES = """
@@ -308,15 +308,15 @@ def test_a_kubeconfig_of_somebody_else_is_left_alone(refused: Refused, tmp_path:
 
 def test_the_token_of_a_place_stays_the_same(tmp_path: Path) -> None:
     file = tmp_path / "config"
-    token = token_in(file)
+    token = read_token(file)
     write_kubeconfig(file, "http://127.0.0.1:1", token)
 
-    assert token_in(file) == token
+    assert read_token(file) == token
     file.write_text("")
-    assert token_in(file) != token
+    assert read_token(file) != token
     file.write_bytes(b"\xff")
     with pytest.raises(InputError, match="cannot be read"):
-        token_in(file)
+        read_token(file)
 
 
 def test_every_port_has_a_kubeconfig_of_its_own(
@@ -324,5 +324,5 @@ def test_every_port_has_a_kubeconfig_of_its_own(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    assert default_place(8480) == tmp_path / "podium" / "lab" / "kubeconfig"
-    assert default_place(99) == tmp_path / "podium" / "lab" / "kubeconfig-99"
+    assert default_path(8480) == tmp_path / "podium" / "lab" / "kubeconfig"
+    assert default_path(99) == tmp_path / "podium" / "lab" / "kubeconfig-99"

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from podium.cli.flags import output_flag, profile_flags
+from podium.cli.flags import ListenAddress, listen_flag, output_flag, profile_flags
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
-#: Where it listens unless told otherwise.
-PORT = 8480
+if TYPE_CHECKING:
+    from podium.host.lab_run import LabScheduler, LabStatus
 
-
-@dataclass(frozen=True, slots=True)
-class LabFlags:
-    """What the command line says besides the profile."""
-
-    port: int
-    kubeconfig: str | None
-    nodes: int | None
-    zones: int | None
-    files: tuple[str, ...]
-    snapshot: str | None
-    data: str | None
-    no_scheduler: bool
-    output: str
-
-    def check(self) -> None:
-        """Refuse two worlds at once."""
-        worlds = {"--nodes": self.nodes, "-f": self.files or None, "--snapshot": self.snapshot}
-        given = [name for name, value in worlds.items() if value is not None]
-        if len(given) > 1:
-            raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
-        if self.zones is not None and self.nodes is None:
-            raise click.UsageError("--zones says where --nodes are; give both")
+_LISTEN: Final = ListenAddress("127.0.0.1", 8480)
 
 
 @click.command(cls=FlagsCommand)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=PORT,
-    show_default=True,
-    help="Where to listen on 127.0.0.1; 0: any free port.",
+@listen_flag(
+    _LISTEN, "The address to listen on, of this machine; port 0 is any free one.", hidden=False
 )
 @click.option(
     "--kubeconfig",
     metavar="FILE",
-    help="Write the kubeconfig there.  [default: podium/lab/kubeconfig in the folder of states]",
+    help="Write the kubeconfig to this file.  [default: podium/lab/kubeconfig in $XDG_STATE_HOME]",
 )
 @click.option(
     "--nodes",
@@ -72,19 +47,28 @@ class LabFlags:
     help="Start with the objects of files or folders.",
 )
 @click.option(
-    "--snapshot", metavar="FILE", help="Start with a cluster that `podium snapshot` wrote down."
+    "--snapshot", metavar="FILE", help="Start with a cluster that `podium snapshot` wrote."
 )
-@click.option("--data", metavar="DIR", help="Keep everything there, and go on with what is there.")
+@click.option(
+    "--data", metavar="DIR", help="Keep all objects in this folder, and start with those in it."
+)
 @click.option(
     "--no-scheduler",
     is_flag=True,
-    help="Leave deciding to others, such as `podium run --kubeconfig FILE`.",
+    help="Start no scheduler; `podium run --kubeconfig FILE` can schedule from outside.",
+)
+@click.option(
+    "-v",
+    "--v",
+    type=int,
+    metavar="N",
+    help="Log verbosity; 2 logs every decision.  [default: warnings and errors only]",
 )
 @output_flag("text", "json")
 @profile_flags
 def lab(
     *,
-    port: int,
+    listen: ListenAddress,
     kubeconfig: str | None,
     nodes: int | None,
     zones: int | None,
@@ -92,6 +76,7 @@ def lab(
     snapshot: str | None,
     data: str | None,
     no_scheduler: bool,
+    v: int | None,
     output: str,
     flags: ProfileSource,
 ) -> int:
@@ -106,8 +91,82 @@ def lab(
       podium lab --nodes 1000 --zones 5
       podium lab -f manifests/ --policy policy.json
     """  # noqa: D301  click reads the escape
-    own = LabFlags(port, kubeconfig, nodes, zones, files, snapshot, data, no_scheduler, output)
-    own.check()
-    from podium.cli.lab_session import run_lab  # noqa: PLC0415  brings everything
+    contents = {"--nodes": nodes, "-f": files or None, "--snapshot": snapshot}
+    given = [name for name, value in contents.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+    if zones is not None and nodes is None:
+        raise click.UsageError("--zones says where --nodes are; give both")
+    if listen.host != _LISTEN.host:
+        raise click.UsageError(f"--listen {listen}: a lab listens on {_LISTEN.host} only")
+    from podium.cli.console import note, tracked  # noqa: PLC0415  not needed for the help
+    from podium.daemon.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415
+    from podium.host.lab_contents import LabContents  # noqa: PLC0415
+    from podium.host.lab_run import LabOptions, Terminal, run_lab  # noqa: PLC0415
 
-    return run_lab(own, flags)
+    scheduler = None if no_scheduler else _scheduler(flags)
+    profile = None if scheduler is None else scheduler.chosen.profile.name
+    return run_lab(
+        LabOptions(
+            port=listen.port,
+            kubeconfig=kubeconfig,
+            contents=LabContents(snapshot, files, nodes, zones),
+            data=data,
+        ),
+        scheduler,
+        Log(TEXT, WARNINGS_ONLY if v is None else v),
+        Terminal(
+            progress=lambda items: tracked(items, len(items), "creating objects"),
+            note=note,
+            on_ready=lambda status: _introduce(status, profile, output, keeps=data is not None),
+        ),
+    )
+
+
+def _scheduler(flags: ProfileSource) -> LabScheduler:
+    from podium.cli.console import notes  # noqa: PLC0415  not needed for the help
+    from podium.host.lab_run import LabScheduler  # noqa: PLC0415
+
+    chosen = flags.choose()
+    notes(chosen.profile.notes)
+    file = flags.policy or flags.config
+    return LabScheduler(chosen, None if file is None else flags.text(file))
+
+
+def _introduce(status: LabStatus, profile: str | None, output: str, *, keeps: bool) -> None:
+    """Print how the lab is reached."""
+    from podium.cli.console import write  # noqa: PLC0415  not needed for the help
+
+    page = f"{status.url}/?token={status.token}"
+    if output == "json":
+        write(_as_json(status, profile, page))
+    else:
+        import shlex  # noqa: PLC0415
+
+        file = shlex.quote(str(status.kubeconfig))
+        name = profile or "no scheduler"
+        write(f"podium lab: {name}, {status.nodes} nodes, {status.pods} pods\n")
+        write(f"  kubectl --kubeconfig {file} get pods -A -o wide\n")
+        write(f"  export KUBECONFIG={file}\n")
+        if profile is not None:
+            write(f"  {page}\n")
+        kept = "is kept" if keeps else "is gone then; --data DIR keeps it"
+        write(f"Ctrl-C ends it; everything {kept}.\n")
+    sys.stdout.flush()
+
+
+def _as_json(status: LabStatus, profile: str | None, page: str) -> str:
+    import os  # noqa: PLC0415
+
+    from podium.render.documents import to_json_text  # noqa: PLC0415  not needed for the help
+
+    return to_json_text(
+        {
+            "profile": profile,
+            "server": status.url,
+            "token": status.token,
+            "kubeconfig": str(status.kubeconfig),
+            "page": None if profile is None else page,
+            "pid": os.getpid(),
+        }
+    )

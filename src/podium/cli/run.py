@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from podium.cli.flags import check_exclusive, profile_flags
+from podium.cli.flags import (
+    ListenAddress,
+    check_exclusive,
+    cluster_flags,
+    listen_flag,
+    policy_configmap_flags,
+    profile_flags,
+)
 from podium.cli.parsing import FlagsCommand
+from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from podium.host.cluster_run import Lease, RunOptions
     from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
+    from podium.profiles.config.scheduler_config import SchedulerConfig
 
-#: The lease of replicas that were told nothing else.
+#: The lease of replicas, unless the flags or the configuration name another one.
 LEASE, LEASE_NAMESPACE = "podium", "kube-system"
+_LISTEN: Final = ListenAddress("127.0.0.1", 10251)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFlags:
-    """What the command line says besides the profile."""
+    """The flags of the command besides those of the profile."""
 
     kubeconfig: str | None
     context: str | None
-    master: str | None
+    server: str | None
     policy_configmap: str | None
     policy_configmap_namespace: str
     leader_elect: bool | None
@@ -36,8 +48,7 @@ class RunFlags:
     leader_elect_retry_period: str | None
     leader_elect_resource_name: str | None
     leader_elect_resource_namespace: str | None
-    bind_address: str
-    port: int
+    listen: ListenAddress
     v: int
     logging_format: str
     decision_log_file: str | None
@@ -48,61 +59,53 @@ class RunFlags:
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 
-class _TrueOrFalse(click.types.BoolParamType):
-    """As click's, with words that name what would work."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"{value!r} is neither true nor false", param, ctx)
-
-
-def _lease_option(name: str, text: str) -> Callable[[_Command], _Command]:
-    return click.option(f"--leader-elect-{name}", metavar="TEXT", help=text)
+def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _Command]:
+    return click.option(f"--leader-elect-{name}", metavar=metavar, help=text)
 
 
 @click.command(cls=FlagsCommand)
-@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster.")
-@click.option("--context", metavar="NAME", help="Which context of that file.")
-@click.option("--master", metavar="URL", help="The API server, in place of the one it names.")
-@click.option("--policy-config-file", metavar="FILE", help="The same as --policy.")
-@click.option("--policy-configmap", metavar="NAME", help="A Policy in a ConfigMap, key policy.cfg.")
-@click.option("--policy-configmap-namespace", metavar="NAME", default="kube-system")
-@click.option("--algorithm-provider", metavar="NAME", help="The same as --provider.")
+@cluster_flags(master=True)
+@click.option("--policy-config-file", metavar="FILE", help="Another name of --policy.")
+@policy_configmap_flags
+@click.option("--algorithm-provider", metavar="NAME", help="Another name of --provider.")
 @click.option(
     "--leader-elect",
-    type=_TrueOrFalse(),
-    is_flag=False,
-    flag_value=True,
+    is_flag=True,
     default=None,
-    metavar="BOOL",
-    help="Whether replicas agree on one that decides.  [default: true]",
+    help="Let replicas elect the one that schedules; =false for a single one.  [default: true]",
 )
-@_lease_option("lease-duration", "How long the lease of a leader holds.  [default: 15s]")
-@_lease_option("renew-deadline", "By when it must be renewed.  [default: 10s]")
-@_lease_option("retry-period", "How often that is tried.  [default: 2s]")
-@_lease_option("resource-name", f"The name of the lease.  [default: {LEASE}]")
-@_lease_option("resource-namespace", f"Its namespace.  [default: {LEASE_NAMESPACE}]")
-@click.option("--bind-address", default="127.0.0.1", show_default=True, help="Where to listen.")
+@_lease_option("lease-duration", "Duration of the leader's lease.  [default: 15s]", "DURATION")
+@_lease_option("renew-deadline", "Time to renew the lease in.  [default: 10s]", "DURATION")
+@_lease_option("retry-period", "Time between two tries.  [default: 2s]", "DURATION")
+@_lease_option("resource-name", f"Name of the lease.  [default: {LEASE}]", "NAME")
+@_lease_option(
+    "resource-namespace", f"Namespace of the lease.  [default: {LEASE_NAMESPACE}]", "NAME"
+)
+@listen_flag(
+    _LISTEN,
+    "The address of probes, metrics and decisions; port 0 serves none.",
+    host_name="--bind-address",
+    port_names=("--port", "--secure-port"),
+    hidden=False,
+)
 @click.option(
-    "--port",
-    "--secure-port",
-    type=click.IntRange(0, 65535),
-    default=10251,
-    show_default=True,
-    help="The port of probes, metrics and decisions; 0: none.",
+    "-v", "--v", type=int, default=0, metavar="N", help="Log verbosity; 2 logs every decision."
 )
-@click.option("-v", "--v", type=int, default=0, metavar="N", help="How much to tell; 2: decisions.")
-@click.option("--logging-format", type=click.Choice(["text", "json"]), default="text")
-@click.option("--decision-log-file", metavar="FILE", help="Write every decision there.")
+@click.option(
+    "--logging-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the log.",
+)
+@click.option("--decision-log-file", metavar="FILE", help="Append every decision to this file.")
 @click.option(
     "--recorded-nodes",
     type=click.IntRange(0),
     default=100,
     show_default=True,
     metavar="N",
-    help="Up to so many nodes, keep every verdict and score for `podium why`.",
+    help="In clusters of at most N nodes, keep every verdict and score for `podium why`.",
 )
 @click.option("--shadow", is_flag=True, help="Decide beside another scheduler; write nothing.")
 @profile_flags
@@ -118,16 +121,29 @@ def run(
     The cluster is that of --kubeconfig, $KUBECONFIG, the service account of the pod it runs in, or
     ~/.kube/config. Pods that name another scheduler count as load and are left alone.
     """
-    from podium.cli.run_session import run_scheduler  # noqa: PLC0415  brings everything
+    from podium.cli.console import notes, write  # noqa: PLC0415  not needed for the help
+    from podium.daemon.logs import Log  # noqa: PLC0415
+    from podium.host.cluster_run import run_cluster  # noqa: PLC0415
     from podium.kube.access import load_access  # noqa: PLC0415
 
     own = RunFlags(**given)
     policy = flags.policy or policy_config_file
     flags = replace(flags, policy=policy, provider=flags.provider or algorithm_provider)
     check_exclusive(flags)
-    access = load_access(own.kubeconfig, own.context, own.master)
+    access = load_access(own.kubeconfig, own.context, own.server)
     chosen = _chosen(access, flags, own)
-    return run_scheduler(access, chosen, own)
+    options = _options(own, chosen.scheduler_config)
+    what = "shadows" if own.shadow else "schedules"
+    names = ", ".join(sorted(chosen.schedulers))
+    line = f"podium {what} pods of {names} at {access.shown} by {chosen.profile.name}"
+    sys.stderr.write(f"{line}\n")
+    notes(chosen.profile.notes)
+
+    def show(report: str) -> None:
+        write(report)
+        sys.stdout.flush()
+
+    return run_cluster(access, chosen, Log(own.logging_format, own.v), options, show)
 
 
 def _chosen(access: Access, flags: ProfileSource, own: RunFlags) -> ChosenProfiles:
@@ -138,3 +154,57 @@ def _chosen(access: Access, flags: ProfileSource, own: RunFlags) -> ChosenProfil
     if flags.named():
         raise click.UsageError("--policy-configmap excludes other ways of naming a profile")
     return policy_in_configmap(access, flags, own.policy_configmap_namespace, own.policy_configmap)
+
+
+def _options(own: RunFlags, config: SchedulerConfig | None) -> RunOptions:
+    from podium.daemon.options import SchedulerOptions  # noqa: PLC0415  not needed for the help
+    from podium.host.cluster_run import RunOptions  # noqa: PLC0415
+    from podium.host.scheduler_host import HostOptions  # noqa: PLC0415
+
+    lease = _lease(own, config)
+    scheduler = SchedulerOptions(
+        waits_to_lead=lease is not None, shadow=own.shadow, recorded_nodes=own.recorded_nodes
+    )
+    host = HostOptions(scheduler=scheduler, decision_file=own.decision_log_file or "")
+    return RunOptions(host=host, lease=lease, bind_address=own.listen.host, port=own.listen.port)
+
+
+def _lease(own: RunFlags, config: SchedulerConfig | None) -> Lease | None:
+    """The lease of the flags and the configuration; None without leader election."""
+    from podium.host.cluster_run import Lease  # noqa: PLC0415  not needed for the help
+    from podium.kube.lease import LeaseTimes  # noqa: PLC0415
+    from podium.objects.durations import SECOND  # noqa: PLC0415
+
+    given = config.leader_election if config is not None else None
+    elects = given.leader_elect if given is not None else True
+    times = LeaseTimes()
+    if given is not None:
+        times = LeaseTimes(
+            given.lease_duration / SECOND,
+            given.renew_deadline / SECOND,
+            given.retry_period / SECOND,
+        )
+    times = LeaseTimes(
+        _seconds("lease-duration", own.leader_elect_lease_duration, times.lease_seconds),
+        _seconds("renew-deadline", own.leader_elect_renew_deadline, times.renew_deadline_seconds),
+        _seconds("retry-period", own.leader_elect_retry_period, times.retry_seconds),
+    )
+    if own.shadow or not (elects if own.leader_elect is None else own.leader_elect):
+        return None
+    name, namespace = own.leader_elect_resource_name, own.leader_elect_resource_namespace
+    return Lease(
+        namespace or (given.resource_namespace if given is not None else LEASE_NAMESPACE),
+        name or (given.resource_name if given is not None else LEASE),
+        times,
+    )
+
+
+def _seconds(name: str, text: str | None, default: float) -> float:
+    from podium.objects.durations import SECOND, parse  # noqa: PLC0415
+
+    if text is None:
+        return default
+    try:
+        return parse(text) / SECOND
+    except ValueError as error:
+        raise InputError(f"--leader-elect-{name}: {error}", hint="such as 15s or 1m30s") from None

@@ -59,9 +59,9 @@ def why(*, pod: str, scheduler: str | None, output: str) -> int:
 
 
 def _default_scheduler() -> str:
-    from podium.cli.lab_access import lab_server  # noqa: PLC0415  brings the lab's parts
+    from podium.host.lab_kubeconfig import lab_of_environment  # noqa: PLC0415  rarely needed
 
-    return lab_server() or DEFAULT_SCHEDULER
+    return lab_of_environment() or DEFAULT_SCHEDULER
 
 
 def _decisions(base: str, namespace: str, name: str) -> Any:

@@ -6,13 +6,16 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from podium.daemon.clock import real_clocks
 from podium.kube.discovery import discover
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    import random
+    from collections.abc import Callable, Iterable
 
+    from podium.daemon.clock import Clocks
     from podium.daemon.cluster_state import ClusterState
     from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
@@ -36,13 +39,14 @@ class Informers:
         served: Served | None = None,
         *,
         warn: Callable[[str], None] = logger.warning,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clocks: Clocks | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         """Read what is *served*; the API server is asked for that at the start unless given."""
         self._client = client
         self._state = state
         self._warn = warn
-        self._sleep = sleep
+        self._clocks, self._rng = clocks or real_clocks(), rng
         self._served = served
         self._reflectors: dict[str, Reflector[object]] = {}  # type: ignore[type-var]
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -55,7 +59,7 @@ class Informers:
     async def start(self, kinds: Iterable[str]) -> None:
         """Start informers for these kinds, and return when each has listed its objects."""
         if self._served is None:
-            self._served = await discover(self._client, sleep=self._sleep)
+            self._served = await discover(self._client, sleep=self._clocks.sleep)
         wanted = set(kinds)
         for group in (wanted - {"Pod"}, wanted & {"Pod"}):
             for kind in sorted(group - self._tasks.keys()):
@@ -76,7 +80,9 @@ class Informers:
             self._state.index(kind),
             params=_UNFINISHED if kind == "Pod" else None,
             warn=self._warn,
-            sleep=self._sleep,
+            rng=self._rng,
+            sleep=self._clocks.sleep,
+            clock=self._clocks.timer,
         )
         self._reflectors[kind] = reflector
         self._tasks[kind] = asyncio.get_running_loop().create_task(reflector.run())

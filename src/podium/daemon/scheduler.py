@@ -25,6 +25,7 @@ from podium.daemon.worker_pool import WorkerPool
 from podium.profiles.watched_kinds import watched_kinds
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Mapping, Sequence
 
     from podium.cluster.cache.cache import Cache
@@ -60,12 +61,13 @@ class Scheduler:
         ask: Ask | None = None,
         bind_by_extender: ExtenderBind | None = None,
         served: Served | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         """Schedule for all *profiles* through *client*.
 
         *timings* measures the rules of the profiles, also of those that come with `reconfigure`.
         *ask* answers the engine's questions to extenders. *served* is the result of discovery,
-        which is otherwise asked for at the start.
+        which is otherwise asked for at the start. *rng* is the source of jitter.
         """
         self.options = options
         self._timings = timings
@@ -92,7 +94,7 @@ class Scheduler:
             before_foreign_binding=self._decide_afterwards if options.shadow else None,
             ttl_seconds=options.shadow_seconds if options.shadow else float("inf"),
         )
-        self._informers = Informers(client, self.state, served, sleep=self._clocks.sleep)
+        self._informers = Informers(client, self.state, served, clocks=self._clocks, rng=rng)
         self._trimmer = Trimmer()
         self._use(options, ask, bind_by_extender)
 

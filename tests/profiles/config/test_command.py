@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.cli.composition import options_of
 from podium.cli.main import run
 from podium.cluster.queue.backoff import Backoff
+from podium.host.options import scheduler_options
 from podium.library.profile_source import ProfileSource
 from profiles.config.documents import HEAD
 
@@ -71,7 +71,7 @@ def test_a_configuration_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     chosen = ProfileSource(config="-").choose()
 
-    assert options_of(chosen).behaviour.queue.backoff == Backoff(3.0, 7.0)
+    assert scheduler_options(chosen).behaviour.queue.backoff == Backoff(3.0, 7.0)
 
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
-"""How people and programs get into a lab: its token and its kubeconfig.
+"""The kubeconfig of a lab, which also keeps its token.
 
-The token is kept with the kubeconfig, so that shells and browsers that know a lab still know it
-after it was started again.
+The token is taken from the kubeconfig that is there, so that shells and browsers that know a lab
+still know it after a restart.
 """
 
 from __future__ import annotations
@@ -13,31 +13,35 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from podium.cli.lab import PORT
 from podium.errors import InputError
 from podium.kube.address import TOKEN_PATH
 from podium.objects.reading import yaml_text
 from podium.render.documents import to_yaml
 
+#: The port of a lab that was given none.
+PORT: Final = 8480
 NAME: Final = "podium-lab"
 
 
-def default_place(port: int) -> Path:
-    """Where the kubeconfig goes unless told otherwise: one for each port."""
+def default_path(port: int) -> Path:
+    """The kubeconfig of a lab that was given none: one for each port, in $XDG_STATE_HOME."""
     base = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
     name = "kubeconfig" if port == PORT else f"kubeconfig-{port}"
     return Path(base, "podium", "lab", name)
 
 
-def token_in(path: Path) -> str:
-    """The token of an earlier lab in this place, or a new one; other files are not touched."""
+def read_token(path: Path) -> str:
+    """The token in the kubeconfig of an earlier lab, or a new one.
+
+    A file that no lab has written is refused, so that it is not overwritten later.
+    """
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         return secrets.token_urlsafe(24)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", where=str(path)) from None
-    found = _ours(text)
+    found = _lab_in(text)
     if found is None and text.strip():
         hint = "name another file with --kubeconfig"
         raise InputError(
@@ -46,34 +50,34 @@ def token_in(path: Path) -> str:
     return found.token if found is not None and found.token else secrets.token_urlsafe(24)
 
 
-class _Access(NamedTuple):
-    """What a kubeconfig that a lab wrote tells."""
+class _Lab(NamedTuple):
+    """The lab that a kubeconfig is of."""
 
     server: str
     token: str
 
 
-def _ours(text: str) -> _Access | None:
-    """What it tells; None if it is anything else than a lab's."""
+def _lab_in(text: str) -> _Lab | None:
+    """The lab of a kubeconfig's text; None if no lab has written it."""
     try:
         [document] = yaml_text.documents(text)
         config = msgspec.convert(document.value, dict[str, Any])
         [user], [cluster] = config["users"], config["clusters"]
         if user["name"] != NAME or cluster["name"] != NAME:
             return None
-        return _Access(str(cluster["cluster"]["server"]), str(user["user"]["token"]))
+        return _Lab(str(cluster["cluster"]["server"]), str(user["user"]["token"]))
     except (InputError, msgspec.ValidationError, ValueError, KeyError, TypeError):
         return None
 
 
-def lab_server() -> str:
-    """Where the lab answers that $KUBECONFIG names, token included; nothing if it names none."""
+def lab_of_environment() -> str:
+    """The address, token included, of the lab that $KUBECONFIG names; "" if it names none."""
     for name in filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep)):
         try:
             text = Path(name).read_text("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
-        found = _ours(text)
+        found = _lab_in(text)
         return found.server if found is not None else ""
     return ""
 

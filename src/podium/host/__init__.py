@@ -1,0 +1,1 @@
+"""Programs around a scheduler: `podium run` and `podium lab` wire it with the same host."""

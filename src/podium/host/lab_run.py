@@ -1,0 +1,248 @@
+"""`podium lab`: an API server, controllers, a scheduler host and pages on one port."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import socket
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from podium.daemon.http_server import serve_on
+from podium.daemon.logs import LogHandler
+from podium.daemon.options import SchedulerOptions
+from podium.daemon.page_data.activity import Activity
+from podium.daemon.page_data.page_data import PageData
+from podium.errors import InputError
+from podium.host.event_loop import on_stop_signal, run_program
+from podium.host.lab_contents import LabContents, fill
+from podium.host.lab_kubeconfig import default_path, read_token, write_kubeconfig
+from podium.host.scheduler_host import HostOptions, SchedulerHost
+from podium.host.supervisor import Supervisor
+from podium.kube.access import Access
+from podium.kube.client import ApiClient
+from podium.kube.credentials import Credentials
+from podium.lab.contents.loader import load
+from podium.lab.controllers.framework.clock import WallClock
+from podium.lab.controllers.manager import ControllerManager
+from podium.lab.http.security import Guard
+from podium.lab.http.server import ApiServer
+from podium.lab.registry.registry import Registry
+from podium.lab.store.store import Store
+from podium.objects.kinds.workloads import PriorityClass
+from podium.web.app import pages, serves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from podium.daemon.logs import Log
+    from podium.lab.contents.documents import Document
+    from podium.lab.contents.loader import Progress
+    from podium.library.profile_choice import ChosenProfiles
+
+HOST: Final = "127.0.0.1"
+#: Up to how many nodes the pages show each decision with all its scores, as it was made.
+RECORDED_NODES: Final = 500
+#: Decisions are recorded, which takes longer than deciding: only really slow ones are logged.
+SLOW_SECONDS: Final = 1.0
+#: The paths that a scheduler serves besides its pages, as `podium run` does.
+_SCHEDULER_PATHS: Final = ("/metrics", "/decisions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabOptions:
+    """How a lab is run."""
+
+    #: The port on the loopback interface; 0 for any free one.
+    port: int
+    #: Where the kubeconfig is written; None for the default path of the port.
+    kubeconfig: str | None = None
+    contents: LabContents
+    #: A folder that keeps all objects; None to keep them in memory only.
+    data: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabScheduler:
+    """The scheduler of a lab: its profiles, and the text they were made from, if there is one."""
+
+    chosen: ChosenProfiles
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabStatus:
+    """A lab that is ready."""
+
+    url: str
+    token: str
+    kubeconfig: Path
+    nodes: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """How a lab reports to the terminal it was started from."""
+
+    #: Iterates over the objects that are created, and may show progress.
+    progress: Progress
+    #: Called with what was left out at the start.
+    note: Callable[[str], None]
+    #: Called when the lab is ready.
+    on_ready: Callable[[LabStatus], None]
+
+
+def run_lab(
+    options: LabOptions, scheduler: LabScheduler | None, log: Log, terminal: Terminal
+) -> int:
+    """Run a lab until a signal stops it; the exit code. Without *scheduler*, pods stay pending."""
+    logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING)
+    with _listening(options.port) as listener:
+        return run_program(Lab(options, scheduler, log, terminal, listener).run())
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server((HOST, port), backlog=1024)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "is another lab running? --port 0 takes any free port"
+        raise InputError(f"cannot listen on {HOST}:{port}: {reason}", hint=hint) from None
+
+
+class Lab:
+    """One run of a lab."""
+
+    def __init__(
+        self,
+        options: LabOptions,
+        scheduler: LabScheduler | None,
+        log: Log,
+        terminal: Terminal,
+        listener: socket.socket,
+    ) -> None:
+        self._options, self._scheduler, self._log = options, scheduler, log
+        self._terminal, self._listener = terminal, listener
+        port = listener.getsockname()[1]
+        self._url = f"http://{HOST}:{port}"
+        given = options.kubeconfig
+        self._kubeconfig = Path(given) if given else default_path(port)
+        self._token = read_token(self._kubeconfig)
+        self._supervisor = Supervisor()
+        #: Set by a signal, perhaps before the lab is ready.
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> int:
+        """Run until stopped; the exit code."""
+        async with AsyncExitStack() as stack:
+            registry = Registry(self._open_store(stack))
+            later = self._fill(registry)
+            self._start_controllers(stack, registry)
+            routes = _Routes(ApiServer(registry))
+            guard: Any = Guard(routes, token=self._token)
+            serving = self._supervisor.start("the API server", serve_on(guard, self._listener))
+            stack.push_async_callback(self._supervisor.stop, serving)
+            on_stop_signal(self._stopping.set)
+            if self._scheduler is not None:
+                await self._start_scheduler(stack, self._scheduler, registry, routes)
+            if self._stopping.is_set():
+                return 0
+            write_kubeconfig(self._kubeconfig, self._url, self._token)
+            self._terminal.on_ready(self._status(registry))
+            creating = self._supervisor.start(
+                "the demo", _create_later(registry, later), may_return=True
+            )
+            stack.push_async_callback(self._supervisor.stop, creating)
+            await self._supervisor.until(self._stopping.wait())
+        return 0
+
+    def _open_store(self, stack: AsyncExitStack) -> Store:
+        if self._options.data is None:
+            return Store()
+        from podium.lab.store.sqlite import open_store  # noqa: PLC0415  only with --data
+
+        store, journal = open_store(Path(self._options.data))
+        stack.callback(journal.close)
+        return store
+
+    def _fill(self, registry: Registry) -> list[tuple[float, Sequence[Document]]]:
+        """Create the first objects, unless the store has some from an earlier run."""
+        if registry.store.table("nodes").records or registry.store.table("pods").records:
+            return []
+        terminal = self._terminal
+        return fill(registry, self._options.contents, terminal.progress, terminal.note)
+
+    def _start_controllers(self, stack: AsyncExitStack, registry: Registry) -> None:
+        controllers = ControllerManager(registry, WallClock(), tell=self._log.warning)
+        controllers.sync_ready()
+        # What was created by now stays: the collector need not visit it again and again.
+        gc.collect()
+        gc.freeze()
+        stack.callback(controllers.unsubscribe)
+        running = self._supervisor.start("the controllers", controllers.run())
+        stack.push_async_callback(self._supervisor.stop, running)
+
+    async def _start_scheduler(
+        self, stack: AsyncExitStack, wanted: LabScheduler, registry: Registry, routes: _Routes
+    ) -> None:
+        """Start the scheduler as a client of this lab's API server, and wait until it is synced."""
+        access = Access(self._url, Credentials(f"Bearer {self._token}"))
+        client = await stack.enter_async_context(ApiClient(access))
+        activity = Activity()
+        options = HostOptions(
+            scheduler=SchedulerOptions(recorded_nodes=RECORDED_NODES), slow_seconds=SLOW_SECONDS
+        )
+        host = await stack.enter_async_context(
+            SchedulerHost(client, wanted.chosen, self._log, options, observers=[activity])
+        )
+        host.start(self._supervisor)
+        page_data = PageData(
+            host.scheduler,
+            activity,
+            log=host.decisions,
+            options=wanted.chosen.options,
+            text=wanted.text,
+            priority_classes=lambda: [
+                msgspec.convert(each, PriorityClass) for each in registry.list("PriorityClass")
+            ],
+        )
+        routes.pages = pages(page_data)
+        routes.scheduler = host.application()
+        await self._supervisor.until(host.scheduler.synced.wait(), self._stopping.wait())
+
+    def _status(self, registry: Registry) -> LabStatus:
+        nodes, pods = (len(registry.store.table(each).records) for each in ("nodes", "pods"))
+        return LabStatus(self._url, self._token, self._kubeconfig, nodes, pods)
+
+
+class _Routes:
+    """Pages and endpoints of the scheduler, once it has started, and the API on all other paths."""
+
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
+        self.pages: Any = None
+        self.scheduler: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        path = scope.get("path", "")
+        if self.pages is not None and serves(path):
+            await self.pages(scope, receive, send)
+        elif self.scheduler is not None and path.startswith(_SCHEDULER_PATHS):
+            await self.scheduler(scope, receive, send)
+        else:
+            await self._api(scope, receive, send)
+
+
+async def _create_later(registry: Registry, later: list[tuple[float, Sequence[Document]]]) -> None:
+    """Create objects some seconds after the start."""
+    started = time.monotonic()
+    for seconds, documents in later:
+        await asyncio.sleep(started + seconds - time.monotonic())
+        load(registry, documents)

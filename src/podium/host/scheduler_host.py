@@ -1,0 +1,190 @@
+"""A scheduler and everything around it, wired in one place for every program that runs one.
+
+The host owns discovery, the event recorder, the calls to extenders, the observers (metrics,
+decision log, decision lines, slow trace, shadow comparison), the timings of rules and the HTTP
+endpoints. The client, the clocks and the source of jitter are passed in.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from podium.daemon.clock import Clocks, real_clocks
+from podium.daemon.decisions.decision_file import DecisionFile
+from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.http_server import Health, application
+from podium.daemon.logs import DecisionLines
+from podium.daemon.metrics import Metrics
+from podium.daemon.pod_events import NoEvents
+from podium.daemon.rule_timings import RuleTimings
+from podium.daemon.scheduler import Scheduler
+from podium.daemon.shadow import Shadow
+from podium.daemon.slow_trace import SLOW_SECONDS, SlowTrace
+from podium.host.options import scheduler_options
+from podium.kube.discovery import discover
+from podium.kube.events import CORE, EVENTS
+from podium.kube.recorder import EventRecorder
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+    from typing import Self
+
+    from starlette.applications import Starlette
+
+    from podium.daemon.logs import Log
+    from podium.daemon.observers import Observer
+    from podium.daemon.options import SchedulerOptions
+    from podium.daemon.pod_events import Recorder
+    from podium.host.extender_calls import ExtenderCalls
+    from podium.host.supervisor import Supervisor
+    from podium.kube.api import KubeApi
+    from podium.kube.discovery import Served
+    from podium.library.profile_choice import ChosenProfiles
+
+#: The most events that wait to be written; further ones are dropped.
+MOST_EVENTS: Final = 20_000
+#: How long events may take to be written when the host ends.
+EVENT_DRAIN_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOptions:
+    """What a program decides about its host."""
+
+    scheduler: SchedulerOptions
+    #: A file that every decision is appended to; "" for none.
+    decision_file: str = ""
+    #: From how many seconds on a decision is logged as slow.
+    slow_seconds: float = SLOW_SECONDS
+
+
+class SchedulerHost:
+    """One scheduler with its observers, to be used in an `async with`.
+
+    Entering asks the API server what it serves and builds the `scheduler`; `start` runs it, and
+    leaving stops it and finishes its writes.
+    """
+
+    scheduler: Scheduler
+
+    def __init__(
+        self,
+        client: KubeApi,
+        chosen: ChosenProfiles,
+        log: Log,
+        options: HostOptions,
+        *,
+        observers: Sequence[Observer] = (),
+        clocks: Clocks | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        """Schedule by the *chosen* profiles; *observers* are called after those of the host."""
+        self._client, self._chosen, self._log = client, chosen, log
+        self._options = options
+        self._scheduler_options = scheduler_options(chosen, options.scheduler)
+        self._clocks = clocks or real_clocks()
+        self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
+        self._stack = AsyncExitStack()
+        self._timings = RuleTimings(self._clocks.timer)
+        self.metrics = Metrics(self._timings, self._clocks.steady)
+        self.decisions = DecisionLog()
+        self.shadow = Shadow(self._clocks.wall) if options.scheduler.shadow else None
+        self.health = Health()
+        self._observers: list[Observer] = [
+            self.metrics,
+            self.decisions,
+            DecisionLines(log),
+            SlowTrace(log, options.slow_seconds),
+        ]
+        if self.shadow is not None:
+            self._observers.append(self.shadow)
+            self.metrics.more.append(self.shadow.families)
+        self._observers += observers
+
+    async def __aenter__(self) -> Self:
+        async with self._stack as stack:
+            served = await discover(self._client, sleep=self._clocks.sleep)
+            recorder = await self._enter_recorder(stack, served)
+            self._open_decision_file(stack)
+            extenders = await self._enter_extenders(stack)
+            self.scheduler = Scheduler(
+                self._client,
+                self._chosen.profiles,
+                recorder=recorder,
+                observers=self._observers,
+                options=self._scheduler_options,
+                clocks=self._clocks,
+                timings=self._timings,
+                ask=extenders.ask if extenders is not None else None,
+                bind_by_extender=extenders.bind if extenders is not None else None,
+                served=served,
+                rng=self._rng,
+            )
+            if extenders is not None:
+                extenders.state = self.scheduler.state
+            self._connect()
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    def start(self, supervisor: Supervisor) -> asyncio.Task[None]:
+        """Run the scheduler as a supervised task, which ends when the scheduler is stopped."""
+        task = supervisor.start("the scheduler", self.scheduler.run(), may_return=True)
+        self._stack.push_async_callback(supervisor.release, task)
+        self._stack.callback(self.scheduler.stop)
+        return task
+
+    def application(self, *, loopback: bool = False) -> Starlette:
+        """The HTTP endpoints: probes, metrics, decisions, and the comparison in shadow mode."""
+        return application(
+            self.health, self.metrics, self.decisions, self.shadow, loopback=loopback
+        )
+
+    async def _enter_recorder(self, stack: AsyncExitStack, served: Served) -> Recorder:
+        if self._options.scheduler.shadow:
+            return NoEvents()
+        newer = EVENTS in served.versions and not self._chosen.is_v1_13
+        recorder = EventRecorder(
+            self._client,
+            self._chosen.profile.scheduler_name,
+            api=EVENTS if newer else CORE,
+            most=MOST_EVENTS,
+            warn=self._log.warning,
+            clock=self._clocks.wall,
+            rng=self._rng,
+            sleep=self._clocks.sleep,
+        )
+        await stack.enter_async_context(recorder)
+        stack.push_async_callback(recorder.drain, EVENT_DRAIN_SECONDS)
+        return recorder
+
+    def _open_decision_file(self, stack: AsyncExitStack) -> None:
+        if self._options.decision_file:
+            file = DecisionFile(self._options.decision_file, self._log.warning)
+            self.decisions.listen(file.write)
+            stack.callback(file.close)
+
+    async def _enter_extenders(self, stack: AsyncExitStack) -> ExtenderCalls | None:
+        if not any(profile.extenders for profile in self._chosen.profiles):
+            return None
+        from podium.host.extender_calls import ExtenderCalls  # noqa: PLC0415  brings its client
+
+        return await stack.enter_async_context(ExtenderCalls(self._log.warning))
+
+    def _connect(self) -> None:
+        """Connect the gauges and the readiness check with the scheduler that they read."""
+        scheduler = self.scheduler
+        self.metrics.pending = lambda: {
+            str(pool): count for pool, count in scheduler.queue.counts().items()
+        }
+        self.metrics.cache_size = scheduler.state.sizes
+        self.metrics.binding = lambda: scheduler.binding
+        self.health.ready["informer-sync"] = lambda: (
+            "" if scheduler.synced.is_set() else "not everything was seen yet"
+        )
