@@ -23,7 +23,7 @@ _DEFAULT_SECONDS = 5.0
 def make_extenders(
     configs: Iterable[ExtenderConfig], protocol: ExtenderProtocol
 ) -> tuple[Extender, ...]:
-    """The extenders, in the order in which they are asked."""
+    """The extenders, in the order in which they are called."""
     return tuple(_extender(config, protocol) for config in configs)
 
 

@@ -1,4 +1,4 @@
-"""Engine profiles of the plugins generation, from a configuration and options."""
+"""Profiles of v1.36, made from a configuration and options."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _ties(rule: str | None) -> str:
 
 
 class _Builder:
-    """Makes the rules of one profile; a plugin's filter is one object wherever it takes part."""
+    """Makes the rules of one profile; a plugin has one filter object for all extension points."""
 
     def __init__(self, config: ProfileConfig, options: Options) -> None:
         self.config = config
@@ -119,7 +119,7 @@ class _Builder:
         return [PLUGINS[name] for name in self.config.names(point)]
 
     def percentage(self) -> int:
-        """All nodes unless told otherwise; 0 is a share that depends on the cluster."""
+        """All nodes unless configured; 0 means a share that depends on the cluster."""
         given = self.options.percentage_of_nodes_to_score
         if given is None:
             given = self.config.percentage_of_nodes_to_score

@@ -26,12 +26,12 @@ _MAX_STRICT: Final = 100
 
 
 class DecodingError(ValueError):
-    """The value cannot be decoded; the text is the real program's."""
+    """The value cannot be decoded; the text is that of kube-scheduler."""
 
 
 @dataclass(slots=True)
 class Decoded:
-    """A value, what is wrong with it by strict rules, and what may have been meant."""
+    """A decoded value, its strict errors, and a hint about a misspelt field."""
 
     value: Any
     strict: list[str]
@@ -49,7 +49,7 @@ def decode(tree: JsonValue, kind: Struct) -> Decoded:
 
 @dataclass(slots=True)
 class _Reader:
-    """Where the reading is: which struct, which members on the way to it, which path."""
+    """The position of the decoder: struct, members on the way to it, path."""
 
     struct: str = ""
     stack: list[str] = field(default_factory=list)
@@ -71,17 +71,17 @@ class _Reader:
         return self.members(tree, kind)
 
     def mismatch(self, what: str, go: str) -> str:
-        """The sentence about a value that does not fit its field."""
+        """The error about a value that does not fit its field."""
         if not self.stack:
             return f"json: cannot unmarshal {what} into Go value of type {go}"
         place = f"{self.struct}.{'.'.join(self.stack)}"
         return f"json: cannot unmarshal {what} into Go struct field {place} of type {go}"
 
-    def misfit(self, what: str, go: str) -> Any:
+    def report_mismatch(self, what: str, go: str) -> Any:
         self.saved = self.saved or self.mismatch(what, go)
         return _ABSENT
 
-    def complain(self, what: str, key: str) -> None:
+    def add_strict_error(self, what: str, key: str) -> None:
         path = f"{self.path}.{key}" if self.path else key
         text = f"{what} {quoted(path)}"
         if text not in self.strict and len(self.strict) < _MAX_STRICT:
@@ -89,18 +89,18 @@ class _Reader:
 
     def members(self, tree: JsonValue, kind: Struct) -> Any:
         if not isinstance(tree, Fields):
-            return self.misfit(json_type(tree), kind.go)
+            return self.report_mismatch(json_type(tree), kind.go)
         found: dict[str, Any] = {}
         seen = set()
         outside = self.struct, len(self.stack), self.path
         for key, each in tree:
             member = kind.fields.get(key)
             if member is None:
-                self.complain("unknown field", key)
+                self.add_strict_error("unknown field", key)
                 self.hint = self.hint or did_you_mean(key, kind.fields)
                 continue
             if key in seen:
-                self.complain("duplicate field", key)
+                self.add_strict_error("duplicate field", key)
             seen.add(key)
             self.stack += [member.inside, key] if member.inside else [key]
             self.struct, self.path = kind.name, f"{self.path}.{key}" if self.path else key
@@ -113,7 +113,7 @@ class _Reader:
 
     def items(self, tree: JsonValue, kind: Slice) -> Any:
         if not isinstance(tree, list):
-            return self.misfit(json_type(tree), kind.go)
+            return self.report_mismatch(json_type(tree), kind.go)
         found, path = [], self.path
         for index, each in enumerate(tree):
             self.path = f"{path}[{index}]"
@@ -126,8 +126,8 @@ class _Reader:
         what = json_type(tree)
         if what == "number" and kind.kind in ("int", "float"):
             number = _whole(tree, kind.bits) if kind.kind == "int" else _real(tree)
-            return self.misfit(f"number {tree}", kind.go) if number is None else number
-        return tree if what == kind.kind else self.misfit(what, kind.go)
+            return self.report_mismatch(f"number {tree}", kind.go) if number is None else number
+        return tree if what == kind.kind else self.report_mismatch(what, kind.go)
 
     def special(self, tree: JsonValue, kind: Special) -> Any:
         if kind.kind == "raw":
@@ -152,11 +152,11 @@ class _Reader:
 
     def string_map(self, tree: JsonValue, kind: Special) -> Any:
         if not isinstance(tree, Fields):
-            return self.misfit(json_type(tree), kind.go)
+            return self.report_mismatch(json_type(tree), kind.go)
         found, path = {}, self.path
         for key, each in tree:
             if key in found:
-                self.complain("duplicate field", key)
+                self.add_strict_error("duplicate field", key)
             self.path = f"{path}.{key}" if path else key
             value = self.read(each, STRING)
             self.path = path
@@ -165,7 +165,7 @@ class _Reader:
 
     def bytes(self, tree: JsonValue, kind: Special) -> Any:
         if json_type(tree) != "string":
-            return self.misfit(json_type(tree), kind.go)
+            return self.report_mismatch(json_type(tree), kind.go)
         text = tree.replace("\r", "").replace("\n", "")
         try:
             return base64.b64decode(text, validate=True)
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _zero(kind: GoType) -> Any:
-    """What a list holds in place of null."""
+    """The value that a list holds in place of null."""
     if isinstance(kind, Scalar):
         return kind.zero
     return kind.make() if isinstance(kind, Struct) else None
@@ -190,7 +190,7 @@ def _whole(text: Number, bits: int) -> int | None:
 
 
 def _real(text: Number) -> float | None:
-    """The nearest number of 32 bits; all that is too large is refused."""
+    """The nearest float of 32 bits; None if the number is too large."""
     number = float(text)
     try:
         packed: float = struct.unpack("f", struct.pack("f", number))[0]
@@ -200,7 +200,7 @@ def _real(text: Number) -> float | None:
 
 
 def _illegal(text: str) -> int:
-    """Where the text stops being base64."""
+    """The offset of the first byte that is not base64."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     end = next((i for i, letter in enumerate(text) if letter not in letters), len(text))
     return end if end < len(text) and text[end] != "=" else end - end % 4

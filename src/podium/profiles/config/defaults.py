@@ -49,9 +49,9 @@ def merged(defaults: PluginSet, custom: PluginSet) -> PluginSet:
     last = {entry.name: index for index, entry in enumerate(custom.enabled)}
     placed: set[int] = set()
     found = []
-    if not custom.lists(ALL):
+    if not custom.disables(ALL):
         for entry in defaults.enabled:
-            if custom.lists(entry.name):
+            if custom.disables(entry.name):
                 continue
             index = last.get(entry.name)
             if index is not None:

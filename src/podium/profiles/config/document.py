@@ -30,7 +30,7 @@ VERSION: Final = "v1"
 KIND: Final = "KubeSchedulerConfiguration"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 
-#: Where plugins take part, in the order in which the real program sets them up.
+#: The extension points, in the order in which kube-scheduler sets them up.
 POINTS: Final = (
     "preFilter",
     "filter",
@@ -53,7 +53,7 @@ ALL: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """A plugin in a list; a weight of 0 is none at all."""
+    """A plugin in a list; a weight of 0 means that none is given."""
 
     name: str = ""
     weight: int = 0
@@ -61,19 +61,19 @@ class PluginEntry:
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    """What is added at one point, and what is taken away."""
+    """The plugins that a profile enables and disables at one extension point."""
 
     enabled: tuple[PluginEntry, ...] = ()
     disabled: tuple[PluginEntry, ...] = ()
 
-    def lists(self, name: str) -> bool:
-        """Whether a plugin is taken away by its name."""
+    def disables(self, name: str) -> bool:
+        """Whether a plugin is disabled by its name."""
         return any(entry.name == name for entry in self.disabled)
 
 
 @dataclass(frozen=True, slots=True)
 class PluginConfig:
-    """The arguments for a plugin: as written, and read if the plugin is known to have some."""
+    """The arguments of a plugin: as written, and decoded if the plugin declares some."""
 
     name: str = ""
     raw: JsonValue = None
@@ -81,13 +81,13 @@ class PluginConfig:
 
     @property
     def given(self) -> Any:
-        """What the plugin is told."""
+        """The decoded arguments, or what is written if they cannot be decoded."""
         return self.raw if self.args is None else self.args
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileDocument:
-    """A profile as written."""
+    """A profile as it is written."""
 
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: int | None = None
@@ -95,13 +95,13 @@ class ProfileDocument:
     plugin_config: tuple[PluginConfig, ...] = ()
 
     def plugin_set(self, point: str) -> PluginSet:
-        """What is written for one point."""
+        """What is written for one extension point."""
         return self.plugins.get(point) or PluginSet()
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
-    """How replicas agree on one that works; times in nanoseconds."""
+    """Leader election between replicas; times are in nanoseconds."""
 
     leader_elect: bool = True
     lease_duration: int = 0
@@ -114,7 +114,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class ClientConnection:
-    """How to talk to the API server."""
+    """The connection to the API server."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -125,7 +125,7 @@ class ClientConnection:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The whole file."""
+    """A KubeSchedulerConfiguration as it is written."""
 
     parallelism: int = 16
     leader_election: LeaderElection = LeaderElection()

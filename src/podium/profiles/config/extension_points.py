@@ -1,9 +1,8 @@
-"""From the plugins of a profile, as merged with the defaults, to what runs at each point.
+"""Which plugins run at each extension point of a profile, after the defaults were merged in.
 
-A plugin of `multiPoint` runs wherever it can. What a point says itself goes before that: `*`
-turns the expansion off there, a disabled name is left out, and an enabled one moves to the front.
-
-The refusals are those of the real program when it builds the profile.
+A plugin of `multiPoint` runs at every point that it implements. What a profile says about a single
+point takes precedence: `*` turns the expansion off there, a disabled plugin is left out, and an
+enabled one moves to the front. Errors are those of kube-scheduler when it builds the profile.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _WEIGHTED: Final = {"score": "score plugins", "placementScore": "placement score
 
 
 def expand(profile: ProfileDocument, gates: FeatureGates) -> Points:
-    """Point -> what runs there, in order, with weights."""
+    """Extension point -> the plugins that run there, in order, with weights."""
     try:
         _check_args(profile, gates)
         found = {point: _own(profile.plugin_set(point), point) for point in POINTS}
@@ -65,7 +64,7 @@ def _check_args(profile: ProfileDocument, gates: FeatureGates) -> None:
 
 
 def _interface(point: str) -> str:
-    """What the real program calls plugins of a point."""
+    """The Go interface of plugins of an extension point."""
     return f"{point[0].upper()}{point[1:]}Plugin"
 
 
@@ -79,7 +78,7 @@ def _repeated(name: str, point: str) -> ConfigError:
 
 
 def _own(plugins: PluginSet, point: str) -> list[str]:
-    """What the point itself enables."""
+    """The plugins that the profile enables at the point itself."""
     names: list[str] = []
     for entry in plugins.enabled:
         if entry.name not in PLUGINS:
@@ -100,16 +99,16 @@ def _places(name: str) -> str:
 
 
 def _expanded(plugins: PluginSet, shared: tuple[PluginEntry, ...], point: str) -> list[str]:
-    """Overrides first, then the plugins of `multiPoint`, then the rest of the point's own."""
+    """Plugins of both lists first, then those of `multiPoint`, then the rest of the point's."""
     own = [entry.name for entry in plugins.enabled]
-    if plugins.lists(ALL):
+    if plugins.disables(ALL):
         return own
     added: list[str] = []
     overrides = set()
     for entry in shared:
         if entry.name not in PLUGINS:
             raise _unknown(entry.name, point)
-        if point not in PLUGINS[entry.name].points or plugins.lists(entry.name):
+        if point not in PLUGINS[entry.name].points or plugins.disables(entry.name):
             continue
         if entry.name in own:
             overrides.add(entry.name)
@@ -134,7 +133,7 @@ def _check_counts(found: Mapping[str, list[str]], scheduler: str) -> None:
 
 
 def _weights(profile: ProfileDocument, point: str, what: str) -> dict[str, int]:
-    """The weights of all plugins that could run at a point: the first mention counts, 0 is 1."""
+    """The weights of all plugins listed for a point: the first entry counts, 0 means 1."""
     found: dict[str, int] = {}
     total = 0
     entries = (*profile.plugin_set(point).enabled, *profile.plugin_set(MULTI_POINT).enabled)
@@ -143,7 +142,7 @@ def _weights(profile: ProfileDocument, point: str, what: str) -> dict[str, int]:
         if plugin is None or point not in plugin.points or entry.name in found:
             continue
         weight = found[entry.name] = entry.weight or 1
-        # A negative sum makes the room that is left look negative as well.
+        # After a negative weight the sum is negative, and kube-scheduler reports an overflow.
         if total < 0 or weight * MAX_SCORE > _MAX_TOTAL - total:
             raise ConfigError(f"{what}: total score of Score plugins could overflow")
         total += weight * MAX_SCORE

@@ -1,7 +1,7 @@
-"""The feature gates of the plugins generation, at their v1.36 defaults.
+"""The feature gates of kube-scheduler v1.36.
 
-Gates of other parts of Kubernetes are known and do nothing here: one list of gates may serve a
-whole cluster.
+Gates of other components are accepted and have no effect, so that one list of gates may serve all
+components of a cluster.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FeatureGate:
-    """A gate that the scheduler reads."""
+    """A feature gate that the scheduler reads."""
 
     name: str
     description: str
     default: bool
-    #: Whether the real program refuses any other value.
+    #: Whether kube-scheduler refuses any other value.
     locked: bool = False
-    #: Whether Podium decides for this value only.
+    #: Whether Podium supports this value only.
     fixed: bool = False
     #: Gates that must be on when this one is.
     needs: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ GATES: Final = (
     ),
 )
 
-#: Gates that other programs read; the real scheduler takes them and they change nothing.
+#: Feature gates of other components; kube-scheduler accepts them.
 OTHER_GATES: Final = frozenset(
     """
     APIResponseCompression APIServerIdentity APIServerTracing APIServingWithRoutine
@@ -196,10 +196,10 @@ _BY_NAME = {gate.name: gate for gate in GATES}
 
 
 class FeatureGates:
-    """Which gates are on."""
+    """Which feature gates are on."""
 
     def __init__(self, changes: Mapping[str, bool] | None = None) -> None:
-        """Start from the defaults; refuse names and values that the real program refuses."""
+        """*changes* to the defaults; what kube-scheduler refuses is refused with its text."""
         self._on = {gate.name: gate.default for gate in GATES}
         refusals: list[str] = []
         for name, value in (changes or {}).items():
@@ -223,7 +223,7 @@ class FeatureGates:
         return [gate.name for gate in GATES if self._on[gate.name] != gate.default]
 
     def check_supported(self) -> None:
-        """Refuse what the real program takes and Podium cannot do."""
+        """Refuse values that kube-scheduler supports and Podium does not."""
         for gate in GATES:
             if gate.fixed and self._on[gate.name] != gate.default:
                 raise ConfigError(

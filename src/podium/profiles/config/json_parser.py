@@ -1,4 +1,4 @@
-"""JSON text to a tree, refused in the words of Go's encoding/json."""
+"""JSON text to values, with the error messages of Go's encoding/json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JsonSyntaxError(ValueError):
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether the real program takes the text for JSON: an object, not a list or a plain value."""
+    """Whether kube-scheduler reads the text as JSON: an object, not a list or a plain value."""
     return text.lstrip("\t\n\v\f\r \x85\xa0").startswith("{")
 
 
@@ -41,14 +41,14 @@ def parse(text: str) -> JsonValue:
 
 
 class _Scanner:
-    """Goes through the text once, from left to right."""
+    """A position in the text that moves from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def skip(self) -> str:
-        """The next character that is no blank; it is not taken."""
+        """Skip blanks; returns the next character, which is not taken."""
         found = _SPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return self.peek()
@@ -58,7 +58,7 @@ class _Scanner:
         return self.text[self.at : self.at + 1]
 
     def unexpected(self, where: str) -> JsonSyntaxError:
-        """What is wrong with the next character."""
+        """The error about the next character."""
         character = self.peek()
         if not character:
             return JsonSyntaxError("unexpected end of JSON input")
@@ -113,7 +113,7 @@ class _Scanner:
                 return found
 
     def ends(self, closing: str, where: str) -> bool:
-        """Whether the list or object ends here; a comma goes on."""
+        """Take the closing bracket or a comma; whether the list or object ends here."""
         found = self.skip()
         if found not in (",", closing):
             raise self.unexpected(where)
@@ -146,7 +146,7 @@ class _Scanner:
         return Number(self.text[start : self.at])
 
     def digits(self, where: str) -> None:
-        """At least one digit."""
+        """Take digits, at least one."""
         found = _DIGITS.match(self.text, self.at)
         if not found or not found[0]:
             raise self.unexpected(where)

@@ -1,7 +1,7 @@
-"""A configuration from text, or from nothing: read, completed, checked, settled.
+"""Loading a configuration: decoding, defaults, checks, extension points.
 
-What kube-scheduler refuses is refused here with its words, in `ConfigError.text`, and in the order
-in which it finds things: decoding, validation, extenders, profiles.
+What kube-scheduler refuses is refused here with its text, in `ConfigError.text`, and in the order
+in which it checks: decoding, validation, extenders, profiles.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from podium.profiles.policy.document import ExtenderConfig
 def load_config(text: str, feature_gates: Mapping[str, bool] | None = None) -> SchedulerConfig:
     """The configuration in YAML or JSON text."""
     gates = FeatureGates(feature_gates)
-    return _settled(read_config(text), gates)
+    return _checked(read_config(text), gates)
 
 
 def config_from(
     document: Mapping[str, Any], feature_gates: Mapping[str, bool] | None = None
 ) -> SchedulerConfig:
-    """The configuration in a value that some reader of JSON or YAML gave."""
+    """The configuration in a value that was decoded from JSON or YAML."""
     gates = FeatureGates(feature_gates)
-    return _settled(read_mapping(document), gates)
+    return _checked(read_mapping(document), gates)
 
 
 def default_config(feature_gates: Mapping[str, bool] | None = None) -> SchedulerConfig:
-    """What the real program does without a configuration."""
-    return _settled(Document(), FeatureGates(feature_gates))
+    """The configuration that kube-scheduler uses without a file."""
+    return _checked(Document(), FeatureGates(feature_gates))
 
 
-def _settled(written: Document, gates: FeatureGates) -> SchedulerConfig:
+def _checked(written: Document, gates: FeatureGates) -> SchedulerConfig:
     document = with_defaults(written, gates)
     check_config(document, gates)
     extenders = _extenders(document.extenders)
@@ -72,7 +72,7 @@ def _settled(written: Document, gates: FeatureGates) -> SchedulerConfig:
 
 
 def _extenders(extenders: tuple[ExtenderConfig, ...]) -> tuple[ExtenderConfig, ...]:
-    """In the order in which they are asked: those that may fail come last."""
+    """The extenders in the order in which they are called: ignorable ones come last."""
     try:
         make_extenders(extenders, "v1.36")
     except ConfigError as error:
@@ -83,7 +83,7 @@ def _extenders(extenders: tuple[ExtenderConfig, ...]) -> tuple[ExtenderConfig, .
 def _with_ignored(
     profiles: tuple[ProfileDocument, ...], ignored: frozenset[str]
 ) -> tuple[ProfileDocument, ...]:
-    """What extenders take over replaces what each profile says about ignored resources."""
+    """Resources that extenders manage replace the ignored resources of each profile."""
     if not ignored:
         return profiles
     return tuple(
@@ -125,7 +125,7 @@ def _profile(
 
 
 def check_together(profiles: tuple[ProfileConfig, ...]) -> None:
-    """Refuse profiles that cannot serve the same queue."""
+    """Refuse profiles that cannot share one queue."""
     if not profiles:
         raise ConfigError("at least one profile is required")
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""What is easily overlooked in a profile: it is accepted, and does not do what it seems to."""
+"""Notes on a profile: what is accepted and does not have the effect that it seems to have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WEIGHTED = {"score", "placementScore", MULTI_POINT}
 
 
 def profile_notes(written: ProfileDocument, points: Points) -> Iterator[str]:
-    """Sentences about what was written, and about what came of it."""
+    """Notes on what a profile says, and on the plugins that run in consequence."""
     yield from _about_weights(written)
     yield from _about_names(written)
     yield from _about_missing_parts(points)
@@ -54,7 +54,7 @@ def _about_names(written: ProfileDocument) -> Iterator[str]:
 
 
 def _about_missing_parts(points: Points) -> Iterator[str]:
-    """Plugins that run at one point and not at another that prepares it."""
+    """Plugins that run at one point and not at the point that prepares it."""
     at = {point: {plugin.name for plugin in plugins} for point, plugins in points.items()}
     for name, plugin in PLUGINS.items():
         if plugin.unprepared and name not in at["preFilter"]:

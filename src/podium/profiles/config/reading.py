@@ -1,6 +1,6 @@
-"""Text to a configuration document: YAML or JSON, the kind it says it is, fields, arguments.
+"""Text to a configuration document: YAML or JSON, its kind, fields and arguments.
 
-Nothing is filled in or checked here beyond what decoding itself refuses.
+Defaults and checks follow later; here only what cannot be decoded is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BEGINS: Final = f"it begins with apiVersion: {API_VERSION} and kind: {KIND}"
 
 
 class _Kind(NamedTuple):
-    """What an object says it is."""
+    """Group, version and kind of an object."""
 
     group: str
     version: str
@@ -50,7 +50,7 @@ class _Kind(NamedTuple):
 
 
 class _StrictError(ValueError):
-    """Decoded, but not by strict rules."""
+    """An object was decoded, with strict errors."""
 
     def __init__(self, texts: list[str], hint: str = "") -> None:
         self.texts = texts
@@ -70,7 +70,7 @@ def read_config(text: str) -> Document:
 
 
 def read_mapping(value: Mapping[str, Any]) -> Document:
-    """The document in a value that some reader of JSON or YAML gave."""
+    """The document in a value that was decoded from JSON or YAML."""
     tree = from_python(dict(value))
     try:
         return _document(tree, compact(tree), [])
@@ -81,7 +81,7 @@ def read_mapping(value: Mapping[str, Any]) -> Document:
 
 
 def _parsed(text: str) -> tuple[JsonValue, list[str]]:
-    """The tree, and the complaint about keys that are set twice."""
+    """The JSON form of the text, and the error about keys that are set twice."""
     if json_parser.looks_like_json(text):
         try:
             return json_parser.parse(text), []
@@ -92,31 +92,31 @@ def _parsed(text: str) -> tuple[JsonValue, list[str]]:
     return tree, [f"yaml: unmarshal errors:\n  {lines}"] if repeated else []
 
 
-def _document(tree: JsonValue, text: str, complaints: list[str]) -> Document:
+def _document(tree: JsonValue, text: str, strict: list[str]) -> Document:
     found = _kind(tree)
     if not found.kind:
         raise ConfigError(f"Object 'Kind' is missing in '{text}'", hint=_BEGINS)
     if not found.version:
         raise ConfigError(f"Object 'apiVersion' is missing in '{text}'", hint=_BEGINS)
     decoded = _decoded(tree, found)
-    complaints = [*complaints, *decoded.strict]
+    strict = [*strict, *decoded.strict]
     if found.kind != KIND:
-        if complaints:
-            raise _StrictError(complaints, decoded.hint)
+        if strict:
+            raise _StrictError(strict, decoded.hint)
         raise ConfigError(f"couldn't decode as {KIND}, got {found}: ", hint=_BEGINS)
     document: Document = decoded.value
     hints = [decoded.hint]
     profiles = [
-        _with_arguments(profile, index, complaints, hints)
+        _with_arguments(profile, index, strict, hints)
         for index, profile in enumerate(document.profiles)
     ]
-    if complaints:
-        raise _StrictError(complaints, next(filter(None, hints), ""))
+    if strict:
+        raise _StrictError(strict, next(filter(None, hints), ""))
     return replace(document, profiles=tuple(profiles))
 
 
 def _kind(tree: JsonValue, default: _Kind | None = None) -> _Kind:
-    """What the object says it is, completed by what it should be."""
+    """The kind of an object; what it does not say is taken from the expected kind."""
     if tree is not None and not isinstance(tree, Fields):
         what = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_HEAD}"
         raise DecodingError(f"couldn't get version/kind; json parse error: {what}")
@@ -130,7 +130,7 @@ def _kind(tree: JsonValue, default: _Kind | None = None) -> _Kind:
 
 
 def _text(tree: Fields | None, name: str) -> str:
-    """A field that must be text, however its name is capitalised."""
+    """A field that must be text; the case of its name does not matter."""
     values = [value for key, value in tree or () if key.lower() == name.lower()]
     for value in values:
         if value is not None and json_type(value) != "string":
@@ -159,7 +159,7 @@ def _decoded(tree: JsonValue, found: _Kind) -> Decoded:
 
 
 def _with_arguments(
-    profile: ProfileDocument, index: int, complaints: list[str], hints: list[str]
+    profile: ProfileDocument, index: int, errors: list[str], hints: list[str]
 ) -> ProfileDocument:
     configs = []
     for place, config in enumerate(profile.plugin_config):
@@ -171,14 +171,14 @@ def _with_arguments(
             hint = error.hint if isinstance(error, ConfigError) else ""
             raise ConfigError(f"{prefix}{text}", hint=hint) from None
         if strict is not None:
-            complaints.append(f"{prefix}{strict}")
+            errors.append(f"{prefix}{strict}")
             hints.append(strict.hint)
         configs.append(config)
     return replace(profile, plugin_config=tuple(configs))
 
 
 def _arguments(config: PluginConfig) -> tuple[PluginConfig, _StrictError | None]:
-    """The arguments read as the type of the plugin; those of unknown plugins stay as they are."""
+    """Decode the arguments; those of plugins that declare none stay as they are."""
     plugin = PLUGINS.get(config.name)
     if plugin is None or plugin.arguments is None:
         return config, None

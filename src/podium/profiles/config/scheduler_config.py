@@ -1,4 +1,4 @@
-"""A configuration as the rest of Podium sees it: complete, checked, plugins settled per point."""
+"""A checked configuration, with defaults filled in and plugins listed per extension point."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podium.profiles.policy.document import ExtenderConfig
 
 @dataclass(frozen=True, slots=True)
 class EnabledPlugin:
-    """A plugin that runs at some point; its weight counts where nodes or placements are scored."""
+    """A plugin at an extension point; its weight counts at `score` and `placementScore`."""
 
     name: str
     weight: int = 0
@@ -21,33 +21,33 @@ class EnabledPlugin:
 
 @dataclass(frozen=True, slots=True)
 class ProfileConfig:
-    """One profile."""
+    """One profile of a configuration."""
 
     scheduler_name: str
-    #: What the profile says, else what the whole configuration says; None: neither does.
+    #: That of the profile, else that of the whole configuration; None: neither has one.
     percentage_of_nodes_to_score: int | None
-    #: Point -> what runs there, in order.
+    #: Extension point -> plugins that run there, in order.
     points: Mapping[str, tuple[EnabledPlugin, ...]]
     #: Plugin -> its arguments, defaults filled in.
     args: Mapping[str, Any]
-    #: Plugin -> arguments that nobody here can read.
+    #: Plugin -> arguments of plugins that declare none.
     unread_args: Mapping[str, Any] = field(default_factory=dict)
     #: Things users should know about this profile.
     notes: tuple[str, ...] = ()
 
     def names(self, point: str) -> tuple[str, ...]:
-        """What runs at a point, in order."""
+        """The plugins that run at an extension point, in order."""
         return tuple(plugin.name for plugin in self.points.get(point, ()))
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """A KubeSchedulerConfiguration with nothing left open."""
+    """A KubeSchedulerConfiguration with all defaults filled in."""
 
     profiles: tuple[ProfileConfig, ...]
-    #: In the order in which they are asked.
+    #: In the order in which they are called.
     extenders: tuple[ExtenderConfig, ...] = ()
-    #: None: not set, which the real program takes for 0, a share that depends on the cluster.
+    #: None: not set, which kube-scheduler reads as 0, a share that depends on the cluster.
     percentage_of_nodes_to_score: int | None = None
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10

@@ -1,4 +1,4 @@
-"""What the real program refuses in a whole configuration before it builds anything."""
+"""Checks of a whole configuration, made before any plugin is made."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CHECKED_ARGUMENTS: Final = {
     for each in PLUGINS.values()
     if each.arguments is not None
 }
-#: Where removed plugins are looked for. The real program goes through them in no order.
+#: Extension points at which removed plugins are refused. kube-scheduler has no order for them.
 _CHECKED: Final = (
     "preEnqueue",
     "queueSort",
@@ -59,11 +59,11 @@ _CHECKED: Final = (
 
 
 def check_config(document: Document, gates: FeatureGates) -> None:
-    """Refuse all that is wrong, in one sentence. Defaults must be filled in."""
-    refuse(_faults(document, gates))
+    """Refuse everything that is wrong, in one sentence; defaults must be filled in."""
+    refuse(_errors(document, gates))
 
 
-def _faults(document: Document, gates: FeatureGates) -> Iterator[str]:
+def _errors(document: Document, gates: FeatureGates) -> Iterator[str]:
     burst = document.client_connection.burst
     if burst < 0:
         yield invalid("clientConnection.burst", str(burst), "must be non-negative")
@@ -78,7 +78,7 @@ def _faults(document: Document, gates: FeatureGates) -> Iterator[str]:
         yield from _profile(profile, path, gates)
         name = profile.scheduler_name or ""
         if name in seen:
-            # The real program shows where the other one is, and that shows as nothing.
+            # kube-scheduler prints a value without exported fields here.
             yield duplicate(f"{path}.schedulerName", "{}")
         seen.add(name)
     yield from _queue_sort(document.profiles)
@@ -178,7 +178,7 @@ def _queue_sort(profiles: tuple[ProfileDocument, ...]) -> Iterator[str]:
 
 
 def _shown(plugins: PluginSet) -> dict[str, Any]:
-    """The set as Go shows it; an empty list is none."""
+    """The set as Go prints it, where an empty list is null."""
 
     def entries(found: tuple[PluginEntry, ...]) -> list[dict[str, Any]] | None:
         return [{"Name": each.name, "Weight": each.weight} for each in found] or None

@@ -1,7 +1,7 @@
-"""YAML text to a tree, the way the real program reads it on its way to JSON.
+"""YAML text to values, converted to JSON as kube-scheduler does it before decoding.
 
-Only the first document counts. Keys come out sorted, numbers as JSON writes them, and of repeated
-keys the last one counts; the repetition is reported besides. The sentences are go-yaml's.
+Only the first document counts. Keys are sorted, numbers are written as in JSON, and of repeated
+keys the last one counts; the repetition is reported. The error messages are those of go-yaml.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from podium.profiles.config.json_values import Fields, JsonValue, Number
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEPTH: Final = 100
-#: Values that aliases may stand for in one document; a configuration uses dozens.
+#: Limit of values that aliases expand to in one document; a configuration uses dozens.
 _ALIASED: Final = 400_000
 _LONGEST_NUMBER: Final = 400
 _TAG: Final = "tag:yaml.org,2002:"
@@ -47,7 +47,7 @@ _NAMES: Final = {type(None): "null", bool: "bool", int: "int", float: "float", s
 
 
 class YamlError(ValueError):
-    """The text cannot be read as YAML, or has no form in JSON."""
+    """The text is not YAML, or has no JSON form."""
 
 
 class Repeated(NamedTuple):
@@ -76,7 +76,7 @@ def parse(text: str) -> tuple[JsonValue, list[Repeated]]:
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:
-    """Where the real reader says it is: a scanner counts from 1, a parser from 0."""
+    """The line as go-yaml reports it: its scanner counts from 1, its parser from 0."""
     mark = error.problem_mark
     line = mark.line if mark else 0
     if line and isinstance(error, yaml.scanner.ScannerError):
@@ -115,7 +115,7 @@ class _Part(NamedTuple):
 
 
 class _Builder:
-    """Puts the events of one document together, without recursion."""
+    """Builds one document from parser events, without recursion."""
 
     def __init__(self) -> None:
         self.root: Any = None
@@ -191,7 +191,7 @@ class _Builder:
 
 
 def _key(key: Any) -> Any:
-    """Keys that Python takes for equal and Go does not are told apart."""
+    """A key that is equal to another only if it is so in Go: 1 and True are not."""
     return key if isinstance(key, str) else (type(key), key)
 
 
@@ -230,7 +230,7 @@ def _decoded(text: str) -> str:
 
 
 def _resolved(text: str) -> Any:
-    """What an unquoted scalar stands for."""
+    """The value of an unquoted scalar."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in "+-.0123456789" or len(text) > _LONGEST_NUMBER:
@@ -249,7 +249,7 @@ def _resolved(text: str) -> Any:
 
 
 def _json(value: Any) -> JsonValue:
-    """The value as the reader of JSON gets it: objects sorted by key, numbers as text."""
+    """The JSON form of a value: objects sorted by key, numbers as text."""
     if isinstance(value, dict):
         named = {_key_name(key): each for key, each in value.items()}
         return Fields((key, _json(named[key])) for key in sorted(named))
@@ -272,7 +272,7 @@ def _key_name(key: Any) -> str:
 
 
 def _key_text(value: float) -> str:
-    """A key that is no text becomes text."""
+    """The text of a key that is not a string."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and not math.isfinite(value):
