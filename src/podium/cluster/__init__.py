@@ -1,1 +1,1 @@
-"""What we believe about the cluster: columns, cache, node order, waiting pods."""
+"""The state of the cluster: nodes and pods in columns, the cache, and the scheduling queue."""

@@ -59,7 +59,7 @@ def test_trimming_changes_no_decision_in_long_histories(
 
 def test_pods_that_are_all_different_come_and_go_within_bounds() -> None:
     world = simulation(node("n1"), node("n2"))
-    columns, trimmer = world.cache.columns, Trimmer(few=FEW)
+    columns, trimmer = world.cache.columns, Trimmer(min_classes=FEW)
 
     sizes = []
     for number in range(5 * FEW):

@@ -1,14 +1,14 @@
-"""What we believe about the cluster: confirmed by the API server, or assumed by ourselves.
+"""The scheduler's cache: nodes and placed pods, confirmed by the API server or assumed.
 
-    nobody --assume--> assumed --add_pod--> confirmed --remove_pod--> nobody
+    absent --assume--> assumed --add_pod--> confirmed --remove_pod--> absent
                         |  ^                    ^
-                 forget,|  |finish_binding      |add_pod (of a pod we did not place)
+                 forget,|  |finish_binding      |add_pod (of a pod that another scheduler placed)
                  expire v  |(starts the clock)  |
-                      nobody                  nobody
+                      absent                  absent
 
-A pod is assumed on its node the moment it is decided, so the next decision sees it; the watch
-confirms it later. Once its binding is finished and the confirmation does not come in time, the
-assumption expires. Time is an argument, never read from a clock here.
+A pod is assumed on its node as soon as the node is chosen, so that the next decision counts it; the
+watch confirms it later. If the confirmation does not arrive in time after the binding has finished,
+the assumption expires. Time is an argument; no clock is read here.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ ASSUMED_SECONDS = 30.0
 
 
 class CacheError(PodiumError):
-    """An event does not fit what the cache believes."""
+    """An event does not fit the state of the cache."""
 
 
 class _Assumed:
-    """A pod that we placed and nobody has confirmed yet."""
+    """A pod that this scheduler placed and the API server has not confirmed yet."""
 
     __slots__ = ("deadline", "node", "promises")
 
     def __init__(self, node: str, promises: tuple[list[str], list[str]]) -> None:
         self.node = node
         self.deadline: float | None = None
-        #: Volumes and claims that were promised along with the pod.
+        #: Names of volumes, and keys of claims, that were assumed to be bound for the pod.
         self.promises = promises
 
 
@@ -75,7 +75,7 @@ class Cache:
         #: Where the next pod begins in the list.
         self._start = 0
         self._assumed: dict[str, _Assumed] = {}
-        #: How many pods stand on the promise of a volume, or of one for a claim.
+        #: Per volume or claim, the number of assumed pods whose bindings include it.
         self._promises: Counter[str] = Counter()
         self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
         self._ring_epoch = -1
@@ -89,10 +89,10 @@ class Cache:
         node_order: str,
         pod_named: Callable[[str], Pod | None],
     ) -> Cache:
-        """The same beliefs for other rules: nodes and pods in the order they have now.
+        """A cache of the same nodes and pods, in their order, for other rules.
 
-        *pod_named* knows the pods; whoever it does not know is left out. What a node remembers of
-        its past (images, pressures no longer reported) begins anew.
+        *pod_named* returns the newest version of a pod; pods that it does not know are left out.
+        The history of nodes (image counts, pressures no longer reported) starts afresh.
         """
         new = Cache(accounting, node_order=node_order, ttl_seconds=self.ttl_seconds)
         columns = self.columns
@@ -122,7 +122,7 @@ class Cache:
         self.tree.update(node.name, zone_key(node.labels, self._zone_labels))
 
     def drop_node(self, node: Node) -> None:
-        """A node was deleted; pods still on it stay believed in."""
+        """A node was deleted; pods that are still on it stay."""
         self.columns.drop_node(node.name)
         self.tree.remove(node.name)
 
@@ -145,7 +145,7 @@ class Cache:
         return self._rolled[1]
 
     def advance(self, consumed: int, *, dropped: bool = False) -> None:
-        """So many nodes were looked at, the last of them in vain if it was dropped again."""
+        """Move on by the nodes that were examined; *dropped*: the last one did not count."""
         if self._one_list:
             self._start = (self._start + consumed - dropped) % max(len(self.tree), 1)
         else:
@@ -153,23 +153,23 @@ class Cache:
 
     # Pods
     def is_assumed(self, uid: str) -> bool:
-        """Whether the pod is believed placed on our own word only."""
+        """Whether the pod is assumed and not confirmed."""
         return uid in self._assumed
 
     @property
     def assumed_total(self) -> int:
-        """How many pods are believed placed on our own word only."""
+        """The number of pods that are assumed and not confirmed."""
         return len(self._assumed)
 
     def assume(self, pod: Pod, node: str, plan: VolumePlan | None = None) -> None:
-        """Believe that the pod runs on the node, and that its claims get what was planned."""
+        """Assume that the pod runs on the node, and that its claims are bound as planned."""
         if self.columns.pod(pod.uid) is not None:
             raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
         self.columns.add_pod(pod, node)
         self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
 
     def finish_binding(self, uid: str, now: float) -> None:
-        """The binding was sent: from now on the confirmation is awaited."""
+        """The binding was sent; the time limit for its confirmation starts."""
         assumed = self._assumed.get(uid)
         if assumed is not None:
             assumed.deadline = now + self.ttl_seconds
@@ -186,7 +186,7 @@ class Cache:
         self.columns.remove_pod(pod.uid)
 
     def expire(self, now: float) -> list[str]:
-        """Stop believing in pods whose confirmation is overdue; their uids."""
+        """Remove assumed pods whose confirmation is overdue; returns their uids."""
         late = [
             uid
             for uid, assumed in self._assumed.items()
@@ -206,7 +206,7 @@ class Cache:
         elif assumed is None:
             raise CacheError(f"pod {pod.uid} was already in added state")
         elif assumed.node != pod.spec.node_name:
-            # Somebody else bound it elsewhere; on our own node the assumed copy stays.
+            # Another scheduler bound it elsewhere; on the assumed node the assumed copy stays.
             self.columns.remove_pod(pod.uid)
             self.columns.add_pod(pod)
 
@@ -232,7 +232,7 @@ class Cache:
 
     # Volumes
     def keep_promise(self, name: str) -> None:
-        """A volume, or a claim (`namespace/name`), says itself by now what was promised of it."""
+        """Drop the assumption about a volume or a claim (`namespace/name`): it is bound now."""
         self._promises.pop(name, None)
         self.columns.catalog.promised_volumes.pop(name, None)
         self.columns.catalog.provisioning.pop(name, None)
@@ -256,4 +256,4 @@ class Cache:
         for name in (*volumes, *claims):
             self._promises[name] -= 1
             if self._promises[name] <= 0:
-                self.keep_promise(name)  # nobody else stands on the same promise
+                self.keep_promise(name)  # no other pod assumes it

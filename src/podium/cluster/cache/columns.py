@@ -1,6 +1,6 @@
 """The columns, as nodes and pods come, change and go.
 
-Some facts depend on history in the real program, and are kept as it keeps them: a node remembers
+Some facts depend on history in kube-scheduler, and are kept as it keeps them: a node remembers
 how many nodes held an image when it was itself last updated; a pressure condition that is no
 longer reported stays as it was last seen; a pod that leaves a node gives its place to the last one.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 AVOID_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 PRESSURES = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
-#: Beyond this many entries the older half of the journal is dropped; who is behind starts afresh.
+#: Beyond this many entries the older half of the journal is dropped; older readers start over.
 JOURNAL_LIMIT = 1 << 16
 
 
@@ -66,7 +66,7 @@ class Columns(View):
         return row
 
     def _append_to_order(self, row: int) -> None:
-        """Arrays handed out before stay as they are; the spare room behind them is theirs not."""
+        """Append without changing arrays that were handed out: only spare room is written."""
         count = len(self.order)
         if count == len(self._order_room):
             spare = np.zeros(max(count, 64), np.int64)
@@ -75,7 +75,7 @@ class Columns(View):
         self.order = self._order_room[: count + 1]
 
     def drop_node(self, name: str) -> None:
-        """Remove a node. Pods still on it keep the row alive as one that nobody knows."""
+        """Remove a node. Pods that are still on it keep its row, as that of an unknown node."""
         row = self.row_of.get(name)
         before = self.nodes[row] if row is not None else None
         if row is None or before is None:
@@ -202,7 +202,7 @@ class Columns(View):
     # Pods ---------------------------------------------------------------------------------------
 
     def add_pod(self, pod: Pod, node_name: str | None = None) -> Resident:
-        """Put a pod on its node; a node nobody knows gets a row all the same."""
+        """Put a pod on its node; an unknown node gets a row, too."""
         name = node_name or pod.spec.node_name
         row = self.row_of.get(name)
         if row is None:
@@ -235,7 +235,7 @@ class Columns(View):
                 del users[port]
             if not users:
                 del self.port_users[port[1], port[2]]
-            # A set, as in the real program: a port that two pods share is free when one leaves.
+            # A set, as in kube-scheduler: a port that two pods share is free when one leaves.
             self.ports[row].discard(port)
             rows = self.port_rows.get(port)
             if rows is not None:
@@ -251,7 +251,7 @@ class Columns(View):
     def mark_terminating(self, uid: str) -> None:
         """A placed pod is being deleted: it counts as leaving, and goes last on its node.
 
-        The real program takes a changed pod off its node and puts it back.
+        kube-scheduler removes a changed pod from its node and adds it again.
         """
         resident = self._by_uid[uid]
         if resident.terminating:

@@ -1,9 +1,9 @@
-"""Forgetting what no pod and no node needs any more.
+"""Removing derived data that no present pod or node needs.
 
-Classes, label sets, tallies and vocabularies grow with every kind of pod and every label value that
-was ever seen. In a program that runs for months they are trimmed now and then to what the pods and
-nodes of today need; the rest is made again when it is asked for. Nothing that a decision depends on
-changes, history included.
+Pod classes, label sets, tallies and vocabularies grow with every kind of pod and every label value
+that was ever seen. In a scheduler that runs for months they are trimmed from time to time to what
+the present pods and nodes need; the rest is made again when it is needed. Nothing that a decision
+depends on changes, history included.
 """
 
 from __future__ import annotations
@@ -22,33 +22,35 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import FactColumn
 
-#: Below so many classes and so many comings and goings of nodes nothing is gained.
-FEW_CLASSES = 2048
-MANY_EPOCHS = 16384
+#: With fewer pod classes, and fewer additions and removals of nodes, trimming is not worthwhile.
+MIN_CLASSES = 2048
+MIN_EPOCHS = 16384
 
 
 class Trimmer:
-    """Knows when trimming is due: when there is twice as much as was left the last time."""
+    """Trims columns when their pod classes have doubled since the last time."""
 
-    def __init__(self, few: int = FEW_CLASSES) -> None:
-        """Up to *few* classes nothing is done."""
-        self._few = self._most_classes = few
+    def __init__(self, min_classes: int = MIN_CLASSES, min_epochs: int = MIN_EPOCHS) -> None:
+        """Up to *min_classes* classes and *min_epochs* changes of nodes nothing is trimmed."""
+        self._min_classes = self._max_classes = min_classes
+        self._min_epochs = min_epochs
         self._epoch = 0
 
     def tidy(self, columns: Columns) -> bool:
-        """Trim if it is due; whether it was."""
-        if len(columns.classes) <= self._most_classes and columns.epoch - self._epoch < MANY_EPOCHS:
+        """Trim if it is worthwhile; returns whether it was."""
+        epochs = columns.epoch - self._epoch
+        if len(columns.classes) <= self._max_classes and epochs < self._min_epochs:
             return False
         trim(columns)
-        self._most_classes = max(self._few, 2 * len(columns.classes))
+        self._max_classes = max(self._min_classes, 2 * len(columns.classes))
         self._epoch = columns.epoch
         return True
 
 
 def trim(columns: Columns) -> None:
-    """Keep what the pods on nodes, the nominated ones and the nodes need.
+    """Keep what the placed and nominated pods and the nodes need.
 
-    Whoever remembers answers about rows finds the epoch changed, and asks again.
+    The epoch changes, so that answers cached per row are computed again.
     """
     live = {resident.cls.id: resident.cls for resident in _residents(columns)}
     columns.classes = {key: cls for key, cls in columns.classes.items() if cls.id in live}

@@ -47,13 +47,14 @@ CHANGES_LIMIT = 1 << 14
 class Shelf(Generic[T]):
     """Objects of one kind, in order of arrival."""
 
-    __slots__ = ("_by_namespace", "_changes", "version")
+    __slots__ = ("_by_namespace", "_changes", "_changes_limit", "version")
 
-    def __init__(self) -> None:
+    def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
         self._by_namespace: dict[str, dict[str, T]] = defaultdict(dict)
         self.version = 0
         #: Namespace and name of the latest changes, the last one last.
         self._changes: list[tuple[str, str]] = []
+        self._changes_limit = changes_limit
 
     def put(self, item: T) -> None:
         """Add or replace an object."""
@@ -68,8 +69,8 @@ class Shelf(Generic[T]):
     def _note(self, namespace: str, name: str) -> None:
         self.version += 1
         self._changes.append((namespace, name))
-        if len(self._changes) > CHANGES_LIMIT:
-            del self._changes[: CHANGES_LIMIT // 2]
+        if len(self._changes) > self._changes_limit:
+            del self._changes[: self._changes_limit // 2]
 
     def changes_since(self, version: int) -> list[tuple[str, str]] | None:
         """Namespace and name of what changed since; None when that is not known any more."""
@@ -118,9 +119,13 @@ class Selecting(Shelf[T]):
 
     __slots__ = ("_compile", "_found")
 
-    def __init__(self, compile_selector: Callable[[T], Selector | None]) -> None:
+    def __init__(
+        self,
+        compile_selector: Callable[[T], Selector | None],
+        changes_limit: int = CHANGES_LIMIT,
+    ) -> None:
         """*compile_selector* returns None for an object that selects no pods."""
-        super().__init__()
+        super().__init__(changes_limit)
         self._compile = compile_selector
         #: By namespace, for the namespaces that were looked up.
         self._found: dict[str, _Found] = {}
@@ -174,8 +179,8 @@ class Volumes(Shelf["PersistentVolume"]):
 
     __slots__ = ("_by_class",)
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
+        super().__init__(changes_limit)
         self._by_class: dict[str, dict[str, PersistentVolume]] = defaultdict(dict)
 
     def put(self, item: PersistentVolume) -> None:
@@ -215,8 +220,8 @@ class Attachments(Shelf["VolumeAttachment"]):
     #: In place of a namespace: the attachments of a node changed.
     BY_NODE = "by node"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
+        super().__init__(changes_limit)
         self._by_node: dict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
 
     def put(self, item: VolumeAttachment) -> None:
@@ -242,26 +247,27 @@ class Attachments(Shelf["VolumeAttachment"]):
 
 
 #: Kinds whose objects rules also find by something else than their name.
-_INDEXED: Final[Mapping[str, Callable[[], Shelf[Any]]]] = {
+_INDEXED: Final[Mapping[str, Callable[[int], Shelf[Any]]]] = {
     registry.PERSISTENT_VOLUME.name: Volumes,
     registry.VOLUME_ATTACHMENT.name: Attachments,
 }
 
 
-def _new_shelf(kind: Kind[Any]) -> Shelf[Any]:
+def _new_shelf(kind: Kind[Any], changes_limit: int) -> Shelf[Any]:
     if kind.pod_selector is not None:
-        return Selecting(kind.pod_selector)
-    return _INDEXED.get(kind.name, Shelf)()
+        return Selecting(kind.pod_selector, changes_limit)
+    return _INDEXED.get(kind.name, Shelf)(changes_limit)
 
 
 class Catalog:
     """Services, controllers, storage and budgets of the cluster, one shelf per kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
+        """Every shelf keeps its latest changes, up to *changes_limit*."""
         self._shelves: dict[str, Any] = {}
         for kind in registry.KINDS.values():
             if kind.looked_up:
-                self._shelves[kind.name] = _new_shelf(kind)
+                self._shelves[kind.name] = _new_shelf(kind, changes_limit)
         # The shelves that built-in rules read, by names of their own.
         self.services: Selecting[Service] = self._shelves["Service"]
         self.replication_controllers: Selecting[ReplicationController] = self._shelves[

@@ -1,7 +1,7 @@
-"""Rules that users wrote: found in a file, a module or an installed package, and put to use.
+"""Loading of users' rules from files, modules and installed packages.
 
-A rule is a function that `podium.rules` marked. The Policy may name it like a built-in one and
-give it arguments; without a Policy every rule that was loaded is used.
+A rule is a function that a decorator of `podium.rules` marked. A Policy may name it like a built-in
+rule and give it arguments; without a Policy every loaded rule is used.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.engine.user_rules.adapter import Watch
 
-#: The attribute that makes a function a rule.
+#: The attribute by which the decorators mark a function as a rule.
 MARK = "__podium_rule__"
-#: Where installed packages offer theirs.
+#: The entry point group in which installed packages offer rules.
 GROUP = "podium.rules"
 
 _BUILT_IN = {
@@ -50,13 +50,13 @@ _SECTIONS = {"predicates": PREDICATE, "priorities": PRIORITY}
 
 
 def is_built_in(kind: str, name: str) -> bool:
-    """Whether the name is taken."""
+    """Whether a built-in rule of this kind has the name."""
     return name in _BUILT_IN[kind]
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that were loaded, by name, and who watches over them."""
+    """The loaded rules, by name, and the observer of their run times and failures."""
 
     predicates: Mapping[str, RuleSpec] = field(default_factory=dict)
     priorities: Mapping[str, RuleSpec] = field(default_factory=dict)
@@ -100,7 +100,7 @@ def load_rules(
                 hint="a rule is a function decorated by podium.rules.predicate or .priority",
             )
         _add(found, rules, source)
-    for name in _strangers(policy, found):
+    for name in _unknown_names(policy, found):
         for offered in entry_points(group=GROUP, name=name):
             _add(found, rules_in(offered.load()), f"entry point {name}")
     specs = [spec for _, spec in found.values()]
@@ -131,7 +131,7 @@ def rules_in(module: ModuleType | Callable[..., Any]) -> list[RuleSpec]:
 
 
 def _module(source: str) -> Any:
-    """The module that a source names: a file, an installed package's entry point, a module."""
+    """The module that a source names: a file, an entry point or an importable module."""
     if source.endswith(".py") or Path(source).is_file():
         return _file(source)
     for offered in entry_points(group=GROUP, name=source):
@@ -150,7 +150,7 @@ def _file(source: str) -> ModuleType:
     assert spec is not None, source
     assert spec.loader is not None, source
     module = module_from_spec(spec)
-    # Where dataclasses and pickling look for it.
+    # dataclasses and pickling look it up there.
     sys.modules[module.__name__] = module
     try:
         spec.loader.exec_module(module)
@@ -165,7 +165,7 @@ def _file(source: str) -> ModuleType:
 
 
 def _line(error: BaseException, source: str) -> str:
-    """The file and the last line of it that was running."""
+    """The file and its line that was executed last."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return f"{source}:{error.lineno}"
     lines, step = [], error.__traceback__
@@ -177,7 +177,7 @@ def _line(error: BaseException, source: str) -> str:
 
 
 def bound(spec: RuleSpec, arguments: Mapping[str, Any] | None) -> Callable[..., Any]:
-    """The function with its arguments; refused if it does not take them."""
+    """The function with its arguments bound; a `ConfigError` if it does not take them."""
     given = dict(arguments or {})
     if inspect.iscoroutinefunction(spec.function):
         raise ConfigError(f"rule {spec.name} is async", hint="rules are plain functions")
@@ -223,8 +223,10 @@ def _argument(name: str, given: Any) -> Mapping[str, Any]:
     return given
 
 
-def _strangers(policy: Mapping[str, Any] | None, found: Mapping[tuple[str, str], Any]) -> list[str]:
-    """Names in a Policy that nobody has explained yet."""
+def _unknown_names(
+    policy: Mapping[str, Any] | None, found: Mapping[tuple[str, str], Any]
+) -> list[str]:
+    """Names in a Policy of rules that are neither built in nor loaded."""
     names = []
     for section, kind in _SECTIONS.items():
         entries = policy.get(section) if isinstance(policy, Mapping) else None

@@ -1,4 +1,4 @@
-"""Keeps an eye on users' rules: how long they take, and what goes wrong in them."""
+"""Run times and failures of users' rules."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: A rule may take this long for one pod and all nodes left.
+#: A rule may take this long for one pod and all remaining nodes.
 LIMIT_SECONDS = 1.0
-#: After so many overruns it is not asked any more.
+#: After this many overruns a rule is no longer called.
 OVERRUNS = 10
-#: The first ones are told one by one, then every tenth, hundredth, …
-TOLD_ONE_BY_ONE = 3
-#: Different failures that are told apart; a rule may word each one differently.
-KINDS = 1000
+#: This many occurrences are reported one by one, then the 10th, the 100th, the 1000th, …
+REPORTED_ONE_BY_ONE = 3
+#: Limit of failure texts that are counted apart; the text of a rule may differ every time.
+MAX_FAILURE_TEXTS = 1000
 
 
 class RuleWatch:
-    """Times rules and tells what happened, without telling the same for ever.
+    """Measures rules, reports overruns and failures, and sets slow rules aside.
 
-    An overrun is noticed when the rule returns; nothing can stop it before that.
+    An overrun is noticed when the rule returns; a rule cannot be interrupted.
     """
 
     def __init__(
@@ -39,21 +39,21 @@ class RuleWatch:
         #: How often each rule took too long, and how often it failed.
         self.overruns: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
-        self._kinds: Counter[tuple[str, str]] = Counter()
+        self._failure_texts: Counter[tuple[str, str]] = Counter()
         self._aside: set[str] = set()
 
     def begin(self) -> float:
-        """The time."""
+        """The time at which a call begins."""
         return self._clock()
 
     def end(self, rule: str, pod: str, nodes: int, begun: float) -> None:
-        """Tell if it took too long, and set the rule aside if it did so too often."""
+        """Report a call that took too long; set the rule aside after too many of them."""
         seconds = self._clock() - begun
         if seconds <= self._limit_seconds:
             return
         self.overruns[rule] += 1
         where = f"{nodes} nodes" if nodes != 1 else "one node"
-        if _worth_telling(self.overruns[rule]):
+        if _is_reported(self.overruns[rule]):
             self._tell(
                 f"rule {rule} took {seconds:.2f} s for pod {pod} and {where}, "
                 f"more than {self._limit_seconds:g} s ({_times(self.overruns[rule])})"
@@ -63,16 +63,17 @@ class RuleWatch:
             self._tell(f"rule {rule} is set aside: it took too long {_times(self._allowed)}")
 
     def failed(self, rule: str, pod: str, node: str, what: str) -> None:
-        """Tell what went wrong, the first times and then now and then."""
+        """Report a failure, unless the same one was reported often enough."""
         self.failures[rule] += 1
-        kind = (rule, what) if len(self._kinds) < KINDS else (rule, "")
-        self._kinds[kind] += 1
-        if _worth_telling(self._kinds[kind]):
-            times = f" ({_times(self._kinds[kind])})" if self._kinds[kind] > 1 else ""
+        failure = (rule, what) if len(self._failure_texts) < MAX_FAILURE_TEXTS else (rule, "")
+        self._failure_texts[failure] += 1
+        count = self._failure_texts[failure]
+        if _is_reported(count):
+            times = f" ({_times(count)})" if count > 1 else ""
             self._tell(f"rule {rule} failed for pod {pod} on {_node(node)}: {what}{times}")
 
     def set_aside(self, rule: str) -> bool:
-        """Whether it took too long too often."""
+        """Whether the rule took too long too often and is no longer called."""
         return rule in self._aside
 
 
@@ -84,6 +85,7 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _worth_telling(number: int) -> bool:
-    """The first three, then the tenth, the hundredth, the thousandth."""
-    return number <= TOLD_ONE_BY_ONE or (set(str(number)[1:]) == {"0"} and str(number)[0] == "1")
+def _is_reported(number: int) -> bool:
+    """Whether the occurrence of this number is reported."""
+    digits = str(number)
+    return number <= REPORTED_ONE_BY_ONE or (set(digits[1:]) == {"0"} and digits[0] == "1")

@@ -42,7 +42,7 @@ from podium.engine.rules.volumes.limits.v1_13 import (
     MaxVolumeCount,
 )
 from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
-from podium.engine.state import catalog as catalog_module
+from podium.engine.state.catalog import Catalog
 from podium.engine.state.pod_class import Incoming
 
 RULES: tuple[Predicate, ...] = (
@@ -164,11 +164,9 @@ def one_by_one(rule: Predicate, wanted: Incoming, columns: Columns) -> list[int 
 def test_what_is_kept_is_what_each_node_tells(
     history: list[tuple[Any, ...]], last: list[Any]
 ) -> None:
-    with (
-        patch.object(columns_module, "JOURNAL_LIMIT", 6),
-        patch.object(catalog_module, "CHANGES_LIMIT", 6),
-    ):
+    with patch.object(columns_module, "JOURNAL_LIMIT", 6):
         columns = current(*(node(name, resources=LIMITS) for name in NODES)).cache.columns
+        columns.catalog = Catalog(changes_limit=6)
         for step in (*history, ("ask", last)):
             take(columns, step)
             if step[0] != "ask":
