@@ -1,4 +1,7 @@
-"""The sentences in which a configuration is refused: field by field, all of them together."""
+"""Errors about single fields as Kubernetes v1.36 words them: path, value, reason.
+
+Upstream: apimachinery/pkg/util/validation/field, Kubernetes v1.36.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def child(path: str, name: str) -> str:
 
 
 def invalid(path: str, shown: str, detail: str) -> str:
-    """A value that cannot be used; *shown* is how it is written."""
+    """A value that cannot be used; *shown* is how it is printed."""
     return f"{path}: Invalid value: {shown}: {detail}"
 
 
@@ -27,7 +30,7 @@ def required(path: str, detail: str = "") -> str:
 
 
 def duplicate(path: str, shown: str) -> str:
-    """A value that is there already."""
+    """A value that must be unique and is not."""
     return f"{path}: Duplicate value: {shown}"
 
 
@@ -37,25 +40,25 @@ def forbidden(path: str, detail: str) -> str:
 
 
 def unsupported(path: str, shown: str, supported: Iterable[str]) -> str:
-    """A value that is none of a few."""
+    """A value that is none of the supported ones."""
     known = ", ".join(map(quoted, supported))
     return f"{path}: Unsupported value: {shown}: supported values: {known}"
 
 
 def together(texts: Iterable[str]) -> str:
-    """Several refusals as one: equal ones once, a list if there are several."""
+    """Several errors as one text: equal ones once, several as a list; empty without any."""
     distinct = list(dict.fromkeys(texts))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""
 
 
 def refuse(texts: Iterable[str], hint: str = "") -> None:
-    """Refuse the configuration if there is anything against it."""
+    """Raise a `ConfigError` with all errors, if there are any."""
     found = list(texts)
     if found:
         raise ConfigError(together(found), hint=hint)
 
 
-#: What this generation says differently about names.
+#: Phrases of v1.13 about names, and those of v1.36.
 _WORDS = {
     "a qualified name must": "a valid label key must",
     "a DNS-1123 subdomain must": "a lowercase RFC 1123 subdomain must",
@@ -71,10 +74,10 @@ def _reworded(reason: str) -> str:
 
 
 def key_faults(key: str) -> list[str]:
-    """Why *key* is no label key."""
+    """Why *key* is not a label key; empty if it is one."""
     return list(map(_reworded, label_key_reasons(key)))
 
 
 def value_faults(value: str) -> list[str]:
-    """Why *value* is no label value."""
+    """Why *value* is not a label value; empty if it is one."""
     return list(map(_reworded, label_value_reasons(value)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from podium.objects.field_errors import together
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.pod import NodeSelectorTerm, PreferredSchedulingTerm
-from podium.objects.selectors.faults import label_selector_fault, preferences_fault, together
+from podium.objects.selectors.faults import label_selector_fault, preferences_fault
 
 VALUE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "

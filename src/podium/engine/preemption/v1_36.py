@@ -29,8 +29,8 @@ from podium.engine.preemption.victim_order import by_importance
 from podium.engine.preemption.victim_search import VictimPolicy, find_candidates, victims_of
 from podium.engine.state.pod_class import NOT_STARTED
 from podium.engine.state.verdicts import FITS
+from podium.objects.field_errors import together
 from podium.objects.names import quoted
-from podium.objects.selectors.faults import together
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from podium.engine.state.tallies import PodTerm
-from podium.objects.selectors.faults import label_selector_fault, together
+from podium.objects.field_errors import together
+from podium.objects.selectors.faults import label_selector_fault
 from podium.objects.selectors.selectors import NOTHING, SelectorError, from_label_selector
 
 if TYPE_CHECKING:

@@ -1,40 +1,37 @@
-"""What is wrong with a selector, in the words of the plugins generation: field path, value, reason.
+"""Errors of selectors as v1.36 words them: field path, value, reason.
 
-`podium.objects.selectors.selectors` refuses with the words of the older generation, one reason
-at a time. Here all reasons of a requirement are told, each with the path of its field.
+`podium.objects.selectors.selectors` raises errors in the words of v1.13, one reason at a time. Here
+all reasons of a requirement are given, each with the path of its field.
 
-Upstream: apimachinery/pkg/labels and pkg/util/validation/field, Kubernetes v1.36.
+Upstream: apimachinery/pkg/labels and component-helpers/scheduling/corev1/nodeaffinity, Kubernetes
+v1.36.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from podium.objects.field_errors import (
+    child,
+    invalid,
+    key_faults,
+    together,
+    unsupported,
+    value_faults,
+)
+from podium.objects.go_json import go_json
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.pod import NodeSelectorTerm, PreferredSchedulingTerm
-from podium.objects.names import label_key_reasons, label_value_reasons, quoted
+from podium.objects.names import quoted
 from podium.objects.selectors.requirements import int64
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 _FIELD_OPERATORS = ("In", "NotIn")
-_RENAMED = (
-    (r"\ba qualified name must", "a valid label key must"),
-    (r"\ba DNS-1123 subdomain must", "a lowercase RFC 1123 subdomain must"),
-    (r"(no more than \d+) characters", r"\1 bytes"),
-)
-
-
-def together(faults: Iterable[str]) -> str:
-    """One fault as it is, several as a list, repeated ones once."""
-    different = list(dict.fromkeys(faults))
-    return different[0] if len(different) == 1 else f"[{', '.join(different)}]" if different else ""
 
 
 def label_selector_fault(selector: LabelSelector | None) -> str:
-    """The first requirement of a label selector that is wrong, with all its faults; or nothing."""
+    """All errors of the first wrong requirement of a label selector; empty if none is wrong."""
     if selector is None:
         return ""
     for key, value in sorted((selector.match_labels or {}).items()):
@@ -49,7 +46,7 @@ def label_selector_fault(selector: LabelSelector | None) -> str:
 
 
 def preferences_fault(preferred: Sequence[PreferredSchedulingTerm] | None) -> str:
-    """Everything that is wrong with preferred node terms; those that do not count are skipped."""
+    """All errors of preferred node terms; terms of weight 0 are not checked."""
     faults: list[str] = []
     for number, each in enumerate(preferred or ()):
         if each.weight:
@@ -58,12 +55,13 @@ def preferences_fault(preferred: Sequence[PreferredSchedulingTerm] | None) -> st
 
 
 def node_term_faults(term: NodeSelectorTerm, path: str) -> list[str]:
-    """What is wrong with one node selector term."""
+    """All errors of one node selector term."""
     faults: list[str] = []
     for number, each in enumerate(term.match_expressions or ()):
         here = f"{path}.matchExpressions[{number}]"
         if each.operator not in _NODE_OPERATORS:
-            faults.append(_unsupported(here, each.operator, _NODE_OPERATORS))
+            operator = go_json(each.operator)
+            faults.append(unsupported(f"{here}.operator", operator, _NODE_OPERATORS))
         else:
             faults += _requirement(each.key, each.operator, each.values, here)
     for number, each in enumerate(term.match_fields or ()):
@@ -73,34 +71,25 @@ def node_term_faults(term: NodeSelectorTerm, path: str) -> list[str]:
 
 def _field(each: LabelSelectorRequirement, path: str) -> list[str]:
     if each.operator not in _FIELD_OPERATORS:
-        return [_unsupported(path, each.operator, _FIELD_OPERATORS)]
+        return [unsupported(f"{path}.operator", go_json(each.operator), _FIELD_OPERATORS)]
     if len(each.values or ()) != 1:
-        return [_invalid(f"{path}.values", each.values, "must have one element")]
+        return [invalid(f"{path}.values", go_json(each.values), "must have one element")]
     return []
 
 
 def _requirement(key: str, operator: str, values: Sequence[str] | None, path: str) -> list[str]:
-    dot = f"{path}." if path else ""
-    faults = []
-    if reasons := label_key_reasons(key):
-        faults.append(_invalid(f"{dot}key", key, _as_of_today(reasons)))
-    faults += _count(operator, values, f"{dot}values")
+    where, faults = child(path, "values"), []
+    if reasons := key_faults(key):
+        faults.append(invalid(child(path, "key"), quoted(key), "; ".join(reasons)))
+    faults += _count(operator, values, where)
     for number, value in enumerate(values or ()):
-        if reasons := label_value_reasons(value):
-            path_of_value = f"{dot}values[{number}][{key}]"
-            faults.append(_invalid(path_of_value, value, _as_of_today(reasons)))
+        if reasons := value_faults(value):
+            faults.append(invalid(f"{where}[{number}][{key}]", quoted(value), "; ".join(reasons)))
     return faults
 
 
-def _as_of_today(reasons: Iterable[str]) -> str:
-    """The reasons, where their words have changed since the older generation."""
-    text = "; ".join(reasons)
-    for before, after in _RENAMED:
-        text = re.sub(before, after, text)
-    return text
-
-
 def _count(operator: str, values: Sequence[str] | None, path: str) -> list[str]:
+    """Whether the operator takes so many values, and values of this form."""
     number = len(values or ())
     match operator:
         case "In" | "NotIn" if not number:
@@ -113,30 +102,12 @@ def _count(operator: str, values: Sequence[str] | None, path: str) -> list[str]:
             text = "for 'Gt', 'Lt' operators, exactly one value is required"
         case _:
             text = ""
-    faults = [_invalid(path, values, text)] if text else []
+    faults = [invalid(path, go_json(values), text)] if text else []
     if operator in {"Gt", "Lt"}:
         whole = "for 'Gt', 'Lt' operators, the value must be an integer"
         faults += [
-            _invalid(f"{path}[{place}]", value, whole)
+            invalid(f"{path}[{place}]", quoted(value), whole)
             for place, value in enumerate(values or ())
             if int64(value) is None
         ]
     return faults
-
-
-def _invalid(path: str, value: str | Sequence[str] | None, reason: str) -> str:
-    shown = quoted(value) if isinstance(value, str) else _json(value)
-    return f"{path}: Invalid value: {shown}: {reason}"
-
-
-def _unsupported(path: str, operator: str, known: tuple[str, ...]) -> str:
-    supported = ", ".join(map(quoted, known))
-    return f"{path}.operator: Unsupported value: {quoted(operator)}: supported values: {supported}"
-
-
-def _json(values: Sequence[str] | None) -> str:
-    """As Go writes it, which escapes what could end a script in a page."""
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

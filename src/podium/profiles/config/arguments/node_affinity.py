@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from podium.objects.field_errors import (
-    child,
-    invalid,
-    key_faults,
-    unsupported,
-    value_faults,
-)
-from podium.objects.go_json import go_json
+from podium.objects.field_errors import child
 from podium.objects.go_types import INT32, STRING, Slice, named, record
 from podium.objects.kinds.meta import LabelSelectorRequirement
 from podium.objects.kinds.pod import (
@@ -22,15 +14,11 @@ from podium.objects.kinds.pod import (
     NodeSelectorTerm,
     PreferredSchedulingTerm,
 )
-from podium.objects.names import quoted
+from podium.objects.selectors.faults import node_term_faults
 from podium.profiles.config.arguments.shared import Arguments, Errors, arguments_record
 
 if TYPE_CHECKING:
     from podium.profiles.config.feature_gates import FeatureGates
-
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_FIELD_OPERATORS: Final = ("In", "NotIn")
-_INTEGER = re.compile(r"[+-]?0*([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,60 +35,12 @@ def _check(found: NodeAffinityArgs, path: str, _: FeatureGates) -> Errors:
     if affinity.required is not None:
         here = f"{where}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
         for index, term in enumerate(affinity.required.node_selector_terms or ()):
-            yield from _term_errors(term, f"{here}[{index}]")
+            yield from node_term_faults(term, f"{here}[{index}]")
     here = f"{where}.preferredDuringSchedulingIgnoredDuringExecution"
     for index, preferred in enumerate(affinity.preferred or ()):
         # Terms of weight 0 are not checked.
         if preferred.weight:
-            yield from _term_errors(preferred.preference, f"{here}[{index}]")
-
-
-def _term_errors(term: NodeSelectorTerm, path: str) -> Errors:
-    for index, found in enumerate(term.match_expressions or ()):
-        yield from _requirement_errors(found, f"{path}.matchExpressions[{index}]")
-    for index, found in enumerate(term.match_fields or ()):
-        here = f"{path}.matchFields[{index}]"
-        if found.operator not in _FIELD_OPERATORS:
-            yield unsupported(f"{here}.operator", go_json(found.operator), _FIELD_OPERATORS)
-        elif len(found.values or ()) != 1:
-            yield invalid(f"{here}.values", go_json(found.values), "must have one element")
-
-
-def _requirement_errors(found: LabelSelectorRequirement, path: str) -> Errors:
-    operator, values, where = found.operator, found.values or [], f"{path}.values"
-    if operator not in _OPERATORS:
-        yield unsupported(f"{path}.operator", go_json(operator), _OPERATORS)
-        return
-    faults = key_faults(found.key)
-    if faults:
-        yield invalid(f"{path}.key", quoted(found.key), "; ".join(faults))
-    yield from _value_errors(found, where)
-    for index, value in enumerate(values):
-        faults = value_faults(value)
-        if faults:
-            yield invalid(f"{where}[{index}][{found.key}]", quoted(value), "; ".join(faults))
-
-
-def _value_errors(found: LabelSelectorRequirement, path: str) -> Errors:
-    """Whether the operator takes so many values, and values of this form."""
-    operator, values, shown = found.operator, found.values or [], go_json(found.values)
-    if operator in ("In", "NotIn") and not values:
-        yield invalid(path, shown, "for 'in', 'notin' operators, values set can't be empty")
-    elif operator in ("Exists", "DoesNotExist") and values:
-        yield invalid(path, shown, "values set must be empty for exists and does not exist")
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            detail = "for 'Gt', 'Lt' operators, exactly one value is required"
-            yield invalid(path, shown, detail)
-        for index, value in enumerate(values):
-            if not _is_int64(value):
-                detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-                yield invalid(f"{path}[{index}]", quoted(value), detail)
-
-
-def _is_int64(text: str) -> bool:
-    found = _INTEGER.fullmatch(text)
-    return found is not None and len(found[1]) < 20 and -(1 << 63) <= int(text) < 1 << 63
+            yield from node_term_faults(preferred.preference, f"{here}[{index}]")
 
 
 _REQUIREMENT = record(
