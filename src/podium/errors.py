@@ -1,18 +1,18 @@
-"""Everything that Podium raises on purpose.
+"""The exceptions that Podium raises on purpose.
 
     PodiumError
     ├── InputError      an object, a file or an argument cannot be used; names the place
     └── ConfigError     a policy, provider or configuration is refused
 
-An unschedulable pod is a decision, never an exception. Each error is one sentence that a person
-can act on, and keeps its parts as attributes; `exit_code` is what a command exits with.
+An unschedulable pod is a decision, never an exception. Each error is one sentence that says what
+would work, and keeps its parts as attributes; `exit_code` is the exit code of a command.
 """
 
 from __future__ import annotations
 
 
 class PodiumError(Exception):
-    """Base of everything raised on purpose."""
+    """The base of all exceptions that Podium raises on purpose."""
 
     exit_code = 2
 
@@ -60,7 +60,7 @@ class InputError(PodiumError):
 class ConfigError(PodiumError):
     """A policy, provider name, profile or configuration file is refused.
 
-    `text` is what kube-scheduler says in that case, to the letter; `hint` is ours.
+    `text` is the message of kube-scheduler, to the letter; `hint` is added by Podium.
     """
 
     def __init__(self, text: str, *, hint: str = "") -> None:

@@ -1,6 +1,6 @@
-"""Which names, label keys and label values are legal, and the words in which they are refused.
+"""Which names, label keys and label values are legal, and why others are not.
 
-The sentences are kube-scheduler's own, doubled blanks included: recorded errors contain them.
+The reasons are worded as in kube-scheduler, doubled blanks included: recorded errors contain them.
 
 Upstream: apimachinery/pkg/util/validation, Kubernetes v1.13.
 """

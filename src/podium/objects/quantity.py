@@ -1,12 +1,12 @@
 """Kubernetes quantities: "100m", "1.5Gi", "1e3", 2, 0.5.
 
-The real program keeps a quantity in one of two ways, and they overflow differently, so both are
+Kubernetes keeps a quantity in one of two ways, and they overflow differently, so both are
 modelled: a *short* number (at most 18 digits, or a small binary multiple) is a 64-bit integer with
 a decimal scale; everything else is a decimal of any length, rounded up to billionths, and capped
 at 2^63-1 if it has a binary suffix. Reading a number that does not fit in 64 bits gives 0 or a
 wrapped value, never an error; recordings depend on it.
 
-Upstream: apimachinery/pkg/api/resource, Kubernetes v1.13 and v1.36 alike.
+Upstream: apimachinery/pkg/api/resource, Kubernetes v1.13 and v1.36.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _SHORT_DECIMAL = 18
 _WRAPPING_POWERS = frozenset({0, 1, 2, 3, 6, 9})
 #: Powers of ten above this one are all the same to 64-bit readers; keeps "1e999999999" cheap.
 _HUGE_POWER = 1000
-#: Longer texts are not numbers that anyone wrote; Python, too, refuses to read them.
-_LONGEST = 4000
+#: Longer texts are refused, as Python refuses to convert them.
+_MAX_LENGTH = 4000
+#: Errors show this much of a text.
 _SHOWN = 60
 
 
@@ -73,7 +74,7 @@ def milli(raw: RawQuantity) -> int:
 def _parse(raw: RawQuantity) -> _Amount:
     text = str(raw).strip()
     match = _FORM.fullmatch(text)
-    if not match or not text or len(text) > _LONGEST:
+    if not match or not text or len(text) > _MAX_LENGTH:
         raise _error(raw)
     suffix = match["suffix"]
     power = _power_of_ten(suffix)
@@ -117,7 +118,7 @@ def _long(digits: int, scale: int, *, binary: bool) -> _Amount:
     elif shift >= 0:
         billionths = digits * 10 ** min(shift, _HUGE_POWER)
     else:
-        billionths = _divide_up(digits, min(-shift, _LONGEST))
+        billionths = _divide_up(digits, min(-shift, _MAX_LENGTH))
     if binary and abs(billionths) > INT64_MAX * 10**9:
         return _Amount(short=False, digits=INT64_MAX if digits > 0 else -INT64_MAX, scale=0)
     return _Amount(short=False, digits=billionths, scale=_NANO)

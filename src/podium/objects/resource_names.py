@@ -16,7 +16,7 @@ def is_prefixed_native(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Whether it is Kubernetes' own: without a prefix, or with the native one."""
+    """Whether it is defined by Kubernetes: without a prefix, or with the native one."""
     return "/" not in name or is_prefixed_native(name)
 
 
@@ -32,7 +32,7 @@ def is_attachable(name: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def is_extended(name: str) -> bool:
-    """Whether it is somebody else's: prefixed, not native, and a legal quota name."""
+    """Whether it is an extended resource: prefixed, not native, and a legal quota name."""
     if is_native(name) or name.startswith("requests."):
         return False
     return is_qualified_name(f"requests.{name}")

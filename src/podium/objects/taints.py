@@ -1,4 +1,4 @@
-"""Which tolerations put up with which taints.
+"""Which tolerations tolerate which taints.
 
 Upstream: api/core/v1/toleration.go, Kubernetes v1.13.
 """
@@ -12,10 +12,10 @@ from podium.objects.kinds.pod import Toleration
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether one toleration covers one taint; an empty key or effect covers any.
+    """Whether a toleration tolerates a taint; an empty key or effect stands for any.
 
-    An empty key does not need `Exists`: the wholly empty toleration covers every taint whose
-    value is empty.
+    An empty key does not need `Exists`: a toleration without any field tolerates every taint that
+    has no value.
     """
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -31,5 +31,5 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def tolerated(tolerations: Iterable[Toleration] | None, taint: Taint) -> bool:
-    """Whether any of the *tolerations* covers the taint."""
+    """Whether any of the *tolerations* tolerates the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations or ())

@@ -43,7 +43,7 @@ def tolerating(spec: PodSpec) -> PodSpec:
 
 
 def wanted_on(spec: PodSpec, node: Node) -> bool:
-    """Whether the controller makes a pod for *node*; resources and ports are not its business."""
+    """Whether the controller makes a pod for *node*; it does not look at resources and ports."""
     if spec.node_name and spec.node_name != node.name:
         return False
     if not from_map(spec.node_selector).matches(node.labels):
@@ -61,7 +61,7 @@ def wanted_on(spec: PodSpec, node: Node) -> bool:
 
 
 def bound_to(spec: PodSpec, node: Node) -> PodSpec:
-    """The pod for *node*: what the template required of nodes gives way to the node's name."""
+    """The pod for *node*: the name of the node replaces the required node affinity."""
     name = LabelSelectorRequirement(key="metadata.name", operator="In", values=[node.name])
     only = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[name])])
     affinity = spec.affinity or Affinity()

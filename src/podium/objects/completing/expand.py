@@ -1,8 +1,8 @@
 """Workloads into the pods that their controllers would make.
 
 Only workloads without a `metadata.uid` are expanded: one with a uid came from a cluster, together
-with its pods. Names and uids are made from what the workload is called, never from chance, so the
-same manifests always give the same pods; pods that exist already are not made again.
+with its pods. Names and uids are derived from the name of the workload, so that the same manifests
+always give the same pods; pods that exist already are not made again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from podium.objects.kinds.workloads import (
 )
 from podium.objects.reading.collection import Objects, label
 
-#: More pods than any cluster holds: a typing error in `replicas`.
-_MOST_PODS = 1_000_000
+#: More replicas than any cluster holds are taken for a typing error.
+_MAX_PODS = 1_000_000
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no words by accident
 T = TypeVar("T", bound=Object)
 _Identity = tuple[str, str, str]  # kind, namespace, name
@@ -138,7 +138,7 @@ class _Controllers:
     def copies(self, owner: Object, template: PodTemplate | None, wanted: int) -> None:
         """Make equal pods until the owner has as many as it wants."""
         template = template or PodTemplate()
-        missing = _within_reason(wanted - self.owned[_identity(owner)])
+        missing = _checked(wanted - self.owned[_identity(owner)])
         spec = self.pod(owner, template, owner.name).spec
         stem, numbers = _stem(owner), count()
         while missing > 0:
@@ -149,7 +149,7 @@ class _Controllers:
 
     def stateful(self, owner: StatefulSet) -> None:
         start = owner.spec.ordinals.start if owner.spec.ordinals else 0
-        for ordinal in range(_within_reason(_or_one(owner.spec.replicas))):
+        for ordinal in range(_checked(_or_one(owner.spec.replicas))):
             name = f"{owner.name}-{start + ordinal}"
             if f"{owner.namespace}/{name}" in self.pods:
                 continue
@@ -285,7 +285,7 @@ def _or_one(number: int | None) -> int:
     return 1 if number is None else number
 
 
-def _within_reason(pods: int) -> int:
-    if pods > _MOST_PODS:
-        raise InputError(f"asks for {pods} pods", hint=f"at most {_MOST_PODS} can be simulated")
+def _checked(pods: int) -> int:
+    if pods > _MAX_PODS:
+        raise InputError(f"asks for {pods} pods", hint=f"at most {_MAX_PODS} can be simulated")
     return pods

@@ -1,7 +1,7 @@
 """What every Kubernetes object carries, and the base of all object values.
 
 Only the fields that scheduling reads are declared; decoding skips the rest. Absent and null are
-the same (`None`), an empty list or map stays empty: several rules tell the two apart.
+the same (`None`), an empty list or map stays empty: several rules distinguish the two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Value(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=
 
 
 class OwnerReference(Value, frozen=True):
-    """Who made this object; the one with `controller` set manages it."""
+    """An owner of the object; the one with `controller` set manages it."""
 
     kind: str = ""
     name: str = ""

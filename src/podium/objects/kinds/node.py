@@ -6,7 +6,7 @@ from podium.objects.kinds.meta import Int64, Object, ResourceList, Value
 
 
 class Taint(Value, frozen=True):
-    """Keeps pods away that do not tolerate it."""
+    """A taint; pods that do not tolerate it are kept off the node."""
 
     key: str = ""
     value: str = ""
@@ -14,14 +14,14 @@ class Taint(Value, frozen=True):
 
 
 class NodeSpec(Value, frozen=True):
-    """What operators set on a node."""
+    """Cordon and taints of a node."""
 
     unschedulable: bool = False
     taints: list[Taint] | None = None
 
 
 class NodeCondition(Value, frozen=True):
-    """One reported condition."""
+    """A condition of a node."""
 
     type: str = ""
     status: str = ""
@@ -35,7 +35,7 @@ class ContainerImage(Value, frozen=True):
 
 
 class NodeStatus(Value, frozen=True):
-    """What the node reports."""
+    """Resources, conditions, images and features that a node reports."""
 
     capacity: ResourceList | None = None
     allocatable: ResourceList | None = None

@@ -16,7 +16,7 @@ from podium.objects.kinds.meta import (
 
 
 class ResourceRequirements(Value, frozen=True):
-    """What a container (or a whole pod) asks for and may use at most."""
+    """Requests and limits of a container, or of a whole pod."""
 
     requests: ResourceList | None = None
     limits: ResourceList | None = None
@@ -49,7 +49,7 @@ class Container(Value, frozen=True):
 
 
 class Toleration(Value, frozen=True):
-    """Which taints the pod puts up with."""
+    """Taints that the pod tolerates."""
 
     key: str = ""
     operator: str = ""
@@ -78,7 +78,7 @@ class PreferredSchedulingTerm(Value, frozen=True):
 
 
 class NodeAffinity(Value, frozen=True):
-    """Where the pod must and would rather run."""
+    """Required and preferred terms over nodes."""
 
     required: NodeSelector | None = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default=None
@@ -89,7 +89,7 @@ class NodeAffinity(Value, frozen=True):
 
 
 class PodAffinityTerm(Value, frozen=True):
-    """Pods (by label, in some namespaces) whose topology domain is wanted or shunned."""
+    """A term of pod affinity: pods, by label and namespace, and a topology key."""
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
@@ -232,13 +232,13 @@ class Volume(Value, frozen=True):
 
 
 class SchedulingGate(Value, frozen=True):
-    """While a pod has gates it is not tried."""
+    """A scheduling gate; a pod that has any is not scheduled."""
 
     name: str = ""
 
 
 class PodSpec(Value, frozen=True):
-    """What the pod asks of the cluster."""
+    """The specification of a pod."""
 
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -271,7 +271,7 @@ class PodCondition(Value, frozen=True):
 
 
 class ContainerStatus(Value, frozen=True):
-    """What a running container really has (in-place resize)."""
+    """Resources that a running container has, which differ from its spec during a resize."""
 
     name: str = ""
     resources: ResourceRequirements | None = None
@@ -279,7 +279,7 @@ class ContainerStatus(Value, frozen=True):
 
 
 class PodStatus(Value, frozen=True):
-    """Where the pod is in its life."""
+    """The phase, conditions and nomination of a pod."""
 
     phase: str = ""
     nominated_node_name: str = ""
@@ -299,7 +299,7 @@ class Pod(Object, frozen=True):
 
     @property
     def uid(self) -> str:
-        """The unique id; a pod that never met an API server gets its key."""
+        """The uid; the key of a pod that was never in an API server."""
         return self.metadata.uid or self.key
 
     @property
@@ -309,10 +309,10 @@ class Pod(Object, frozen=True):
 
     @property
     def terminating(self) -> bool:
-        """Whether deletion was asked for."""
+        """Whether it is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def finished(self) -> bool:
-        """Whether it ran to its end; such pods are invisible to the scheduler."""
+        """Whether it has succeeded or failed; the scheduler ignores such pods."""
         return self.status.phase in {"Succeeded", "Failed"}

@@ -38,13 +38,13 @@ class CsiVolumeSource(Value, frozen=True):
 
 
 class VolumeNodeAffinity(Value, frozen=True):
-    """From which nodes the volume can be reached."""
+    """The nodes that can reach a volume."""
 
     required: NodeSelector | None = None
 
 
 class PersistentVolumeSpec(Value, frozen=True):
-    """What the volume is and offers."""
+    """The specification of a volume."""
 
     capacity: ResourceList | None = None
     access_modes: list[str] | None = None
@@ -68,14 +68,14 @@ class VolumeStatus(Value, frozen=True):
 
 
 class PersistentVolume(Object, frozen=True):
-    """A piece of storage."""
+    """A persistent volume."""
 
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: VolumeStatus = VolumeStatus()
 
 
 class PersistentVolumeClaimSpec(Value, frozen=True):
-    """What the claim asks for."""
+    """The specification of a claim."""
 
     access_modes: list[str] | None = None
     selector: LabelSelector | None = None
@@ -87,7 +87,7 @@ class PersistentVolumeClaimSpec(Value, frozen=True):
 
 
 class PersistentVolumeClaim(Object, frozen=True):
-    """A request for storage."""
+    """A claim for a persistent volume."""
 
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: VolumeStatus = VolumeStatus()
@@ -100,7 +100,7 @@ class TopologySelectorTerm(Value, frozen=True):
 
 
 class StorageClass(Object, frozen=True):
-    """How volumes of a class come to be."""
+    """How volumes of a class are provisioned and bound."""
 
     provisioner: str = ""
     volume_binding_mode: str | None = None
@@ -108,7 +108,7 @@ class StorageClass(Object, frozen=True):
 
 
 class CsiNodeAllocatable(Value, frozen=True):
-    """How many volumes of a driver a node takes."""
+    """The limit of volumes of a driver on a node."""
 
     count: Int32 | None = None
 
@@ -133,7 +133,7 @@ class CsiNode(Object, frozen=True):
 
 
 class CsiDriverSpec(Value, frozen=True):
-    """What a driver can do."""
+    """Features of a CSI driver."""
 
     storage_capacity: bool | None = None
 
@@ -145,7 +145,7 @@ class CsiDriver(Object, frozen=True):
 
 
 class CsiStorageCapacity(Object, frozen=True):
-    """Room left for a storage class in a part of the topology."""
+    """Capacity for volumes of a storage class in a part of the topology."""
 
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
@@ -160,7 +160,7 @@ class VolumeAttachmentSource(Value, frozen=True):
 
 
 class VolumeAttachmentSpec(Value, frozen=True):
-    """Which volume is attached where, by whom."""
+    """A volume, the node that it is attached to, and the driver that attaches it."""
 
     attacher: str = ""
     node_name: str = ""

@@ -1,4 +1,4 @@
-"""Things that own, select or protect pods."""
+"""Workloads, services, namespaces, disruption budgets and priority classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Namespace(Object, frozen=True):
 
 
 class ServiceSpec(Value, frozen=True):
-    """Which pods a service sends traffic to."""
+    """The pods of a service."""
 
     selector: dict[str, str] | None = None
 
@@ -24,7 +24,7 @@ class Service(Object, frozen=True):
 
 
 class PodTemplate(Value, frozen=True):
-    """The pod that a workload makes copies of."""
+    """The template of the pods that a workload makes."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
@@ -39,7 +39,7 @@ class ReplicationControllerSpec(Value, frozen=True):
 
 
 class ReplicationController(Object, frozen=True):
-    """The first kind of controller, with a plain map as its selector."""
+    """Keeps a number of pods; its selector is a plain map."""
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
@@ -72,7 +72,7 @@ class StatefulSetSpec(WorkloadSpec, frozen=True):
 
 
 class StatefulSet(Object, frozen=True):
-    """Keeps a number of pods with names of their own."""
+    """Keeps a number of pods with stable names."""
 
     spec: StatefulSetSpec = StatefulSetSpec()
 
@@ -90,7 +90,7 @@ class DaemonSet(Object, frozen=True):
 
 
 class JobSpec(Value, frozen=True):
-    """How many pods run at once and in all."""
+    """Parallelism, completions and the pod template."""
 
     parallelism: Int32 | None = None
     completions: Int32 | None = None
@@ -100,19 +100,19 @@ class JobSpec(Value, frozen=True):
 
 
 class Job(Object, frozen=True):
-    """Runs pods to their end."""
+    """Runs pods to completion."""
 
     spec: JobSpec = JobSpec()
 
 
 class PodDisruptionBudgetSpec(Value, frozen=True):
-    """Which pods a budget protects."""
+    """The pods that a budget protects."""
 
     selector: LabelSelector | None = None
 
 
 class PodDisruptionBudgetStatus(Value, frozen=True):
-    """How many of them may go now."""
+    """How many of them may be evicted now."""
 
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, str] | None = None
@@ -126,7 +126,7 @@ class PodDisruptionBudget(Object, frozen=True):
 
 
 class PriorityClass(Object, frozen=True):
-    """Names a priority."""
+    """A named priority."""
 
     value: Int32 = 0
     global_default: bool = False

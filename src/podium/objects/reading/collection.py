@@ -1,7 +1,7 @@
 """The objects of one input, in the order in which they were read.
 
-Objects know neither the file they came from nor the fields that scheduling does not read; the
-collection remembers both, in little memory, for error messages and for writing pods back.
+An object has neither its file nor the fields that scheduling does not read; the collection keeps
+both, in little memory, for error messages and for writing pods back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from podium.objects.kinds.registry import KINDS, NODE, POD
 
 T = TypeVar("T", bound=Object)
 
-#: What a controller, or a pod's number, decides about its metadata.
+#: Metadata that a controller, or the generated name, decides.
 _KNOWN_METADATA = ("name", "namespace", "labels", "ownerReferences")
 
 

@@ -1,9 +1,9 @@
 """Text to objects: JSON, multi-document YAML, `kind: List` and what `kubectl get` prints.
 
-Decoding is lenient: fields and kinds that scheduling does not read are skipped, `null` is the
-same as absent. What cannot be read at all is an `InputError`; what is wrong in what was read is
-for `validate`. JSON is decoded straight into typed values, which is what makes dumps of hundreds
-of megabytes take seconds; everything unusual takes the slower way through plain dictionaries.
+Fields and kinds that scheduling does not read are skipped, and `null` is the same as absent. Input
+that cannot be read at all is an `InputError`; wrong values are found by `validate`. JSON is decoded
+directly into typed values, so that dumps of hundreds of megabytes take seconds; everything unusual
+goes through plain dictionaries, which is slower.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.null_values import without_nulls
 from podium.objects.reading.type_errors import explain, name_of
 
-#: How a snapshot begins: with what it says of itself.
+#: Version and kind of the object with which a snapshot begins, and which describes it.
 SNAPSHOT = ("podium/v1", "Snapshot")
-#: Above this size, text that begins like JSON is not tried as YAML: that would take minutes.
-_SMALL = 1_000_000
+#: Above this size, broken JSON is not parsed as YAML, which would take minutes.
+_MAX_YAML_SIZE = 1_000_000
 _LIST_DEPTH = 20
 _T = TypeVar("_T")
 _Json = memoryview | msgspec.Raw
 
 
 class _Head(Value, frozen=True):
-    """What tells one kind of object from another."""
+    """The fields that identify the kind of an object, or a list of objects."""
 
     api_version: str = ""
     kind: str = ""
@@ -65,7 +65,7 @@ def decode(data: bytes | str, where: str = "", into: Objects | None = None) -> O
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Decoded values have no cycles; collecting while they are made only costs time."""
+    """Pause garbage collection: decoded values have no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -93,12 +93,12 @@ class _Reader:
             self.objects.empty_files.append(self.where)
 
     def read_json(self, data: bytes) -> bool:
-        """Whether *data* was JSON; raises if it can only have been meant to be."""
+        """Whether *data* was JSON; raises an error for broken JSON that is not YAML either."""
         try:
             values = json_text.values(data)
         except InputError as problem:
             text = text_of(data)  # the encoding may be the true reason
-            if len(data) <= _SMALL and _is_yaml(text):
+            if len(data) <= _MAX_YAML_SIZE and _is_yaml(text):
                 return False
             raise problem from None
         for value in values:
@@ -171,7 +171,7 @@ class _Reader:
     def each(
         self, items: list[_T], read: Callable[[_T, _Head, int], None], outer: _Head, depth: int
     ) -> None:
-        """Read the items of a list, and say which one is at fault if the error does not."""
+        """Read the items of a list; an error that names no object gets the number of the item."""
         if depth > _LIST_DEPTH:
             raise InputError(f"has lists in lists, more than {_LIST_DEPTH} deep")
         self.found = True
@@ -195,7 +195,7 @@ class _Reader:
             self.objects.sources[f"{kind} {item.key}"] = _json(source)
 
     def named(self, kind: str, item: Object) -> Object:
-        """A pod may leave the end of its name to the API server; here it is its number."""
+        """A pod with `generateName` gets the number of pods so far as the end of its name."""
         prefix = item.metadata.generate_name
         if kind != "Pod" or not prefix:
             raise InputError("has no name", object=kind, path="metadata.name")
@@ -204,7 +204,7 @@ class _Reader:
 
 
 def _item_head(head: _Head) -> _Head:
-    """What the items of a list are, unless they say it themselves."""
+    """Kind and version of the items of a typed list."""
     kind = head.kind.removesuffix("List")
     return _Head(api_version=head.api_version if kind else "", kind=kind)
 
@@ -246,7 +246,7 @@ def _untyped(data: _Json) -> Plain:
 
 
 def _json(source: _Json | JsonObject) -> bytes:
-    """A copy that does not keep the whole file in memory, and is sure to be readable again."""
+    """A copy of the JSON text, so that the whole file need not stay in memory."""
     if isinstance(source, dict):
         return msgspec.json.encode(source)
     return text_of(bytes(source)).encode()

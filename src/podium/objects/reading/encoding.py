@@ -1,4 +1,4 @@
-"""Bytes to text, or a sentence that says why they are none."""
+"""Bytes to text: UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HINT = "save it as UTF-8"
 
 
 def has_byte_order_mark(data: bytes) -> bool:
-    """Whether *data* says in its first bytes how it is encoded."""
+    """Whether *data* begins with a byte order mark."""
     return data.startswith(tuple(mark for mark, _ in _MARKS))
 
 
 def text_of(data: bytes) -> str:
-    """The text that *data* holds: UTF-8, or UTF-16 and UTF-32 with their byte order mark."""
+    """The text that *data* holds; an `InputError` if it is not text."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _decoded(data, encoding).removeprefix("\ufeff")

@@ -1,6 +1,6 @@
-"""JSON text to the values in it, still unread.
+"""Splits JSON text into its values, without decoding them.
 
-Usually there is one; output that was appended to a file, or one object per line, makes several.
+Usually there is one; appended output, or one object per line, makes several.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Selectors as people type them: `a=b,c!=d,e in (x,y),!f,g>5` and `metadata.name=x`.
+"""Selectors in text form: `a=b,c!=d,e in (x,y),!f,g>5` and `metadata.name=x`.
 
 The grammar and the error texts are those of `kubectl --selector` and `--field-selector`.
 
@@ -30,7 +30,7 @@ _ESCAPED = re.compile(r"\\(.?)|[,=]", re.DOTALL)
 
 
 def parse_selector(text: str) -> Selector:
-    """The label selector that *text* stands for; the empty text selects everything."""
+    """The label selector in *text*; the empty text selects everything."""
     return conjunction(_Parser(text).requirements())
 
 
