@@ -97,7 +97,7 @@ class KeyedHeap(Generic[T]):
             child = parent
 
     def _down(self, parent: int, size: int) -> bool:
-        """Sift down among the first *size* slots; tell whether anything moved."""
+        """Sift down among the first *size* slots; returns whether anything moved."""
         slots, start = self._slots, parent
         while (child := 2 * parent + 1) < size:
             if child + 1 < size and slots[child + 1].rank < slots[child].rank:

@@ -1,7 +1,7 @@
-"""Which pods were promised which nodes.
+"""Which pods are nominated to which nodes.
 
-A promise is made by preemption before it is written to the API server, so it can differ from what
-the pod's status says.
+Preemption nominates a pod before that is written to the API server, so a nomination can differ from
+what the pod's status says.
 
 Upstream: internal/queue/scheduling_queue.go (nominatedPodMap), Kubernetes v1.13;
 backend/queue/nominator.go, v1.36.
@@ -16,29 +16,29 @@ class Nominations:
     """Pods per node, in the order in which they were nominated."""
 
     def __init__(self, *, keep_unwritten: bool = False) -> None:
-        """No promises. *keep_unwritten*: an update that knows of no promise does not end one."""
+        """Without nominations. *keep_unwritten*: an update without a nomination ends none."""
         self._keep_unwritten = keep_unwritten
-        #: Changes with every promise that is made or ends.
+        #: Changes with every nomination that is made or ends.
         self.version = 0
         self._pods: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
 
     def on(self, node: str) -> tuple[Pod, ...]:
-        """The pods that were promised this node."""
+        """The pods that are nominated to this node."""
         return tuple(self._pods.get(node, {}).values())
 
     def node_of(self, pod: Pod) -> str:
-        """The node promised to the pod, or nothing."""
+        """The node that the pod is nominated to; empty if there is none."""
         return self._node_of.get(pod.uid, "")
 
     def nodes(self) -> tuple[str, ...]:
-        """Every node that was promised to somebody."""
+        """Every node that a pod is nominated to."""
         return tuple(self._pods)
 
     def set(self, pod: Pod, node: str) -> None:
-        """Promise a node to a pod, which goes to the end of the line there.
+        """Nominate a pod to a node, as the last one there.
 
-        An older promise to the same pod ends; an empty *node* does no more than that.
+        An older nomination of the pod ends; an empty *node* does no more than that.
         """
         self.remove(pod)
         if node:
@@ -47,14 +47,14 @@ class Nominations:
             self._pods.setdefault(node, {})[pod.uid] = pod
 
     def refresh(self, pod: Pod) -> None:
-        """Believe what the pod's status says, whatever was promised before."""
+        """Take over the nomination in the pod's status, whatever it was before."""
         self.set(pod, pod.status.nominated_node_name)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Replace a pod by its newer version.
 
         In v1.13 the status of the new version decides, so an update that was under way when the
-        promise was made undoes it. Later versions keep a promise of which neither version knows.
+        pod was nominated undoes it. v1.36 keeps a nomination that neither version has.
         """
         known = self.node_of(old)
         self.remove(old)
@@ -63,7 +63,7 @@ class Nominations:
         self.set(new, known if unwritten else new.status.nominated_node_name)
 
     def remove(self, pod: Pod) -> None:
-        """End the promise to a pod, if there is one."""
+        """End the nomination of a pod, if there is one."""
         node = self._node_of.pop(pod.uid, None)
         if node is None:
             return

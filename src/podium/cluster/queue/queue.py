@@ -75,7 +75,7 @@ class SchedulingQueue:
     def __init__(
         self, clock: Callable[[], float], rules: WakeRules, options: QueueOptions = V1_13
     ) -> None:
-        """An empty queue. The *clock* tells seconds since 1970."""
+        """An empty queue. The *clock* returns seconds since 1970."""
         self._clock = clock
         self._rules = rules
         self._options = options
@@ -160,9 +160,9 @@ class SchedulingQueue:
         pending_on: Iterable[str] = (),
         cycle: int | None = None,
     ) -> Pool:
-        """Put a pod back whose attempt failed, and tell where it is now.
+        """Put a pod back whose attempt failed; returns its pool.
 
-        *pod* is its newest version, with the condition that tells of the failure; a pod that is
+        *pod* is its newest version, with the condition that reports the failure; a pod that is
         gone or has a node is `done` instead. *cycle* is the scheduling cycle at the time of the
         failure, if it came late (a failed binding). A pod that is queued already stays as it is.
         """

@@ -34,10 +34,10 @@ class QueuedPod:
     failed_at: float = NEVER
     #: When it last left the unschedulable pool for having waited too long.
     flushed_at: float = NEVER
-    #: Who turned it down at the last attempt, and who only asked for patience.
+    #: Plugins that rejected it at the last attempt, and plugins that asked to wait (Pending).
     rejected_by: frozenset[str] = frozenset()
     pending_on: frozenset[str] = frozenset()
-    #: Who keeps it from being tried at all.
+    #: The plugin that keeps it from being tried at all.
     gated_by: str = ""
 
     @property
@@ -47,7 +47,7 @@ class QueuedPod:
 
     @property
     def rejectors(self) -> frozenset[str]:
-        """All whose change of mind could help."""
+        """All plugins whose answer must change before the pod can be scheduled."""
         return self.rejected_by | self.pending_on
 
 
@@ -66,7 +66,7 @@ class Turn:
 
 
 def scheduled_condition(pod: Pod) -> PodCondition | None:
-    """The condition that tells how the last attempt ended."""
+    """The condition in which the outcome of the last attempt is written."""
     conditions = pod.status.conditions or ()
     return next((found for found in conditions if found.type == "PodScheduled"), None)
 

@@ -33,8 +33,8 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeSelector, Pod
 
 #: Stands for every plugin that registers nothing itself, and for extenders.
-_ANYBODY: Final = "*"
-_RESOURCES_OF_ANYBODY: Final = frozenset(
+_OTHERS: Final = "*"
+_RESOURCES_OF_OTHERS: Final = frozenset(
     {
         "Pod",
         "Node",
@@ -56,7 +56,7 @@ class HintRules:
     keeps_requests: ClassVar[bool] = True
 
     def __init__(self, requests: Requests, added_affinity: NodeSelector | None = None) -> None:
-        """*requests* tells what a pod asks for; *added_affinity* is that of the profile."""
+        """*requests* computes what a pod requests; *added_affinity* is that of the profile."""
         self._requests = requests
         self._known = registrations(requests, added_affinity)
         self._by_event: dict[str, dict[str, Hint]] = {}
@@ -64,7 +64,7 @@ class HintRules:
         for plugin, registered in self._known.items():
             for event, hint in registered.items():
                 self._by_event.setdefault(event, {})[plugin] = hint
-            # Whoever waits for new nodes is also told of changed taints, without a condition:
+            # A plugin that registers new nodes is also woken by changed taints, unconditionally:
             # a relic of times when the arrival of a tainted node could be missed.
             if "Node Add" in registered and "Node UpdateNodeTaint" not in registered:
                 self._by_event.setdefault("Node UpdateNodeTaint", {})[plugin] = always
@@ -115,7 +115,7 @@ class HintRules:
         return found
 
     def is_error(self, queued: QueuedPod) -> bool:
-        """Nobody rejected the pod, so something else went wrong."""
+        """Whether no plugin rejected the pod, so that the attempt failed with an error."""
         return not queued.rejectors
 
     def gate(self, pod: Pod) -> str:
@@ -136,10 +136,10 @@ class HintRules:
         return found
 
     def _topic(self, rejector: str) -> str:
-        return rejector if rejector in self._known else _ANYBODY
+        return rejector if rejector in self._known else _OTHERS
 
     def _hints(self, event: ClusterEvent, action: str) -> dict[str, Hint]:
-        """Who has registered an aspect; a plain `Update` stands for all of its aspects."""
+        """The hints registered for an aspect; a plain `Update` stands for all of its aspects."""
         kind = resource(event)
         name = f"{kind} {action}"
         hints = self._merged.get(name)
@@ -147,8 +147,8 @@ class HintRules:
             hints = dict(self._by_event.get(name, ()))
             if action.startswith("Update"):
                 hints |= self._by_event.get(f"{kind} Update", {})
-            if kind in _RESOURCES_OF_ANYBODY:
-                hints[_ANYBODY] = always
+            if kind in _RESOURCES_OF_OTHERS:
+                hints[_OTHERS] = always
             self._merged[name] = hints
         return hints
 

@@ -30,12 +30,12 @@ def became_schedulable(_waiting: Pod, old: Node | None, new: Node) -> bool:
 
 
 def tolerates_unschedulable(waiting: Pod, _old: Pod, new: Pod) -> bool:
-    """The waiting pod itself puts up with unschedulable nodes now."""
+    """The waiting pod itself tolerates unschedulable nodes now."""
     return new.uid == waiting.uid and tolerated(new.spec.tolerations, _UNSCHEDULABLE)
 
 
 def taints_tolerated(waiting: Pod, old: Node | None, new: Node) -> bool:
-    """A node came, or lost the taints, that the pod does not put up with."""
+    """A node came without taints that the pod does not tolerate, or lost them."""
     was_shut = old is None or _shut(waiting, old)
     return was_shut and not _shut(waiting, new)
 
@@ -70,7 +70,7 @@ def _selected(selector: NodeSelector, node: Node) -> bool:
 
 
 def holds_place(pod: Pod) -> bool:
-    """Whether the pod takes room somewhere: it has a node or was promised one."""
+    """Whether the pod counts on a node: it has one or is nominated to one."""
     return bool(pod.spec.node_name or pod.status.nominated_node_name)
 
 

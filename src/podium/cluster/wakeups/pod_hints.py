@@ -56,12 +56,12 @@ def _anti_affinity(pod: Pod) -> list[_Term]:
 
 
 def _matches_all(terms: Sequence[_Term], pod: Pod) -> bool:
-    """Whether one pod satisfies every term; no terms are satisfied by nobody."""
+    """Whether one pod satisfies every term; without terms no pod does."""
     return bool(terms) and all(term.matches(pod) for term in terms)
 
 
 def affine_pod_changed(waiting: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """A wanted pod came or began to match; a shunned or shunning one went or ceased to match."""
+    """A pod that affinity wants came or began to match; one that anti-affinity forbids left."""
     if old and new and new.uid == waiting.uid:
         return True
     if any(pod and not holds_place(pod) for pod in (old, new)):

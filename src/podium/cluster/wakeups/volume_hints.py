@@ -36,7 +36,7 @@ def _volumes(pod: Pod) -> list[Volume]:
 
 
 def _claims(pod: Pod, *, ephemeral: bool) -> Iterator[str]:
-    """The names of a pod's claims, those of generic ephemeral volumes too if asked for."""
+    """The names of a pod's claims; *ephemeral*: those of generic ephemeral volumes, too."""
     for volume in _volumes(pod):
         if volume.persistent_volume_claim:
             yield volume.persistent_volume_claim.claim_name
@@ -65,7 +65,7 @@ def frees_disks(waiting: Pod, old: Pod, _new: None) -> bool:
 
 
 def _conflict(one: Volume, other: Volume) -> bool:
-    """Whether both are one inline disk that somebody writes; EBS disks cannot be shared at all."""
+    """Whether both are one inline disk that is written; EBS disks cannot be shared at all."""
     gce, gce_too = one.gce_persistent_disk, other.gce_persistent_disk
     ebs, ebs_too = one.aws_elastic_block_store, other.aws_elastic_block_store
     iscsi, iscsi_too = one.iscsi, other.iscsi
@@ -142,7 +142,7 @@ def waits_for_consumer(_waiting: Pod, _old: object, new: StorageClass) -> bool:
 
 
 def capacity_unchecked(waiting: Pod, old: CsiDriver, new: CsiDriver) -> bool:
-    """A driver of an inline volume no longer tells its capacity.
+    """A driver of an inline volume no longer reports its capacity.
 
     Volumes behind claims are not looked at, although they are what capacity matters to.
     """

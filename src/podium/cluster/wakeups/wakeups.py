@@ -5,8 +5,8 @@ a *rule set* that the profile chooses:
 
 - `MoveRules` (Kubernetes v1.13): most changes wake every waiting pod; a new or changed assigned pod
   wakes those with a required pod-affinity term that it matches.
-- `HintRules` (v1.36, in `podium.cluster.hints`): the plugins that rejected a pod are asked, one by
-  one, whether the change could alter their answer.
+- `HintRules` (v1.36, in `podium.cluster.wakeups.hints`): the plugins that rejected a pod are asked,
+  one by one, whether the change could alter their answer.
 
 The queue hands events to a rule set and moves the pods it names; it knows no event itself.
 
@@ -59,7 +59,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class NominationLost:
-    """A pod that had been promised a node was deleted, or the promise ended or changed."""
+    """A nominated pod was deleted, or its nomination ended or changed."""
 
     old: Pod
 
@@ -131,7 +131,7 @@ class WakeRules(Protocol):
     ) -> Wake:
         """Where a pod goes whose attempt failed: `NO` means that it waits for an event.
 
-        *requests* are those since the attempt began (if kept); *moved* tells whether there were
+        *requests* are those since the attempt began (if kept); *moved* is whether there were
         any.
         """
 
@@ -139,12 +139,12 @@ class WakeRules(Protocol):
         """Whether the failed attempt met an error rather than a cluster without room."""
 
     def gate(self, pod: Pod) -> str:
-        """Who keeps the pod from being tried at all; empty: nobody."""
+        """The plugin that keeps the pod from being tried at all; empty if none does."""
 
 
 #: The topic of pods that wait for other pods to come.
 _AFFINITY: Final = "pod affinity"
-#: Objects whose addition, change or deletion wakes everybody.
+#: Objects whose addition, change or deletion wakes all waiting pods.
 _WAKES_ALL: Final[dict[type, tuple[type, ...]]] = {
     Added: (Node, Service, PersistentVolume, PersistentVolumeClaim),
     Updated: (Service, PersistentVolume),
@@ -158,11 +158,11 @@ class MoveRules:
     """v1.13: an event moves every waiting pod, or those whose affinity an assigned pod matches."""
 
     keeps_requests: ClassVar[bool] = False
-    #: The feature gate; without it a changed claim wakes nobody.
+    #: The feature gate VolumeScheduling; without it a changed claim wakes no pod.
     volume_scheduling: bool = True
 
     def requests(self, event: ClusterEvent, waiting: int) -> Sequence[MoveRequest]:
-        """At most one request; it counts as one even if it will move nobody."""
+        """At most one request; it counts as one even if it moves no pod."""
         action = _ACTIONS.get(type(event), "")
         if isinstance(event, Added | Updated) and isinstance(event.new, Pod):
             return (MoveRequest(event, action, frozenset({_AFFINITY})),)
@@ -175,8 +175,8 @@ class MoveRules:
             case Added(StorageClass() as added):
                 return added.volume_binding_mode == "WaitForFirstConsumer"
             case Updated(Node() as old, Node() as new):
-                # With nobody waiting the comparison is saved, but the pod being tried right now
-                # must still be told.
+                # With no pod waiting the comparison is saved, but the request must still count for
+                # the pod that is being tried.
                 return waiting == 0 or node_changed(old, new)
             case Updated(_, PersistentVolumeClaim()):
                 return self.volume_scheduling
@@ -189,7 +189,7 @@ class MoveRules:
         return (_AFFINITY,) if required_affinity(queued.pod) else ()
 
     def wakes(self, request: MoveRequest, queued: QueuedPod) -> Wake:
-        """Everybody, or those with a term that the assigned pod matches."""
+        """All pods, or those with a term that the assigned pod matches."""
         match request.event:
             case Added(Pod() as assigned) | Updated(_, Pod() as assigned) if not any(
                 _term_matches(queued.pod, term, assigned) for term in required_affinity(queued.pod)
@@ -239,7 +239,7 @@ def _is_assigned(event: ClusterEvent) -> bool:
 
 
 def node_changed(old: Node, new: Node) -> bool:
-    """Whether a node's update could make room for anybody."""
+    """Whether the update of a node could make a pod fit."""
     return (
         (old.spec.unschedulable and not new.spec.unschedulable)
         or old.status.allocatable != new.status.allocatable
