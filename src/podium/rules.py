@@ -18,7 +18,8 @@ arguments of the function come from `argument` of its entry in the Policy.
 object), `pods` (that, and the pods on the node), or `cluster` (anything; asked at every decision).
 The first two are asked again only where something changed.
 
-`try_predicate` and `try_priority` ask a rule about manifests, as the scheduler would: for tests.
+`try_predicate` and `try_priority` ask a rule about manifests, as the scheduler would; they are for
+tests.
 """
 
 from __future__ import annotations
@@ -88,10 +89,10 @@ def predicate(
 ) -> Callable[[_Function], _Function]:
     """Declare `fits(pod, node) -> bool | str`: True, False, or the reason why not.
 
-    With `columns`, `fits(pod, nodes)` answers a mask, True where the pod fits. `reason` is what a
-    node is turned down with when the rule says no more than False. `curable` says whether evicting
-    pods could help; unless told, it could if the answer depends on pods. `on_error` says what a
-    rule that raises or answers nonsense means for the node: `reject` or `accept`.
+    With `columns`, `fits(pod, nodes)` returns a mask, True where the pod fits. `reason` is why a
+    node is rejected when the rule returns just False. `curable` says whether evicting pods could
+    help; by default it could if the answer depends on pods. `on_error` says what becomes of the
+    node when the rule raises or returns something else: `reject` or `accept`.
     """
     check_name(name)
     _one_of(name, "depends", depends, DEPENDS)
@@ -119,11 +120,12 @@ def priority(
     depends: str = "cluster",
     columns: bool = False,
 ) -> Callable[[_Function], _Function]:
-    """Declare `score(pod, node) -> int`; with `columns`, `score(pod, nodes)` answers an array.
+    """Declare `score(pod, node) -> int`; with `columns`, `score(pod, nodes)` returns an array.
 
-    `normalize` makes scores of the raw answers: `none` takes them as they are, `max` scales by the
-    largest, `reverse` does so upside down, `min-max` spreads them from nothing to everything.
-    `weight` counts where no Policy gives another. A rule that raises or answers nonsense gives 0.
+    `normalize` turns the raw scores into final ones: `none` takes them as they are, `max` scales
+    the largest to the highest score, `reverse` does so and subtracts from it, `min-max` scales the
+    smallest to 0 as well. `weight` counts where no Policy gives another. A rule that raises or
+    returns something else gives 0.
     """
     check_name(name)
     _one_of(name, "depends", depends, DEPENDS)
@@ -150,18 +152,18 @@ Manifest = Mapping[str, Any]
 
 
 class RuleFailure(AssertionError):  # noqa: N818 - what a test reports
-    """A rule that was tried raised, or answered nonsense."""
+    """A rule that was tried raised, or returned something unusable."""
 
 
 class _Strict(Unwatched):
-    """Does not put up with failures."""
+    """Raises what goes wrong in a rule, where the scheduler would report it and go on."""
 
     def failed(self, rule: str, pod: str, node: str, what: str) -> None:
         raise _FailedError(f"rule {rule} failed for pod {pod} on {node}: {what}")
 
 
 class _FailedError(BaseException):
-    """Passes through the engine, which catches everything that a rule raises."""
+    """A failure on its way through the engine, which catches every `Exception` of a rule."""
 
 
 def try_predicate(
@@ -171,14 +173,15 @@ def try_predicate(
     running: Iterable[Manifest] = (),
     **arguments: Any,
 ) -> dict[str, list[str]]:
-    """Node -> why the rule turns it down, empty where the pod fits.
+    """Node -> why the rule rejects it, empty where the pod fits.
 
-    Objects are manifests, as short as may be; *running* are pods with a `spec.nodeName`.
+    Objects are manifests with the fields that the rule reads; *running* are pods with a
+    `spec.nodeName`.
     """
     spec = _spec(rule, PREDICATE)
     made = UserPredicate(spec, bound(spec, arguments), _Strict())
-    view, incoming, at = _stage(pod, nodes, running)
-    codes = _without_failures(lambda: made.reject(incoming, at))
+    view, incoming, at = _small_cluster(pod, nodes, running)
+    codes = _with_failures_raised(lambda: made.reject(incoming, at))
     return {
         view.names[row]: list(view.verdicts[code].reasons)
         for row, code in zip(at.index.tolist(), codes.tolist(), strict=True)
@@ -197,8 +200,8 @@ def try_priority(
     """Node -> its final score, normalised but not weighted."""
     spec = _spec(rule, PRIORITY)
     made = UserPriority(spec, bound(spec, arguments), _Strict(), max_score)
-    view, incoming, at = _stage(pod, nodes, running)
-    raw = _without_failures(lambda: made.score(incoming, at))
+    view, incoming, at = _small_cluster(pod, nodes, running)
+    raw = _with_failures_raised(lambda: made.score(incoming, at))
     final = made.reduce(incoming, at, raw) if made.reduces else raw
     return dict(zip((view.names[row] for row in at.index.tolist()), final.tolist(), strict=True))
 
@@ -210,7 +213,7 @@ def _spec(rule: Callable[..., Any], kind: str) -> RuleSpec:
     raise ConfigError(f"{getattr(rule, '__name__', rule)} is not a {kind}")
 
 
-def _stage(
+def _small_cluster(
     pod: Manifest, nodes: Iterable[Manifest], running: Iterable[Manifest]
 ) -> tuple[Columns, Incoming, ManyRows]:
     view = Columns(ContainerSums())
@@ -221,7 +224,7 @@ def _stage(
     return view, view.incoming(msgspec.convert(pod, Pod)), ManyRows(view, view.order)
 
 
-def _without_failures(ask: Callable[[], Any]) -> Any:
+def _with_failures_raised(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except _FailedError as error:
@@ -232,7 +235,7 @@ def _without_failures(ask: Callable[[], Any]) -> Any:
 
 
 def _declared(made: Callable[[_Function], RuleSpec]) -> Callable[[_Function], _Function]:
-    """The function itself, marked, so that it can be called and tested as it is."""
+    """A decorator that marks the function and returns it, so that it can be called as before."""
 
     def declare(function: _Function) -> _Function:
         setattr(function, MARK, made(function))
