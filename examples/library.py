@@ -20,7 +20,7 @@ CLUSTER = Path(__file__).parent / "cluster"
 def main() -> None:
     """Place what is pending, then add copies of one pod until none fits."""
     objects = podium.read([str(CLUSTER)])
-    profile = podium.from_provider("DefaultProvider", podium.Options(disable_preemption=True))
+    profile = podium.default_profile(options=podium.Options(disable_preemption=True))
     simulation = podium.Simulation(profile)
     simulation.load(objects)
 

@@ -139,7 +139,7 @@ def test_the_readme_uses_the_library(shell: tuple[Path, dict[str, str]]) -> None
     status, output = run(f"python -c {shlex.quote(code)}", shell)
 
     assert status == 0, output
-    assert "shop/db-0 a-1" in output
+    assert "shop/db-0 b-1" in output
 
 
 def test_the_readme_shows_something() -> None:
