@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from measuring import Sizes, best, figures, profiles, script
+from measuring import SizeOverrides, best, figures, profiles, script
 
 
 def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
@@ -14,7 +14,7 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
     return {
         name: {
             nodes: figures(
-                best("SchedulingBasic", Sizes(nodes, 100, 1000), profile, repeats=repeats)
+                best("SchedulingBasic", SizeOverrides(nodes, 100, 1000), profile, repeats=repeats)
             )
             for nodes in counts
         }

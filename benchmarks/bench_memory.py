@@ -13,7 +13,7 @@ from typing import Any
 
 from measuring import profiles, script
 
-from podium.bench.measure import forget_peak, peak_bytes
+from podium.bench.measurement import peak_memory_bytes, reset_peak_memory
 from podium.cluster.simulation import Simulation
 from podium.objects.kinds.meta import ObjectMeta, OwnerReference
 from podium.objects.kinds.node import Node, NodeCondition, NodeStatus
@@ -71,7 +71,7 @@ def batches(count: int, nodes: int, size: int = 50_000) -> Iterator[Objects]:
 def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
     """Loading at a quarter, half and the whole; peak; a thousand decisions afterwards."""
     nodes, pods = (200, 2_000) if quick else (100_000, 1_000_000)
-    forget_peak()
+    reset_peak_memory()
     simulation = Simulation(profiles()["v1.13"])
     objects = Objects()
     objects.nodes += [node(number) for number in range(nodes)]
@@ -95,7 +95,7 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
         "nodes": nodes,
         "pods": pods,
         "loadCpuSeconds": loaded,
-        "peakMemoryMiB": round(peak_bytes() / 2**20),
+        "peakMemoryMiB": round(peak_memory_bytes() / 2**20),
         "cpuMsPerPod": round(sorted(decided)[len(decided) // 2] * 1000, 4),
         "firstCpuMs": round(decided[0] * 1000, 1),
     }

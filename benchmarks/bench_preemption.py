@@ -11,11 +11,11 @@ import statistics
 import time
 from typing import Any
 
-from measuring import Sizes, chosen, profiles, script, workloads
+from measuring import SizeOverrides, load_workloads, profiles, script, select_workloads
 from msgspec.structs import replace
 
-from podium.bench.cluster import World
 from podium.bench.definitions import CreatePods
+from podium.bench.executor import WorkloadExecutor
 from podium.bench.templates import Template
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
@@ -24,16 +24,18 @@ from podium.objects.kinds.pod import Pod
 TRIES = 9
 
 
-def full_cluster(profile: Profile, *, quick: bool) -> World:
+def full_cluster(profile: Profile, *, quick: bool) -> WorkloadExecutor:
     """The cluster of the workload Preemption, before anything is measured."""
-    sizes = Sizes(20, 80, 1) if quick else Sizes(5000, 20000, 1)
-    [workload] = chosen(workloads(), ["Preemption"], sizes)
+    sizes = SizeOverrides(20, 80, 1) if quick else SizeOverrides(5000, 20000, 1)
+    [workload] = select_workloads(load_workloads(), ["Preemption"], sizes)
     simulation = Simulation(profile)
-    world = World(workload, simulation, clock=time.perf_counter, measure=lambda *_: None)
+    executor = WorkloadExecutor(
+        workload, simulation, clock=time.perf_counter, measure=lambda *_: None
+    )
     for place, op in enumerate(workload.ops):
         if not (isinstance(op, CreatePods) and op.collect_metrics):
-            world.run(place, op)
-    return world
+            executor.run(place, op)
+    return executor
 
 
 def asked(simulation: Simulation, template: Template, number: int, priority: int) -> float:
@@ -56,11 +58,11 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
     """Generation -> milliseconds of both, the median of several."""
     found = {}
     for name, profile in profiles().items():
-        world = full_cluster(profile, quick=quick)
-        high = world.template("templates/pod-high-priority.yaml")
+        executor = full_cluster(profile, quick=quick)
+        high = executor.template("templates/pod-high-priority.yaml")
         gc.collect()
         gc.freeze()
-        simulation = world.simulation
+        simulation = executor.simulation
         failed = [asked(simulation, high, number, priority=0) for number in range(TRIES)]
         preempting = [asked(simulation, high, number, priority=10) for number in range(TRIES)]
         gc.unfreeze()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from measuring import Result, Sizes, best, figures, profiles, script
+from measuring import Result, SizeOverrides, best, figures, profiles, script
 
 #: Case, and what the row is called.
 ROWS = {
@@ -26,8 +26,8 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
 
     Each round measures everything once: what disturbs a machine comes and goes in minutes.
     """
-    fast = Sizes(100, 20, 40) if quick else Sizes(5000, 1000, 1000)
-    plain = Sizes(100, 20, 10) if quick else Sizes(5000, 200, 100)
+    fast = SizeOverrides(100, 20, 40) if quick else SizeOverrides(5000, 1000, 1000)
+    plain = SizeOverrides(100, 20, 10) if quick else SizeOverrides(5000, 200, 100)
     rounds = [
         {
             (case, name): (

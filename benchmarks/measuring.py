@@ -12,22 +12,22 @@ from typing import Any
 __all__ = [
     "SOURCES",
     "Result",
-    "Sizes",
+    "SizeOverrides",
     "best",
-    "chosen",
     "figures",
+    "load_workloads",
     "profiles",
-    "run",
+    "run_workload",
     "script",
-    "workloads",
+    "select_workloads",
 ]
 
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 sys.path.insert(0, str(SOURCES))
 
-from podium.bench.library import Sizes, chosen, workloads  # noqa: E402  the path comes first
-from podium.bench.measure import Result  # noqa: E402
-from podium.bench.runner import run  # noqa: E402
+from podium.bench.measurement import Result  # noqa: E402
+from podium.bench.runner import run_workload  # noqa: E402
+from podium.bench.workload_selection import SizeOverrides, load_workloads, select_workloads  # noqa: E402  the path comes first
 from podium.engine.framework.profile import Profile  # noqa: E402
 from podium.library.generations import GENERATIONS  # noqa: E402
 from podium.library.profiles import default_profile  # noqa: E402
@@ -39,13 +39,13 @@ def profiles() -> dict[str, Profile]:
 
 
 def best(
-    case: str, sizes: Sizes, profile: Profile, *, fast: bool = True, repeats: int = 3
+    case: str, sizes: SizeOverrides, profile: Profile, *, fast: bool = True, repeats: int = 3
 ) -> Result | None:
     """The run that took the least processor time; None where the profile lacks the rule."""
-    [workload] = chosen(workloads(), [case], sizes)
+    [workload] = select_workloads(load_workloads(), [case], sizes)
     found = []
     for _ in range(repeats):
-        [result] = run(workload, profile, fast=fast)
+        [result] = run_workload(workload, profile, fast=fast)
         if result.skipped:
             return None
         assert result.placed == result.pods, f"{result.workload}: {result.placed} placed"

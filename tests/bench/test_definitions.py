@@ -1,4 +1,4 @@
-"""Workloads as files describe them."""
+"""Workloads are read from the files of scheduler_perf."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podium.bench.definitions import (
     read_workloads,
     seconds,
 )
-from podium.bench.library import Sizes, chosen, workloads
+from podium.bench.workload_selection import SizeOverrides, select_workloads
 from podium.errors import InputError
 
 SAMPLE = Path(__file__).parent / "sample" / "performance-config.yaml"
@@ -86,7 +86,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(name: str, sentence: str) -
     known = read_workloads(SAMPLE)
 
     with pytest.raises(InputError) as error:
-        chosen(known, [name], Sizes())
+        select_workloads(known, [name], SizeOverrides())
 
     assert str(error.value) == sentence
     assert error.value.exit_code == 2
@@ -95,7 +95,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(name: str, sentence: str) -
 def test_what_cannot_be_done_does_not_stop_the_others() -> None:
     known = read_workloads(SAMPLE)
 
-    assert [each.name for each in chosen(known, ["Everything"], Sizes())] == [
+    assert [each.name for each in select_workloads(known, ["Everything"], SizeOverrides())] == [
         "Everything/Small",
         "Everything/Large",
     ]
@@ -158,55 +158,3 @@ def test_durations_are_those_of_go(text: str, value: float) -> None:
 def test_other_durations_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="is no duration"):
         seconds(text)
-
-
-# Which are meant
-
-
-def test_without_a_name_the_short_ones_are_meant() -> None:
-    assert [each.name for each in chosen(read_workloads(SAMPLE), [], Sizes())] == [
-        "Everything/Small"
-    ]
-
-
-def test_shipped_workloads_come_short_first() -> None:
-    found = chosen(workloads(), [], Sizes())
-
-    assert {each.size for each in found} == {"500Nodes"}
-    assert len(found) == len({each.case for each in workloads()})
-
-
-@pytest.mark.parametrize(
-    ("names", "found"),
-    [
-        (["SchedulingBasic/500Nodes"], ["SchedulingBasic/500Nodes"]),
-        (["Preemption"], ["Preemption/500Nodes", "Preemption/5000Nodes"]),
-        (["*PodAnti*/500Nodes"], ["PodAntiAffinity", "PreferredPodAntiAffinity"]),
-        (["Preemption", "Preemption"], ["Preemption/500Nodes", "Preemption/5000Nodes"]),
-    ],
-)
-def test_workloads_are_named_by_case_size_and_pattern(names: list[str], found: list[str]) -> None:
-    named = [each.name for each in chosen(workloads(), names, Sizes())]
-
-    assert len(named) == len(found)
-    assert all(part in name for part, name in zip(found, named, strict=True))
-
-
-def test_a_workload_that_is_not_there_is_named() -> None:
-    with pytest.raises(InputError, match="there is no workload 'Basic'; known: SchedulingBasic"):
-        chosen(workloads(), ["SchedulingBasic", "Basic"], Sizes())
-
-
-def test_other_numbers_leave_one_size_of_each_case() -> None:
-    [found] = chosen(workloads(), ["SchedulingBasic"], Sizes(nodes=7, pods=3))
-
-    assert found.name == "SchedulingBasic/7Nodes"
-    assert found.params == {"initNodes": 7, "initPods": 500, "measurePods": 3}
-
-
-def test_a_number_that_no_workload_has_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text("- {name: X, workloadTemplate: [], workloads: [{name: One}]}")
-
-    with pytest.raises(InputError, match="none of these workloads has a parameter initNodes"):
-        chosen(read_workloads(path), [], Sizes(nodes=3))

@@ -1,4 +1,4 @@
-"""Figures as a table, as data and as a chart."""
+"""Measurements as a table, as data and as a chart."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from podium.bench.chart import html, nice, svg
-from podium.bench.measure import Result, Window
-from podium.bench.table import results, short
+from podium.bench.chart import html, round_up, svg
+from podium.bench.measurement import Result, Window
+from podium.bench.text_table import result_table, three_digits
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -34,7 +34,7 @@ SKIPPED = Result("Case/Other", "v1", skipped="v1 has no Rule")
 
 
 def test_a_row_per_workload_and_a_line_for_what_was_skipped() -> None:
-    lines = list(results([made(), SKIPPED]))
+    lines = list(result_table([made(), SKIPPED]))
 
     assert [line.split() for line in lines[1:2]] == [
         ["Case/Size", "5000", "10", "1000", "999", "20,000", "0.040", "0.045", "1.500", "123", "48"]
@@ -45,11 +45,11 @@ def test_a_row_per_workload_and_a_line_for_what_was_skipped() -> None:
 
 
 def test_without_a_measurement_there_is_no_header() -> None:
-    assert list(results([SKIPPED])) == ["Case/Other: skipped, v1 has no Rule"]
+    assert list(result_table([SKIPPED])) == ["Case/Other: skipped, v1 has no Rule"]
 
 
 def test_names_cannot_steer_the_terminal() -> None:
-    [_, line] = results([made("a\x1b[31mb")])
+    [_, line] = result_table([made("a\x1b[31mb")])
 
     assert line.startswith("a\\x1b[31mb")
 
@@ -58,7 +58,7 @@ def test_names_cannot_steer_the_terminal() -> None:
     ("number", "text"), [(0.0456, "0.046"), (9.99, "9.990"), (12.34, "12.3"), (1234.5, "1,234")]
 )
 def test_numbers_are_short(number: float, text: str) -> None:
-    assert short(number) == text
+    assert three_digits(number) == text
 
 
 def test_data_has_every_figure() -> None:
@@ -121,4 +121,4 @@ def test_a_page_has_the_chart_and_the_figures() -> None:
     [(0, 1), (0.3, 0.3), (1, 1), (7, 8), (999, 1000), (1001, 2000), (25_001, 30_000)],
 )
 def test_axes_end_at_round_numbers(number: float, round_number: float) -> None:
-    assert nice(number) == pytest.approx(round_number)
+    assert round_up(number) == pytest.approx(round_number)

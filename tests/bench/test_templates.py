@@ -1,4 +1,4 @@
-"""Manifests with places to fill in."""
+"""Templates with expressions in braces."""
 
 from __future__ import annotations
 

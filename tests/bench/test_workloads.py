@@ -1,4 +1,4 @@
-"""The workloads that come with the program: they place what they should, fast and plain alike."""
+"""The built-in workloads place their pods as intended, fast and plain alike."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from podium.bench.cluster import World
 from podium.bench.definitions import Workload
-from podium.bench.library import Sizes, chosen, workloads
-from podium.bench.measure import Clocks, Result
-from podium.bench.runner import run
+from podium.bench.executor import WorkloadExecutor
+from podium.bench.measurement import Clocks, Result
+from podium.bench.runner import run_workload
+from podium.bench.workload_selection import SizeOverrides, load_workloads, select_workloads
 from podium.cluster.simulation import Simulation, Step
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
@@ -22,12 +22,12 @@ from podium.library.profiles import default_profile
 from podium.objects.kinds.pod import Pod
 
 PROFILES = [default_profile(generation.name) for generation in GENERATIONS]
-CASES = list(dict.fromkeys(workload.case for workload in workloads()))
-SIZES = {"Preemption": Sizes(6, 24, 5), "Unschedulable": Sizes(12, 5, 120)}
+CASES = list(dict.fromkeys(workload.case for workload in load_workloads()))
+SIZES = {"Preemption": SizeOverrides(6, 24, 5), "Unschedulable": SizeOverrides(12, 5, 120)}
 
 
 class Ticks:
-    """A clock that goes on by a millisecond whenever somebody looks."""
+    """A clock that advances by a millisecond with every reading."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -38,7 +38,9 @@ class Ticks:
 
 
 def small(case: str) -> Workload:
-    [workload] = chosen(workloads(), [case], SIZES.get(case, Sizes(30, 10, 18)))
+    [workload] = select_workloads(
+        load_workloads(), [case], SIZES.get(case, SizeOverrides(30, 10, 18))
+    )
     return workload
 
 
@@ -50,7 +52,9 @@ def played(case: str, profile: Profile, *, fast: bool = True) -> tuple[Result, l
 def _played(case: str, place: int, fast: bool) -> tuple[Result, list[Step]]:
     steps: list[Step] = []
     clocks = Clocks(Ticks(), Ticks())
-    [result] = run(small(case), PROFILES[place], fast=fast, clocks=clocks, watch=steps.append)
+    [result] = run_workload(
+        small(case), PROFILES[place], fast=fast, clocks=clocks, watch=steps.append
+    )
     return result, steps
 
 
@@ -163,28 +167,28 @@ def test_pods_that_fit_nowhere_come_in_between(profile: Profile) -> None:
 def test_no_two_pods_of_their_own_class_are_alike(profile: Profile) -> None:
     kinds: list[int] = []
 
-    class Counting(World):
+    class Counting(WorkloadExecutor):
         def schedule(self, pod: Pod) -> bool:
             kinds.append(self.simulation.cache.columns.pod_class(pod).id)
             return super().schedule(pod)
 
-    def measure(world: World, _: str, pods: Sequence[Pod]) -> None:
+    def measure(executor: WorkloadExecutor, _: str, pods: Sequence[Pod]) -> None:
         for pod in pods:
-            world.schedule(pod)
+            executor.schedule(pod)
 
     workload = small("SchedulingOwnClass")
-    world = Counting(workload, Simulation(profile), clock=Ticks(), measure=measure)
+    executor = Counting(workload, Simulation(profile), clock=Ticks(), measure=measure)
     for place, op in enumerate(workload.ops):
-        world.run(place, op)
+        executor.run(place, op)
 
     assert len(set(kinds)) == len(kinds) == 28
 
 
 def test_every_case_says_what_it_is_about() -> None:
-    assert all(workload.description for workload in workloads())
+    assert all(workload.description for workload in load_workloads())
 
 
 def test_every_case_has_the_usual_sizes() -> None:
-    sizes = {case: [w.size for w in workloads() if w.case == case] for case in CASES}
+    sizes = {case: [w.size for w in load_workloads() if w.case == case] for case in CASES}
 
     assert all(found[:2] == ["500Nodes", "5000Nodes"] for found in sizes.values())

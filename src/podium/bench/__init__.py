@@ -1,1 +1,1 @@
-"""Scheduling workloads, run in memory and measured."""
+"""Scheduling workloads that are run in memory and measured."""

@@ -1,21 +1,21 @@
-"""Throughput over time, drawn by hand: one small panel per workload, as SVG or as a page."""
+"""Charts of throughput over time: one panel per workload, as SVG or as an HTML page."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING
 
-from podium.bench.table import TITLES, figures, short
+from podium.bench.text_table import TITLES, cells, three_digits
 from podium.render.plain import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from podium.bench.measure import Result
+    from podium.bench.measurement import Result
 
 _COLUMNS = 2
 _WIDTH, _HEIGHT = 460, 230
-#: Room around the plot of a panel: left, top, right, bottom.
+#: Margins around the plot of a panel.
 _LEFT, _TOP, _RIGHT, _BOTTOM = 62, 46, 16, 30
 _TICKS = 4
 
@@ -39,9 +39,9 @@ svg { max-width: 100%; height: auto; }
 """
 
 
-def svg(found: Sequence[Result]) -> str:
-    """The panels of all workloads that were measured."""
-    drawn = [result for result in found if result.windows]
+def svg(results: Sequence[Result]) -> str:
+    """The panels of all measured workloads as an SVG image."""
+    drawn = [result for result in results if result.windows]
     rows = -(-len(drawn) // _COLUMNS)
     width, height = _COLUMNS * _WIDTH, max(rows, 1) * _HEIGHT
     parts = [
@@ -62,7 +62,7 @@ def _panel(result: Result) -> Iterator[str]:
     yield f'<text class="title" x="{_LEFT}" y="18">{name}</text>'
     mean, nodes = result.pods_per_second, f"{result.nodes:,} nodes"
     yield f'<text x="{_LEFT}" y="35">{mean:,.0f} pods/s on average, {nodes}</text>'
-    most = nice(max(window.pods_per_second for window in result.windows))
+    most = round_up(max(window.pods_per_second for window in result.windows))
     last = result.seconds or 1.0
     plot = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
 
@@ -83,11 +83,11 @@ def _panel(result: Result) -> Iterator[str]:
     yield f'<path class="mean" d="M{_LEFT} {down(mean)}H{_WIDTH - _RIGHT}"/>'
     bottom = _HEIGHT - 10
     yield f'<text x="{_LEFT}" y="{bottom}">0</text>'
-    yield f'<text class="end" x="{_WIDTH - _RIGHT}" y="{bottom}">{short(last)} s</text>'
+    yield f'<text class="end" x="{_WIDTH - _RIGHT}" y="{bottom}">{three_digits(last)} s</text>'
 
 
 def _steps(result: Result) -> Iterator[tuple[float, float]]:
-    """Corners of the line: each stretch of time at its own speed."""
+    """The corners of the line, a horizontal step per window."""
     start = 0.0
     for window in result.windows:
         yield start, window.pods_per_second
@@ -95,8 +95,8 @@ def _steps(result: Result) -> Iterator[tuple[float, float]]:
         start = window.seconds
 
 
-def nice(number: float) -> float:
-    """The next round number that is not smaller."""
+def round_up(number: float) -> float:
+    """The smallest round number that is not less than *number*."""
     if number <= 0:
         return 1.0
     power = 1.0
@@ -107,22 +107,22 @@ def nice(number: float) -> float:
     return next(step * power for step in (1, 2, 3, 4, 5, 6, 8, 10) if step * power >= number)
 
 
-def html(found: Sequence[Result], title: str) -> str:
-    """A page of its own: the panels and the figures."""
+def html(results: Sequence[Result], title: str) -> str:
+    """An HTML page with the panels and a table of the figures."""
     head = "".join(f"<th>{escape(title)}</th>" for title in TITLES)
     rows = []
-    for result in found:
-        cells = figures(result)
+    for result in results:
+        row = cells(result)
         if result.skipped:
             span = f'<td colspan="{len(TITLES) - 1}">skipped: {_text(result.skipped)}</td>'
             rows.append(f"<tr><td>{_text(result.workload)}</td>{span}</tr>")
         else:
-            rows.append(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>")
+            rows.append(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>")
     lines = "\n".join(rows)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{_text(title)}</title><style>{_PAGE_STYLE}</style></head><body>\n"
-        f"<h1>{_text(title)}</h1>\n{svg(found)}\n"
+        f"<h1>{_text(title)}</h1>\n{svg(results)}\n"
         f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>\n"
         "</body></html>\n"
     )

@@ -1,8 +1,9 @@
-"""Workloads as files describe them: test cases, operations and sizes.
+"""Definitions of workloads in the format of scheduler_perf's `performance-config.yaml`.
 
-The format is that of the Kubernetes community's `performance-config.yaml`. A case is a list of
-operations, a workload one set of numbers for it. Labels, thresholds and feature gates are for the
-program that the file was written for, and are not read.
+A test case is a list of operations; a workload is a test case with one set of parameters. Fields
+for kube-scheduler itself, such as thresholds and feature gates, are not read.
+
+Upstream: test/integration/scheduler_perf.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Params = dict[str, Any]
 
 
 class _Op(Struct, rename="camel", tag_field="opcode", forbid_unknown_fields=True, frozen=True):
-    """One operation; a number may be given by the name of a parameter instead."""
+    """The base class of operations."""
 
 
 class _Counted(_Op, frozen=True):
@@ -33,31 +34,31 @@ class _Counted(_Op, frozen=True):
     count_param: str = ""
 
     def number(self, params: Params) -> int:
-        """How many, in a workload with these parameters."""
+        """The count of the operation, which may be given by the name of a parameter."""
         return int(parameter(self.count_param, params)) if self.count_param else self.count
 
 
 class LabelStrategy(Struct, rename="camel", frozen=True):
-    """Gives nodes the values of a label in turn."""
+    """Sets a label of nodes to each of several values in turn."""
 
     label_key: str
     label_values: list[str]
 
 
 class UniqueLabelStrategy(Struct, rename="camel", frozen=True):
-    """Gives every node a label value of its own."""
+    """Sets a label of each node to a value of its own."""
 
     label_key: str
 
 
 class VolumeLimit(Struct, rename="camel", frozen=True):
-    """How many volumes of a driver a node takes."""
+    """The number of volumes of a CSI driver that a node can attach."""
 
     count: int | None = None
 
 
 class AllocatableStrategy(Struct, rename="camel", frozen=True):
-    """Gives nodes more allocatable resources, and CSI drivers with limits."""
+    """Adds allocatable resources, and CSI drivers with limits, to nodes."""
 
     node_allocatable: dict[str, Any] = {}
     csi_node_allocatable: dict[str, VolumeLimit] = {}
@@ -65,7 +66,7 @@ class AllocatableStrategy(Struct, rename="camel", frozen=True):
 
 
 class CreateNodes(_Counted, tag="createNodes", frozen=True):
-    """Nodes, alike but for what a strategy gives them."""
+    """Creates nodes from one template; strategies make them differ."""
 
     node_template_path: str = ""
     label_node_prepare_strategy: LabelStrategy | None = None
@@ -74,14 +75,14 @@ class CreateNodes(_Counted, tag="createNodes", frozen=True):
 
 
 class CreateNamespaces(_Counted, tag="createNamespaces", frozen=True):
-    """Namespaces `PREFIX-0`, `PREFIX-1` and so on."""
+    """Creates namespaces `PREFIX-0`, `PREFIX-1` and so on."""
 
     prefix: str = ""
     namespace_template_path: str = ""
 
 
 class CreatePods(_Counted, tag="createPods", frozen=True):
-    """Pods, one after the other; with `collectMetrics` they are what is measured."""
+    """Creates and schedules pods; with `collectMetrics` this is measured."""
 
     namespace: str = ""
     pod_template_path: str = ""
@@ -92,21 +93,21 @@ class CreatePods(_Counted, tag="createPods", frozen=True):
 
 
 class CreatePodSets(_Counted, tag="createPodSets", frozen=True):
-    """The same pods in each of several namespaces."""
+    """Creates the same pods in several namespaces."""
 
     namespace_prefix: str = ""
     create_pods_op: CreatePods = CreatePods()
 
 
 class CreateAny(_Counted, tag="createAny", frozen=True):
-    """Objects of any kind that scheduling reads."""
+    """Creates objects of any kind that scheduling reads."""
 
     template_path: str = ""
     namespace: str = ""
 
 
 class DeletePods(_Op, tag="deletePods", frozen=True):
-    """Pods of a namespace go, all at once or so many per second while others are scheduled."""
+    """Deletes pods of a namespace: all at once, or so many per second in the background."""
 
     namespace: str = ""
     label_selector: dict[str, str] = {}
@@ -115,19 +116,19 @@ class DeletePods(_Op, tag="deletePods", frozen=True):
 
 
 class Churn(_Op, tag="churn", frozen=True):
-    """Objects that come (and go) while pods are scheduled, from here to the end."""
+    """Creates, or creates and deletes, objects in the background until the workload ends."""
 
     mode: str = CREATE
     number: int = 0
     interval_milliseconds: int = 500
     namespace: str = ""
     template_paths: list[str] = []
-    #: Instead of an interval: after so many pods. The same on every machine.
+    #: Replaces the interval: a step after so many pods, on every machine alike.
     every_pods: int = 0
 
 
 class Barrier(_Op, tag="barrier", frozen=True):
-    """Try the pods again that have no node yet."""
+    """Schedules pending pods again."""
 
     namespaces: list[str] = []
     label_selector: dict[str, str] = {}
@@ -135,14 +136,14 @@ class Barrier(_Op, tag="barrier", frozen=True):
 
 
 class Sleep(_Op, tag="sleep", frozen=True):
-    """Let time pass."""
+    """Adds to the time of the workload."""
 
     duration: str = "0s"
     duration_param: str = ""
 
 
 class Unknown(_Op, tag="unknown", frozen=True):
-    """An operation that cannot be carried out; it stops only the workloads that have it."""
+    """An unknown or invalid operation; only workloads that contain it cannot be run."""
 
     sentence: str
 
@@ -163,7 +164,7 @@ OPCODES = tuple(str(op.__struct_config__.tag) for op in get_args(Known))
 
 
 class Size(Struct, rename="camel", frozen=True):
-    """A workload: the numbers that go into a case."""
+    """The name and parameters of a workload in a test case."""
 
     name: str
     params: Params = {}
@@ -177,24 +178,24 @@ class _CaseText(Struct, rename="camel", frozen=True):
     default_pod_template_path: str = ""
     scheduler_config_path: str = ""
     description: str = ""
-    #: Rules without which the case says nothing.
+    #: Rules that a profile needs for this case.
     needs: list[str] = []
 
 
 class Workload(Struct, frozen=True):
-    """One case at one size, ready to be run."""
+    """A test case with one set of parameters."""
 
     case: str
     size: str
     ops: tuple[Op, ...]
     params: Params
-    #: Paths in the operations start here.
+    #: The folder to which paths in operations are relative.
     folder: Path
     default_pod_template: str = ""
     labels: tuple[str, ...] = ()
     description: str = ""
     needs: tuple[str, ...] = ()
-    #: Things that the file asks for and that are not done.
+    #: Warnings about fields of the file that are ignored.
     notes: tuple[str, ...] = ()
 
     @property
@@ -203,19 +204,19 @@ class Workload(Struct, frozen=True):
         return f"{self.case}/{self.size}"
 
     def check(self) -> None:
-        """Refuse a workload with operations that cannot be carried out."""
+        """Raise an error if an operation cannot be executed."""
         for op in self.ops:
             if isinstance(op, Unknown):
                 raise InputError(op.sentence, object=f"workload {self.name}")
 
     def with_params(self, changes: Params) -> Workload:
-        """The same case with other numbers, as far as it has them."""
+        """The workload with other values of the parameters that it has."""
         own = {name: value for name, value in changes.items() if name in self.params}
         return msgspec.structs.replace(self, params=self.params | own) if own else self
 
 
 def parameter(name: str, params: Params) -> Any:
-    """The value of `$name`."""
+    """The value of the parameter `$name`."""
     bare = name.removeprefix("$")
     if bare not in params:
         known = ", ".join(params) or "none"
@@ -224,7 +225,7 @@ def parameter(name: str, params: Params) -> Any:
 
 
 def seconds(text: str) -> float:
-    """A duration as Go writes it: `1m30s`, `500ms`."""
+    """The seconds of a duration as Go writes it: `1m30s`, `500ms`."""
     parts = _DURATION.findall(text)
     if text != "0" and (not parts or "".join(map("".join, parts)) != text):
         raise InputError(f"{text!r} is no duration", hint="write it like 500ms, 10s or 1m30s")
@@ -232,7 +233,7 @@ def seconds(text: str) -> float:
 
 
 def read_workloads(path: Path) -> list[Workload]:
-    """All workloads of a file, in its order."""
+    """All workloads of a file, in the order of the file."""
     where = str(path)
     try:
         found = [document.value for document in documents(path.read_text("utf-8"))]

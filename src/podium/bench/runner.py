@@ -1,13 +1,13 @@
-"""Run a workload from its first operation to its last."""
+"""Runs all operations of a workload and measures those that ask for it."""
 
 from __future__ import annotations
 
 import gc
 from typing import TYPE_CHECKING
 
-from podium.bench.cluster import World
 from podium.bench.definitions import CreatePods, CreatePodSets, Workload
-from podium.bench.measure import Clocks, Result, forget_peak, measure
+from podium.bench.executor import WorkloadExecutor
+from podium.bench.measurement import Clocks, Result, measure_pods, reset_peak_memory
 from podium.cluster.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
 
+#: The path of decisions: with all caches, or with every rule asked about every node.
 FAST, PLAIN = "fast", "plain"
 
 
-def nothing(_: int) -> None:
-    """Nobody watches."""
+def no_progress(_: int) -> None:
+    """Stand in for a progress bar where none is shown."""
 
 
-def missing(workload: Workload, profile: Profile) -> list[str]:
-    """The rules that the workload is about and the profile does not have."""
+def missing_rules(workload: Workload, profile: Profile) -> list[str]:
+    """The rules that the workload needs and the profile does not have."""
     known = {
         *(predicate.name for predicate in profile.predicates),
         *(priority.name for priority in profile.priorities),
@@ -34,26 +35,26 @@ def missing(workload: Workload, profile: Profile) -> list[str]:
     return [name for name in workload.needs if name not in known]
 
 
-def run(
+def run_workload(
     workload: Workload,
     profile: Profile,
     *,
     fast: bool = True,
     clocks: Clocks = Clocks(),  # noqa: B008  nothing changes it
-    progress: Callable[[int], None] = nothing,
+    progress: Callable[[int], None] = no_progress,
     watch: Callable[[Step], None] | None = None,
 ) -> list[Result]:
     """The figures of every measured operation, in order."""
-    lacking = missing(workload, profile)
+    lacking = missing_rules(workload, profile)
     if lacking:
         why = f"{profile.name} has no {' and no '.join(lacking)}"
         return [Result(workload.name, profile.name, skipped=why)]
-    forget_peak()
+    reset_peak_memory()
     simulation = Simulation(profile, fast=fast)
     results: list[tuple[str, Result]] = []
 
-    def measured(world: World, namespace: str, pods: Sequence[Pod]) -> None:
-        columns = world.simulation.cache.columns
+    def measure(executor: WorkloadExecutor, namespace: str, pods: Sequence[Pod]) -> None:
+        columns = executor.simulation.cache.columns
         result = Result(
             workload.name,
             profile.name,
@@ -61,14 +62,16 @@ def run(
             nodes=len(columns.order),
             existing=columns.pod_total,
         )
-        measure(world, pods, result, clocks, progress)
+        measure_pods(executor, pods, result, clocks, progress)
         results.append((namespace, result))
 
-    world = World(workload, simulation, clock=clocks.wall, measure=measured, watch=watch)
+    executor = WorkloadExecutor(
+        workload, simulation, clock=clocks.wall, measure=measure, watch=watch
+    )
     for place, op in enumerate(workload.ops):
-        world.run(place, op)
-    # The next workload starts without the remains of this one.
-    del world, simulation
+        executor.run(place, op)
+    # Free the memory of this workload before the next one is measured.
+    del executor, simulation
     gc.collect()
     if len(results) > 1:
         for namespace, result in results:
@@ -77,7 +80,7 @@ def run(
 
 
 def measured_pods(workload: Workload) -> int:
-    """How many pods will be measured."""
+    """The number of pods that a run of the workload measures."""
     total, params = 0, workload.params
     for op in workload.ops:
         if isinstance(op, CreatePods) and op.collect_metrics:

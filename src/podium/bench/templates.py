@@ -1,8 +1,7 @@
-"""Manifests with places to fill in, one object after the other.
+"""Templates of objects with expressions in braces, as in scheduler_perf.
 
-The places are those of scheduler workloads everywhere: `{{.Index}}` and `{{.Count}}`, and the
-arithmetic that goes with them, such as `{{Mod .Index 3}}`. A manifest is read once per distinct
-filling, so ten thousand equal pods cost one reading.
+An expression is `{{.Index}}`, `{{.Count}}`, or a function of them such as `{{Mod .Index 3}}`. The
+manifest is decoded once per distinct list of values, so equal pods are decoded once.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
     from podium.objects.kinds.meta import JsonObject, Object
 
-_PLACE = re.compile(r"\{\{-?(.*?)-?\}\}", re.DOTALL)
+_EXPRESSION = re.compile(r"\{\{-?(.*?)-?\}\}", re.DOTALL)
 _WORD = re.compile(r"[()]|[^\s()]+")
-#: Fillings that are remembered; templates that differ with every index would fill the memory.
-_REMEMBERED = 64
-#: Stands for a name that is given later.
+#: The most objects of a template that are cached; some templates differ with every index.
+_MAX_CACHED = 64
+#: The name of an object whose template has none; the executor replaces it.
 UNNAMED = "unnamed"
 
 Number = int | float
@@ -55,7 +54,7 @@ def _product(numbers: tuple[Number, ...]) -> Number:
 
 
 def evaluate(expression: str, names: dict[str, int]) -> Number:
-    """The value of what stands between the braces."""
+    """The value of an expression."""
     words = iter([*_WORD.findall(expression), ")"])
     try:
         value = _value(words, names)
@@ -67,7 +66,7 @@ def evaluate(expression: str, names: dict[str, int]) -> Number:
 
 
 def _value(words: Iterator[str], names: dict[str, int]) -> Number:
-    """Everything up to the closing parenthesis: a value, or a function and its arguments."""
+    """The value up to the closing parenthesis: a number, or a function of its arguments."""
     parts: list[Any] = []
     while (word := next(words)) != ")":
         if word == "(":
@@ -86,7 +85,7 @@ def _value(words: Iterator[str], names: dict[str, int]) -> Number:
 
 
 class Template:
-    """A file with one manifest."""
+    """A file with the manifest of one object."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -95,29 +94,29 @@ class Template:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "is not text"
             raise InputError(f"cannot be read: {reason.lower()}", where=str(path)) from None
-        self._places = _PLACE.findall(self._text)
-        self._made: dict[tuple[Number, ...], Object] = {}
+        self._expressions = _EXPRESSION.findall(self._text)
+        self._cached: dict[tuple[Number, ...], Object] = {}
 
     def make(self, index: int, count: int) -> Object:
-        """The object, completed as an API server would; without a name it is called UNNAMED."""
+        """The object for an index, with the defaults of the API server."""
         values = self._values(index, count)
-        found = self._made.get(values)
+        found = self._cached.get(values)
         if found is None:
-            found = built(self._read(values), str(self.path))
-            if len(self._made) < _REMEMBERED:
-                self._made[values] = found
+            found = decode_object(self._read(values), str(self.path))
+            if len(self._cached) < _MAX_CACHED:
+                self._cached[values] = found
         return found
 
     def _values(self, index: int, count: int) -> tuple[Number, ...]:
         names = {".Index": index, ".Count": count}
         try:
-            return tuple(evaluate(place, names) for place in self._places)
+            return tuple(evaluate(expression, names) for expression in self._expressions)
         except InputError as error:
             raise error.located(where=str(self.path)) from None
 
     def _read(self, values: tuple[Number, ...]) -> JsonObject:
         left = iter(values)
-        text = _PLACE.sub(lambda _: str(next(left)), self._text)
+        text = _EXPRESSION.sub(lambda _: str(next(left)), self._text)
         try:
             found = [document.value for document in documents(text)]
         except InputError as error:
@@ -128,18 +127,17 @@ class Template:
         return manifest
 
 
-def built(manifest: JsonObject, where: str) -> Object:
-    """The one object of a manifest, checked and completed."""
+def decode_object(manifest: JsonObject, where: str) -> Object:
+    """The object of a manifest, validated and with defaults."""
     metadata = manifest.get("metadata") or {}
     if isinstance(metadata, dict) and not metadata.get("name"):
         manifest = manifest | {"metadata": metadata | {"name": UNNAMED}}
     objects = decode(msgspec.json.encode(manifest), where)
     validate(objects)
-    return only(with_defaults(objects), where)
+    return _only_object(with_defaults(objects), where)
 
 
-def only(objects: Objects, where: str) -> Object:
-    """The one object of a collection."""
+def _only_object(objects: Objects, where: str) -> Object:
     for kind in KINDS:
         for item in objects.of(kind):
             found: Object = item

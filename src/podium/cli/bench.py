@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import podium
-from podium.bench.library import Sizes, chosen, workloads
-from podium.bench.runner import FAST, PLAIN, measured_pods, nothing, run
-from podium.bench.table import listing, results
+from podium.bench.runner import FAST, PLAIN, measured_pods, no_progress, run_workload
+from podium.bench.text_table import result_table, workload_list
+from podium.bench.workload_selection import SizeOverrides, load_workloads, select_workloads
 from podium.cli.console import note, notes, write, write_data
 from podium.cli.flags import output_flag, profile_flags
 from podium.cli.parsing import FlagsCommand
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from podium.bench.definitions import Workload
-    from podium.bench.measure import Result
+    from podium.bench.measurement import Result
     from podium.engine.framework.profile import Profile
 
 _COUNT = click.IntRange(min=0)
@@ -68,9 +68,9 @@ def bench(
 
     Exit code: 0 all measured pods placed, 1 some not, 2 bad input.
     """
-    found = chosen(workloads(file), names, Sizes(nodes, existing, pods))
+    found = select_workloads(load_workloads(file), names, SizeOverrides(nodes, existing, pods))
     if listed:
-        _list(found if names else workloads(file), output)
+        _list(found if names else load_workloads(file), output)
         return 0
     _check_chart(chart)
     profile = flags.choose().profile
@@ -85,7 +85,7 @@ def bench(
 
 def _list(found: Sequence[Workload], output: str) -> None:
     if output == "table":
-        write("".join(f"{line}\n" for line in listing(found)))
+        write("".join(f"{line}\n" for line in workload_list(found)))
         return
     data = [
         {
@@ -103,7 +103,7 @@ def _run(found: Sequence[Workload], profile: Profile, *, fast: bool) -> list[Res
     measured: list[Result] = []
     with _bar(sum(map(measured_pods, found))) as advance:
         for workload in found:
-            measured += run(workload, profile, fast=fast, progress=advance)
+            measured += run_workload(workload, profile, fast=fast, progress=advance)
             if measured and measured[-1].skipped:
                 advance(measured_pods(workload))
     return measured
@@ -113,7 +113,7 @@ def _run(found: Sequence[Workload], profile: Profile, *, fast: bool) -> list[Res
 def _bar(total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal; it is redrawn only while nothing is measured."""
     if not sys.stderr.isatty():
-        yield nothing
+        yield no_progress
         return
     from rich.console import Console  # noqa: PLC0415  only on terminals
     from rich.progress import Progress  # noqa: PLC0415
@@ -135,7 +135,7 @@ def _print(measured: Sequence[Result], profile: Profile, output: str, path: str)
     share = profile.percentage_of_nodes_to_score
     scored = "all nodes scored" if share == 100 else f"{share}% of the nodes scored"
     write(f"profile {profile.name}, {scored}, {path} path\n\n")
-    write("".join(f"{line}\n" for line in results(measured)))
+    write("".join(f"{line}\n" for line in result_table(measured)))
 
 
 def _document(measured: Sequence[Result], profile: Profile, path: str) -> dict[str, Any]:

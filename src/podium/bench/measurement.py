@@ -1,7 +1,7 @@
-"""What deciding about pods costs: time, processor time, latency, memory.
+"""Measures scheduling: wall time, CPU time, latency and memory.
 
-Pods are measured in chunks. Between chunks the watch stands still, so a progress bar costs
-nothing; the chunks are also the points of the chart of throughput over time.
+Pods are scheduled in chunks. The time between chunks is not measured, so that a progress bar does
+not count. Each chunk is a point in the chart of throughput over time.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from podium.bench.cluster import World
+    from podium.bench.executor import WorkloadExecutor
     from podium.objects.kinds.pod import Pod
 
 _CHUNKS = 50
 _STATUS = Path("/proc/self/status")
-_FORGET = Path("/proc/self/clear_refs")
+_RESET_PEAK = Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of the measurement: when it ended, and how fast it was."""
+    """One chunk of a measurement: the seconds at its end, and its throughput."""
 
     seconds: float
     pods_per_second: float
@@ -37,7 +37,7 @@ class Window:
 
 @dataclass(slots=True)
 class Result:
-    """The figures of one measured operation, or why there are none."""
+    """The figures of one measured operation, or the reason why it was skipped."""
 
     workload: str
     profile: str
@@ -56,16 +56,16 @@ class Result:
 
     @property
     def pods_per_second(self) -> float:
-        """By the clock on the wall."""
+        """Throughput by wall time."""
         return self.pods / self.seconds if self.seconds else 0.0
 
     @property
     def cpu_ms_per_pod(self) -> float:
-        """Processor time; steadier than the wall clock on a machine with other work."""
+        """CPU time per pod; it varies less than wall time on a busy machine."""
         return self.cpu_seconds * 1000 / self.pods if self.pods else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON and YAML."""
+        """The figures as plain data for JSON and YAML."""
         head = {"workload": self.workload, "profile": self.profile}
         if self.skipped:
             return {**head, "skipped": self.skipped}
@@ -94,33 +94,33 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Where time comes from."""
+    """The clocks of a measurement."""
 
     wall: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.process_time
 
 
-def measure(
-    world: World,
+def measure_pods(
+    executor: WorkloadExecutor,
     pods: Sequence[Pod],
     result: Result,
     clocks: Clocks,
     progress: Callable[[int], None],
 ) -> None:
-    """Decide about the pods, one after the other, and fill in the figures."""
+    """Schedule the pods one after the other and write the figures to *result*."""
     wall, cpu = clocks.wall, clocks.cpu
     latencies: list[float] = []
-    victims = world.victims
-    # What is there by now stays; the garbage collector need not look at it again.
+    victims = executor.victims
+    # The objects of the cluster stay alive; without them a collection is short.
     gc.collect()
     gc.freeze()
     for chunk in _chunks(pods):
         began, began_cpu = wall(), cpu()
         for pod in chunk:
-            if world.is_busy:
-                world.tick()
+            if executor.has_background:
+                executor.tick()
             start = wall()
-            result.placed += world.schedule(pod)
+            result.placed += executor.schedule(pod)
             latencies.append(wall() - start)
         took = wall() - began
         result.cpu_seconds += cpu() - began_cpu
@@ -132,8 +132,8 @@ def measure(
     if latencies:
         p50, p90, p99 = np.percentile(latencies, (50, 90, 99)) * 1000
         result.latencies_ms = (float(p50), float(p90), float(p99))
-    result.victims = world.victims - victims
-    result.peak_bytes = peak_bytes()
+    result.victims = executor.victims - victims
+    result.peak_bytes = peak_memory_bytes()
 
 
 def _chunks(pods: Sequence[Pod]) -> Iterator[Sequence[Pod]]:
@@ -142,16 +142,16 @@ def _chunks(pods: Sequence[Pod]) -> Iterator[Sequence[Pod]]:
         yield pods[start : start + size]
 
 
-def forget_peak() -> None:
-    """Start looking for the peak of memory anew, where the system lets us."""
+def reset_peak_memory() -> None:
+    """Start a new measurement of peak memory, where the operating system allows that."""
     try:
-        _FORGET.write_text("5")
+        _RESET_PEAK.write_text("5")
     except OSError:
         return
 
 
-def peak_bytes() -> int:
-    """The most memory that this process held since the peak was forgotten, or ever."""
+def peak_memory_bytes() -> int:
+    """The peak memory of this process since the last reset, or since its start."""
     try:
         lines = _STATUS.read_text().splitlines()
         high = next(line for line in lines if line.startswith("VmHWM:"))

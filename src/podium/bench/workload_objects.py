@@ -1,4 +1,4 @@
-"""Nodes, volumes and claims as the operations of a workload want them."""
+"""Nodes, volumes and claims that the operations of a workload create."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from podium.bench.templates import Template
     from podium.objects.kinds.node import Node
 
-HOST_LABEL = "kubernetes.io/hostname"
-MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 _Kind = TypeVar("_Kind", bound=Object)
 
 
-def expected(template: Template, index: int, count: int, kind: type[_Kind]) -> _Kind:
-    """What the template makes, if it is of this kind."""
+def instantiate(template: Template, index: int, count: int, kind: type[_Kind]) -> _Kind:
+    """An object of the template, which must be of this kind."""
     found = template.make(index, count)
     if not isinstance(found, kind):
         what = f"holds a {found.kind}, where a {kind.__name__} is needed"
@@ -39,9 +39,9 @@ def expected(template: Template, index: int, count: int, kind: type[_Kind]) -> _
     return found
 
 
-def prepared(node: Node, name: str, op: CreateNodes, index: int) -> Node:
-    """The node under its name, with the labels that it gets by its place."""
-    labels = {**node.labels, HOST_LABEL: name}
+def prepare_node(node: Node, name: str, op: CreateNodes, index: int) -> Node:
+    """The node with its name, and the labels and resources of the operation's strategies."""
+    labels = {**node.labels, HOSTNAME_LABEL: name}
     if op.label_node_prepare_strategy is not None:
         values = op.label_node_prepare_strategy.label_values
         labels[op.label_node_prepare_strategy.label_key] = values[index % len(values)]
@@ -56,18 +56,18 @@ def prepared(node: Node, name: str, op: CreateNodes, index: int) -> Node:
 
 
 def csi_node(name: str, strategy: AllocatableStrategy) -> CsiNode:
-    """The CSI drivers of a node, with their limits."""
+    """The CSINode of a node, with the limits of its drivers."""
     drivers = [
         CsiNodeDriver(name=driver, allocatable=CsiNodeAllocatable(count=limit.count))
         for driver, limit in strategy.csi_node_allocatable.items()
     ]
     made = CsiNode(kind="CSINode", spec=CsiNodeSpec(drivers=drivers))
-    annotations = {MIGRATED: ",".join(strategy.migrated_plugins)}
+    annotations = {MIGRATED_PLUGINS: ",".join(strategy.migrated_plugins)}
     return replace(made, metadata=replace(made.metadata, name=name, annotations=annotations))
 
 
 def bound_volume(volume: PersistentVolume, pod: Pod) -> PersistentVolume:
-    """The pod's volume, bound to the pod's claim, with a disk of its own."""
+    """A volume with a disk of its own, bound to the claim of the pod."""
     name = f"{pod.namespace}-{pod.name}"
     spec = replace(volume.spec, claim_ref=ObjectReference(pod.name, pod.namespace, name))
     if spec.csi is not None:
@@ -80,14 +80,14 @@ def bound_volume(volume: PersistentVolume, pod: Pod) -> PersistentVolume:
 
 
 def bound_claim(claim: PersistentVolumeClaim, pod: Pod) -> PersistentVolumeClaim:
-    """The pod's claim, bound to the pod's volume."""
+    """A claim named like the pod, bound to the volume of the pod."""
     volume = f"{pod.namespace}-{pod.name}"
     metadata = replace(claim.metadata, name=pod.name, namespace=pod.namespace, uid=volume)
     spec = replace(claim.spec, volume_name=volume)
     return replace(claim, metadata=metadata, spec=spec, status=VolumeStatus("Bound"))
 
 
-def claiming(pod: Pod) -> Pod:
-    """The pod with a volume: the claim of the same name."""
+def with_claim(pod: Pod) -> Pod:
+    """The pod with a volume of the claim of the same name."""
     volume = Volume(name="vol", persistent_volume_claim=ClaimVolume(pod.name))
     return replace(pod, spec=replace(pod.spec, volumes=[volume]))

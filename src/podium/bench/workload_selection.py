@@ -1,4 +1,4 @@
-"""Which workloads there are, and which of them are meant."""
+"""Loads workloads and selects those that are named."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from podium.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SHIPPED = Path(__file__).parent / "workloads" / "workloads.yaml"
-#: What is run when nothing is named: workloads with this label, if any have it.
+BUILT_IN = Path(__file__).parent / "workloads" / "workloads.yaml"
+#: Without names, the workloads with this label are selected, if there are any.
 SHORT = "short"
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """Other numbers than those of the file; None leaves a number as it is."""
+class SizeOverrides:
+    """Numbers that replace those of the file; None keeps the number of the file."""
 
     nodes: int | None = None
     existing: int | None = None
     pods: int | None = None
 
     def params(self) -> dict[str, int]:
-        """By the names that workloads give them."""
+        """The given numbers by the names of the parameters of workloads."""
         known = {"initNodes": self.nodes, "initPods": self.existing, "measurePods": self.pods}
         return {name: value for name, value in known.items() if value is not None}
 
 
-def workloads(file: str | None = None) -> list[Workload]:
-    """Those of a file, or those that come with the program."""
-    return read_workloads(Path(file) if file else SHIPPED)
+def load_workloads(file: str | None = None) -> list[Workload]:
+    """The workloads of a file; by default those that Podium contains."""
+    return read_workloads(Path(file) if file else BUILT_IN)
 
 
-def chosen(known: Sequence[Workload], names: Sequence[str], sizes: Sizes) -> list[Workload]:
-    """The workloads that are named: by case, by `Case/Size`, or by a pattern of either.
+def select_workloads(
+    known: Sequence[Workload], names: Sequence[str], sizes: SizeOverrides
+) -> list[Workload]:
+    """The workloads that are named by case, by `Case/Size`, or by a pattern of either.
 
-    With other numbers only one size of each case is left, since they would all be the same.
+    With size overrides only one workload per case is selected, as all sizes would be equal.
     """
     found = [workload for workload in known if _is_named(workload, names)]
     for name in names:

@@ -1,8 +1,8 @@
-"""A cluster in memory, and the operations of a workload carried out in it.
+"""Executes the operations of a workload on a simulated cluster.
 
-Whatever an operation creates is there at once, and a pod is decided about the moment it is
-created. Pods that fit nowhere wait; a barrier tries them again. Time is the workload's own: it
-passes as the clock does, and `sleep` only moves it on.
+Objects exist as soon as an operation has created them, and a pod is scheduled when it is created.
+Unschedulable pods stay pending until a barrier tries them again. The time of a workload is that of
+the clock, and a sleep operation adds to it without waiting.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from podium.bench.churn import Churning, Deleting
+from podium.bench.background import RunningChurn, RunningDeletion
 from podium.bench.definitions import (
     Barrier,
     Churn,
@@ -30,15 +30,15 @@ from podium.bench.definitions import (
     parameter,
     seconds,
 )
-from podium.bench.manufacture import (
+from podium.bench.templates import UNNAMED, Template
+from podium.bench.workload_objects import (
     bound_claim,
     bound_volume,
-    claiming,
     csi_node,
-    expected,
-    prepared,
+    instantiate,
+    prepare_node,
+    with_claim,
 )
-from podium.bench.templates import UNNAMED, Template
 from podium.errors import InputError
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
@@ -59,12 +59,12 @@ if TYPE_CHECKING:
     from podium.cluster.simulation import Simulation, Step
     from podium.objects.kinds.meta import Object
 
-SHIPPED = Path(__file__).parent / "workloads"
+BUILT_IN = Path(__file__).parent / "workloads"
 DEFAULT_NODE, DEFAULT_POD = "templates/node.yaml", "templates/pod.yaml"
 
 
-class World:
-    """What a workload has made so far."""
+class WorkloadExecutor:
+    """The state of a workload during its run."""
 
     def __init__(
         self,
@@ -72,31 +72,31 @@ class World:
         simulation: Simulation,
         *,
         clock: Callable[[], float],
-        measure: Callable[[World, str, Sequence[Pod]], None],
+        measure: Callable[[WorkloadExecutor, str, Sequence[Pod]], None],
         watch: Callable[[Step], None] | None = None,
     ) -> None:
         self.workload = workload
         self.simulation = simulation
-        self.waiting: dict[str, Pod] = {}
+        self.pending: dict[str, Pod] = {}
         self.victims = 0
         self._params: Params = workload.params
         self._clock = clock
-        self._skipped = 0.0
+        self._slept = 0.0
         self._measure = measure
         self._watch = watch
-        self._made = 0
-        self._beside: list[Churning | Deleting] = []
+        self._names = 0
+        self._background: list[RunningChurn | RunningDeletion] = []
         self._templates: dict[Path, Template] = {}
 
     def now(self) -> float:
-        """The workload's own time in seconds."""
-        return self._clock() + self._skipped
+        """The time of the workload in seconds."""
+        return self._clock() + self._slept
 
     # Operations
 
     def run(self, place: int, op: Op) -> None:
-        """Carry out the operation at this place of the list."""
-        carry_out: dict[type[Op], Callable[[Any, str], None]] = {
+        """Execute the operation at this place of the list."""
+        handlers: dict[type[Op], Callable[[Any, str], None]] = {
             CreateNodes: self._create_nodes,
             CreateNamespaces: self._create_namespaces,
             CreatePods: self._create_pods,
@@ -104,19 +104,19 @@ class World:
             CreateAny: self._create_any,
             DeletePods: self._delete_pods,
             Churn: self._churn,
-            Barrier: self._try_again,
+            Barrier: self._retry_pending,
             Sleep: self._sleep,
         }
-        # Where an operation names no namespace, it has one of its own.
-        carry_out[type(op)](op, f"namespace-{place}")
+        # An operation that names no namespace gets its own.
+        handlers[type(op)](op, f"namespace-{place}")
 
     def _create_nodes(self, op: CreateNodes, _: str) -> None:
         template = self.template(op.node_template_path, DEFAULT_NODE)
         count, made = op.number(self._params), Objects()
         for index in range(count):
-            node = expected(template, index, count, Node)
+            node = instantiate(template, index, count, Node)
             name = self._name(node)
-            made.nodes.append(prepared(node, name, op, index))
+            made.nodes.append(prepare_node(node, name, op, index))
             if op.node_allocatable_strategy is not None:
                 made.of(CSI_NODE).append(csi_node(name, op.node_allocatable_strategy))
         self.simulation.load(made)
@@ -128,7 +128,7 @@ class World:
             namespace = Namespace(kind="Namespace")
             if op.namespace_template_path:
                 template = self.template(op.namespace_template_path)
-                namespace = expected(template, index, count, Namespace)
+                namespace = instantiate(template, index, count, Namespace)
             metadata = replace(namespace.metadata, name=f"{op.prefix}-{index}")
             made.of(NAMESPACE).append(replace(namespace, metadata=metadata))
         self.simulation.load(made)
@@ -148,7 +148,7 @@ class World:
         default = self.workload.default_pod_template
         template = self.template(op.pod_template_path or default, DEFAULT_POD)
         indices = range(count)
-        pods = [self._pod(expected(template, index, count, Pod), namespace) for index in indices]
+        pods = [self._pod(instantiate(template, index, count, Pod), namespace) for index in indices]
         if op.persistent_volume_claim_template_path:
             pods = self._with_volumes(op, pods)
         if op.collect_metrics:
@@ -159,17 +159,17 @@ class World:
                 self.schedule(pod)
 
     def _with_volumes(self, op: CreatePods, pods: list[Pod]) -> list[Pod]:
-        """Each pod with a claim of its own, bound to a volume of its own."""
+        """The pods, each with a claim of its own that is bound to a volume of its own."""
         volumes = self.template(op.persistent_volume_template_path)
         claims = self.template(op.persistent_volume_claim_template_path)
         made, count = Objects(), len(pods)
         for index, pod in enumerate(pods):
-            volume = expected(volumes, index, count, PersistentVolume)
+            volume = instantiate(volumes, index, count, PersistentVolume)
             made.of(PERSISTENT_VOLUME).append(bound_volume(volume, pod))
-            claim = expected(claims, index, count, PersistentVolumeClaim)
+            claim = instantiate(claims, index, count, PersistentVolumeClaim)
             made.of(PERSISTENT_VOLUME_CLAIM).append(bound_claim(claim, pod))
         self.simulation.load(made)
-        return [claiming(pod) for pod in pods]
+        return [with_claim(pod) for pod in pods]
 
     def _delete_pods(self, op: DeletePods, _: str) -> None:
         wanted = op.label_selector.items()
@@ -181,28 +181,28 @@ class World:
         ]
         uids += [
             pod.uid
-            for pod in self.waiting.values()
+            for pod in self.pending.values()
             if pod.namespace == op.namespace and wanted <= pod.labels.items()
         ]
         if op.delete_pods_per_second and op.skip_wait_to_completion:
-            self._beside.append(Deleting(self, op, uids))
+            self._background.append(RunningDeletion(self, op, uids))
             return
         for uid in uids:
             self.delete_pod(uid)
 
     def _churn(self, op: Churn, place: str) -> None:
-        self._beside.append(Churning(self, op, op.namespace or place))
+        self._background.append(RunningChurn(self, op, op.namespace or place))
 
     def _sleep(self, op: Sleep, _: str) -> None:
         given = op.duration_param
         text = str(parameter(given, self._params)) if given else op.duration
-        self._skipped += seconds(text)
+        self._slept += seconds(text)
         self.tick()
 
-    def _try_again(self, op: Barrier, _: str) -> None:
+    def _retry_pending(self, op: Barrier, _: str) -> None:
         chosen = [
             pod
-            for pod in self.waiting.values()
+            for pod in self.pending.values()
             if (not op.namespaces or pod.namespace in op.namespaces)
             and op.label_selector.items() <= pod.labels.items()
         ]
@@ -212,16 +212,16 @@ class World:
     # Objects
 
     def template(self, path: str, default: str = "") -> Template:
-        """The template at a path of the workload's file, or the one to use when none is given."""
+        """The template at a path relative to the workload's file; *default* is a built-in one."""
         if not path and not default:
             raise InputError("a template path is missing", object=f"workload {self.workload.name}")
-        whole = self.workload.folder / path if path else SHIPPED / default
+        whole = self.workload.folder / path if path else BUILT_IN / default
         if whole not in self._templates:
             self._templates[whole] = Template(whole)
         return self._templates[whole]
 
     def create(self, template: Template, index: int, count: int, namespace: str) -> Object:
-        """One object of any kind; a pod without a node is decided about."""
+        """Create an object of any kind; a pod without a node is scheduled."""
         found = template.make(index, count)
         if isinstance(found, Pod):
             pod = self._pod(found, namespace or found.namespace)
@@ -242,7 +242,7 @@ class World:
         return found
 
     def delete(self, item: Object) -> None:
-        """Take an object away again; from a node, its pods go with it."""
+        """Delete an object; the pods of a node are deleted with it."""
         cache = self.simulation.cache
         if isinstance(item, Pod):
             self.delete_pod(item.uid)
@@ -255,17 +255,17 @@ class World:
             cache.columns.catalog.shelf(item.kind).drop(item)
 
     def delete_pod(self, uid: str) -> None:
-        """Take a pod away, wherever it is; one that was evicted meanwhile is gone already."""
-        self.waiting.pop(uid, None)
+        """Delete a pending or placed pod; a pod that was preempted is gone already."""
+        self.pending.pop(uid, None)
         if self.simulation.cache.columns.pod(uid) is not None:
             self.simulation.remove(uid)
 
     def _name(self, item: Object) -> str:
-        """The name in the template, or the prefix there with a number that nobody else has."""
+        """The name in the template, or its prefix with a number that is used once."""
         if item.name != UNNAMED:
             return item.name
-        self._made += 1
-        return f"{item.metadata.generate_name or f'{item.kind.lower()}-'}{self._made}"
+        self._names += 1
+        return f"{item.metadata.generate_name or f'{item.kind.lower()}-'}{self._names}"
 
     def _pod(self, pod: Pod, namespace: str) -> Pod:
         name = self._name(pod)
@@ -275,7 +275,7 @@ class World:
     # Decisions
 
     def schedule(self, pod: Pod) -> bool:
-        """Decide about a pod and carry it out; whether it has a node now."""
+        """Schedule a pod; whether it has a node now."""
         decision = None
         for step in self.simulation.run((pod,)):
             decision = step.decision
@@ -285,17 +285,17 @@ class World:
             if self._watch is not None:
                 self._watch(step)
         if decision is not None and decision.node is not None:
-            self.waiting.pop(pod.uid, None)
+            self.pending.pop(pod.uid, None)
             return True
-        self.waiting[pod.uid] = pod
+        self.pending[pod.uid] = pod
         return False
 
     def tick(self) -> None:
-        """Let happen what is due now beside the pods."""
-        for each in self._beside:
+        """Take the background steps that are due now."""
+        for each in self._background:
             each.tick()
 
     @property
-    def is_busy(self) -> bool:
-        """Whether anything happens beside the pods."""
-        return bool(self._beside)
+    def has_background(self) -> bool:
+        """Whether a background operation is running."""
+        return bool(self._background)

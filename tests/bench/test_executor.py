@@ -1,4 +1,4 @@
-"""The operations of a workload, carried out in memory; time is turned by hand."""
+"""The operations of a workload are executed in memory, on a clock that tests set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from podium.bench.cluster import World
 from podium.bench.definitions import (
     Barrier,
     Churn,
@@ -21,7 +20,8 @@ from podium.bench.definitions import (
     Workload,
     read_workloads,
 )
-from podium.bench.runner import measured_pods, run
+from podium.bench.executor import WorkloadExecutor
+from podium.bench.runner import measured_pods, run_workload
 from podium.cluster.cache.columns import Columns
 from podium.cluster.simulation import Simulation
 from podium.errors import InputError
@@ -34,7 +34,7 @@ NODE, POD = "templates/node.yaml", "templates/pod.yaml"
 
 
 class Hands:
-    """A clock that is turned by hand."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,26 +44,28 @@ class Hands:
 
 
 class Lab:
-    """A world to try operations in."""
+    """An executor of single operations."""
 
     def __init__(self, *ops: Op) -> None:
         self.clock = Hands()
         self.simulation = Simulation(PROFILE)
         self.measured: list[str] = []
         workload = Workload("Case", "Size", (), {"few": 2}, SAMPLE, POD)
-        self.world = World(workload, self.simulation, clock=self.clock, measure=self._measure)
+        self.executor = WorkloadExecutor(
+            workload, self.simulation, clock=self.clock, measure=self._measure
+        )
         self.place = 0
         self.run(*ops)
 
-    def _measure(self, world: World, _: str, pods: Sequence[Pod]) -> None:
+    def _measure(self, executor: WorkloadExecutor, _: str, pods: Sequence[Pod]) -> None:
         self.measured += [pod.key for pod in pods]
         for pod in pods:
-            world.tick()
-            world.schedule(pod)
+            executor.tick()
+            executor.schedule(pod)
 
     def run(self, *ops: Op) -> None:
         for op in ops:
-            self.world.run(self.place, op)
+            self.executor.run(self.place, op)
             self.place += 1
 
     @property
@@ -113,12 +115,12 @@ def test_a_pod_that_fits_nowhere_waits_for_a_barrier() -> None:
         CreateNodes(count=1, node_template_path=NODE),
         CreatePods(count=1, pod_template_path="templates/pod-for-later.yaml"),
     )
-    before = list(lab.world.waiting)
+    before = list(lab.executor.pending)
 
     lab.run(CreateAny(template_path="templates/node-late.yaml"), Barrier())
 
     assert before == ["namespace-1/patient"]
-    assert not lab.world.waiting
+    assert not lab.executor.pending
     assert lab.placed() == {"namespace-1": 1}
 
 
@@ -138,7 +140,7 @@ def test_a_barrier_tries_only_the_pods_it_names(barrier: Barrier, tried: bool) -
         barrier,
     )
 
-    assert bool(lab.world.waiting) is not tried
+    assert bool(lab.executor.pending) is not tried
 
 
 def churned(mode: str, number: int, *, every_pods: int = 0) -> Churn:
@@ -269,7 +271,7 @@ def test_an_operation_that_cannot_be_done_is_said(op: Op, sentence: str) -> None
 def test_the_sample_runs_from_end_to_end() -> None:
     workload = read_workloads(SAMPLE / "performance-config.yaml")[0]
 
-    [result] = run(workload, PROFILE)
+    [result] = run_workload(workload, PROFILE)
 
     assert (result.workload, result.path, result.skipped) == ("Everything/Small", "fast", "")
     # Four nodes, one with a device, and one that came while time passed.
@@ -283,7 +285,7 @@ def test_several_measured_operations_are_told_apart() -> None:
     measured = CreatePods(count=1, collect_metrics=True)
     ops = (CreateNodes(count=1), measured, measured)
 
-    results = run(Workload("Case", "Size", ops, {}, SAMPLE, POD), PROFILE)
+    results = run_workload(Workload("Case", "Size", ops, {}, SAMPLE, POD), PROFILE)
 
     assert [result.workload for result in results] == [
         "Case/Size/namespace-1",

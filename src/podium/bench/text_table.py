@@ -1,4 +1,4 @@
-"""The figures as a table of text."""
+"""Measurements and lists of workloads as tables of text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from podium.bench.definitions import Workload
-    from podium.bench.measure import Result
+    from podium.bench.measurement import Result
 
 _GUTTER = "   "
 TITLES = (
@@ -28,8 +28,8 @@ TITLES = (
 )
 
 
-def figures(result: Result) -> tuple[str, ...]:
-    """The cells of one row, in the order of the titles."""
+def cells(result: Result) -> tuple[str, ...]:
+    """The cells of one row, in the order of `TITLES`."""
     return (
         result.workload,
         str(result.nodes),
@@ -37,31 +37,31 @@ def figures(result: Result) -> tuple[str, ...]:
         str(result.pods),
         str(result.placed),
         f"{result.pods_per_second:,.0f}",
-        short(result.cpu_ms_per_pod),
-        *(short(latency) for latency in result.latencies_ms),
+        three_digits(result.cpu_ms_per_pod),
+        *(three_digits(latency) for latency in result.latencies_ms),
         f"{result.peak_bytes / 2**20:,.0f}",
     )
 
 
-def short(number: float) -> str:
-    """Three digits that matter."""
+def three_digits(number: float) -> str:
+    """A number with about three significant digits."""
     if number >= 100:
         return f"{number:,.0f}"
     return f"{number:.1f}" if number >= 10 else f"{number:.3f}"
 
 
-def results(found: Sequence[Result]) -> Iterator[str]:
-    """The lines of the table; what was skipped follows, with its reason."""
-    measured = [figures(result) for result in found if not result.skipped]
+def result_table(results: Sequence[Result]) -> Iterator[str]:
+    """The lines of a table of measurements; skipped workloads follow with their reasons."""
+    measured = [cells(result) for result in results if not result.skipped]
     if measured:
         yield from aligned([tuple(map(str.upper, TITLES)), *measured], left=1)
-    for result in found:
+    for result in results:
         if result.skipped:
             yield printable(f"{result.workload}: skipped, {result.skipped}")
 
 
-def listing(known: Sequence[Workload]) -> Iterator[str]:
-    """The lines of the list of workloads: a case, its sizes, what it is about."""
+def workload_list(known: Sequence[Workload]) -> Iterator[str]:
+    """The lines of a list of workloads: cases with their sizes and descriptions."""
     cases: dict[str, list[Workload]] = {}
     for workload in known:
         cases.setdefault(workload.case, []).append(workload)
@@ -75,12 +75,12 @@ def listing(known: Sequence[Workload]) -> Iterator[str]:
 
 
 def aligned(rows: Sequence[tuple[str, ...]], left: int) -> Iterator[str]:
-    """Columns as wide as they need to be: the first ones flush left, the others flush right."""
+    """The rows as aligned columns: the first *left* columns flush left, the others flush right."""
     shown = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:
-        cells = [
+        padded = [
             cell.ljust(width) if place < left else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        yield _GUTTER.join(cells).rstrip()
+        yield _GUTTER.join(padded).rstrip()
