@@ -9,7 +9,7 @@ import pytest
 
 from builders import expression, node, node_term, pod
 from builders_v1_36 import DEFAULT, decision
-from operating.told import attempted
+from daemon.attempts import attempted
 from podium.daemon.decisions.decision_packing import NodeNames, pack, unpack
 from podium.engine.framework.decision import Decision
 from podium.engine.rules.plugins import FilterPlugin, OnlyNodes

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from control_plane.harness import ADMIN, ControlPlane
-from kube.following import PODS, connected
+from kube.reflecting import PODS, connected
 from podium.errors import PodiumError
 from podium.kube.access import Access, access_by_flags, load_access
 from podium.kube.client import ApiClient

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
-from kube.following import connected
+from kube.reflecting import connected
 from kube.scripted import answer, scripted
 from podium.kube.discovery import Served, discover
 from podium.kube.errors import ApiError

@@ -13,7 +13,7 @@ import pytest
 from control_plane.bulk import history, revision
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.following import connected, until
+from kube.reflecting import connected, until
 from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError

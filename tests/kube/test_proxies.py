@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
-from kube.following import PODS, connected, following, until
+from kube.reflecting import PODS, connected, following, until
 
 
 class Tunnel:

@@ -12,7 +12,7 @@ import pytest
 from control_plane.bulk import delete_all
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.following import PODS, connected, until
+from kube.reflecting import PODS, connected, until
 from podium.kube.events import CORE, EVENTS, Reference
 from podium.kube.recorder import EventRecorder
 from podium.objects.kinds.pod import Pod

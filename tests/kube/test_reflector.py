@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.following import CONFIG_MAPS, Known, connected, following, until
+from kube.reflecting import CONFIG_MAPS, Known, connected, following, until
 from kube.scripted import answer, scripted
 from podium.kube import reflector
 from podium.kube.reflector import Reflector

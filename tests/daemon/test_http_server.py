@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 
 from builders import node, pod, simulation
 from control_plane.harness import ROOT
-from operating.told import tried
+from daemon.attempts import tried
 from podium.cli.main import run
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.daemon.http_server import Health, application, listening, serve_on

@@ -11,7 +11,7 @@ import pytest
 from control_plane.bulk import compact, create_many, delete_all, history, pods, revision
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.following import CONFIG_MAPS, PODS, connected, following, until
+from kube.reflecting import CONFIG_MAPS, PODS, connected, following, until
 from podium.kube.access import load_access
 from podium.kube.client import ApiClient
 from podium.objects.kinds.meta import Object

@@ -16,7 +16,7 @@ import pytest
 from control_plane.bulk import create_many, history, nodes, pods, revision
 from control_plane.checker import assert_sound
 from control_plane.harness import PODS, ControlPlane, until
-from daemon.conftest import Podium
+from daemon.api_server.conftest import Podium
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

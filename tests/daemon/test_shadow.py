@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from builders import node, pod, simulation, taint
-from operating.told import tried
+from daemon.attempts import tried
 from podium.daemon.metrics import Metrics
 from podium.daemon.shadow import Shadow
 from podium.objects.kinds.pod import Pod

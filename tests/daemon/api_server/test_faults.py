@@ -13,7 +13,7 @@ from control_plane.bulk import compact, create_many, nodes, pods, revision
 from control_plane.checker import assert_sound
 from control_plane.harness import PODS, ControlPlane, until
 from control_plane.proxy import Proxy
-from daemon.conftest import Podium
+from daemon.api_server.conftest import Podium
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

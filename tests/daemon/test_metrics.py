@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from builders import node, nodes, pod, profile, simulation
-from operating.told import NOON, Clock, attempted, tried
+from daemon.attempts import NOON, Clock, attempted, tried
 from podium.daemon.metrics import Metrics
 from podium.daemon.rule_timings import RuleTimings
 from podium.engine.framework.decision import Decision

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import node, nodes, pod, simulation
-from operating.told import NOON, attempted, tried
+from daemon.attempts import NOON, attempted, tried
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.engine.framework.decision import Decision

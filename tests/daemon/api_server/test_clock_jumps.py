@@ -13,8 +13,8 @@ from control_plane.checker import assert_sound
 from control_plane.harness import PODS, ControlPlane, MissingError, until
 from control_plane.proxy import Proxy
 from control_plane.wall_clock import WallClock
-from daemon.conftest import Podium
-from daemon.test_faults import BINDING, LEASES, all_placed, fill, holder_of, waiting
+from daemon.api_server.conftest import Podium
+from daemon.api_server.test_faults import BINDING, LEASES, all_placed, fill, holder_of, waiting
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from builders import node, pod, profile, simulation
-from operating.told import NOON, Clock, attempted, tried
+from daemon.attempts import NOON, Clock, attempted, tried
 from podium.daemon.logs import JSON, TEXT, DecisionLines, Log
 from podium.daemon.slow_trace import SlowTrace, Steps
 from podium.engine.cycle.cycle import Attempt, decide
