@@ -182,8 +182,12 @@ class RowTrial:
     def filter(self, positions: np.ndarray) -> Fit:
         """The verdict on each row, first with its nominated pods, then without them."""
         fit = Fit(np.zeros(len(positions), np.int32), {})
+        begins = np.searchsorted(self._pods.position, positions).tolist()
+        ends = np.searchsorted(self._pods.position, positions, side="right").tolist()
         for index, position in enumerate(positions.tolist()):
-            trial = self._trials[position] = self._emptied(position)
+            trial = self._trials[position] = TrialRow(self._view, int(self._rows[position]))
+            for pod in self._pods.pods[begins[index] : ends[index]]:
+                trial.remove(pod)
             fit.codes[index] = self._judge(trial)
             if trial.errors:
                 fit.errors[index] = trial.errors[0]
@@ -206,14 +210,6 @@ class RowTrial:
         """Remove pods that were put back, at most one from each row."""
         for pod, position in zip(pods.tolist(), self._pods.position[pods].tolist(), strict=True):
             self._trials[position].remove(self._pods.pods[pod])
-
-    def _emptied(self, position: int) -> TrialRow:
-        """A row without those of its pods that the trial is about."""
-        trial = TrialRow(self._view, int(self._rows[position]))
-        begin, end = np.searchsorted(self._pods.position, [position, position + 1]).tolist()
-        for pod in self._pods.pods[begin:end]:
-            trial.remove(pod)
-        return trial
 
     def _judge(self, trial: TrialRow) -> int:
         return judge_with_nominated(

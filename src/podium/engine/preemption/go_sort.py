@@ -1,8 +1,8 @@
 """The order in which Go's `sort.Slice` leaves elements that its comparison cannot tell apart.
 
 Up to twelve elements it sorts by insertion, which keeps equals in their order. Beyond that it is a
-pattern-defeating quicksort: it mixes equals, but always in the same way, so whoever wants the same
-victims as the real program must mix them likewise.
+pattern-defeating quicksort, which permutes equals, but always in the same way: to evict the same
+pods as kube-scheduler, the same permutation is needed.
 
     "Pattern-defeating Quicksort", Orson Peters, 2021.  Upstream: Go's package sort, 1.19 and later.
 """
@@ -24,7 +24,7 @@ _MASK = (1 << 64) - 1
 
 
 def go_sorted(items: Iterable[T], less: Callable[[T, T], bool]) -> list[T]:
-    """The items in order; the comparison may contradict itself, and is then taken at its word."""
+    """The items in order; `less` need not be consistent, each of two items may come first."""
     found = list(items)
     _Sort(found, less).run(0, len(found), len(found).bit_length())
     return found
@@ -98,7 +98,7 @@ class _Sort:
             root = child
 
     def partition(self, a: int, b: int, pivot: int) -> tuple[int, bool]:
-        """Smaller ones left of the pivot; its new place, and whether nothing had to move."""
+        """Move smaller elements before the pivot; its new index, and whether all were there."""
         self.swap(a, pivot)
         i, j, moved = a + 1, b - 1, False
         while True:
@@ -113,7 +113,7 @@ class _Sort:
             i, j, moved = i + 1, j - 1, True
 
     def partition_equal(self, a: int, b: int, pivot: int) -> int:
-        """Those equal to the pivot first; where the larger ones begin."""
+        """Move elements equal to the pivot first; the index at which the larger ones begin."""
         self.swap(a, pivot)
         i, j = a + 1, b - 1
         while True:
@@ -127,7 +127,7 @@ class _Sort:
             i, j = i + 1, j - 1
 
     def nearly_sorted(self, a: int, b: int) -> bool:
-        """Mend a few places that are out of order; whether that was all."""
+        """Swap a few neighbours that are out of order; whether everything is in order then."""
         i = a + 1
         for _ in range(5):
             while i < b and not self.less(i, i - 1):
@@ -150,7 +150,7 @@ class _Sort:
         return False
 
     def break_patterns(self, a: int, b: int) -> None:
-        """Move three elements about, by numbers that depend on nothing but the length."""
+        """Swap three elements with others, chosen by numbers that depend on the length only."""
         length = b - a
         random, modulus = length, 1 << length.bit_length()
         middle = a + length // 4 * 2 - 1
@@ -162,7 +162,7 @@ class _Sort:
             self.swap(middle + i, a + (other - length if other >= length else other))
 
     def pivot(self, a: int, b: int) -> tuple[int, str]:
-        """Where the pivot is, and what the elements looked at say about their order."""
+        """The index of the pivot, and the order that the compared elements suggest."""
         quarter = (b - a) // 4
         i, j, k = a + quarter, a + quarter * 2, a + quarter * 3
         swaps = 0

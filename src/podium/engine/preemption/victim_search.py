@@ -8,9 +8,10 @@ generations is a `VictimPolicy`.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, compress, pairwise
+from itertools import accumulate, chain, compress, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,6 +126,8 @@ class Candidates(TabledCandidates):
         self.tried = tried
         names = (view.names_of(each.rows[each.candidates]) for each in tried)
         self._names = list(chain.from_iterable(names))
+        #: How many candidates there are up to and including each of the tried portions.
+        self._ends = list(accumulate(len(each.candidates) for each in tried))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -138,11 +141,10 @@ class Candidates(TabledCandidates):
 
     def __getitem__(self, name: str) -> Victims:
         index = self._index[name]
-        for each in self.tried:
-            if index < len(each.candidates):
-                return each.victims_at(int(each.candidates[index]))
-            index -= len(each.candidates)
-        raise KeyError(name)
+        portion = bisect_right(self._ends, index)
+        tried = self.tried[portion]
+        # The difference is negative: it counts from the end of the portion.
+        return tried.victims_at(int(tried.candidates[index - self._ends[portion]]))
 
     def table(self) -> VictimTable:
         """The victims of all candidates."""

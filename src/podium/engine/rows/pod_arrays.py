@@ -36,6 +36,8 @@ def interned(items: Iterable[T]) -> Interned[T]:
 def _narrowed(values: Interned[T], chosen: np.ndarray) -> Interned[T]:
     """Interned values of some of the items; values that none of them has are dropped."""
     distinct, number = values
+    if len(chosen) == len(number):
+        return distinct, number[chosen]
     used, found = np.unique(number[chosen], return_inverse=True)
     return list(map(distinct.__getitem__, used.tolist())), found
 
@@ -99,12 +101,11 @@ class PodArrays:
 
         The pods must be listed row after row.
         """
-        if not len(numbers):
-            return np.zeros(0, np.int64)
         total = np.cumsum(numbers)
-        starts = np.flatnonzero(np.r_[True, self.position[1:] != self.position[:-1]])
-        lengths = np.diff(np.r_[starts, len(numbers)])
-        found: np.ndarray = total - np.repeat(total[starts] - numbers[starts], lengths)
+        is_first = np.ones(len(numbers), np.bool_)
+        is_first[1:] = self.position[1:] != self.position[:-1]
+        before = (total - numbers)[is_first]
+        found: np.ndarray = total - before[np.cumsum(is_first) - 1]
         return found
 
     # Columns, with a value for each pod

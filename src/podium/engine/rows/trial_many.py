@@ -151,24 +151,24 @@ class TrialRows(ManyRows):
         return self.removals.change(key, weigh, self.positions, with_nominees=self.with_nominees)
 
     def requested(self, resource: int) -> Ints:
-        """With the changes."""
+        """What each row's pods request of a resource, with the changes."""
         change = self._change(("requested", resource), lambda pods: pods.requested(resource))
         return super().requested(resource) + change
 
     def pod_count(self) -> Ints:
-        """With the changes."""
+        """The number of pods on each row, with the changes."""
         return super().pod_count() + self._change("pods", lambda pods: np.ones(len(pods)))
 
     def on_row(self, tally: Tally) -> Ints:
-        """With the changes."""
+        """The count of a tally on each row, with the changes."""
         return super().on_row(tally) + self._difference(tally)
 
     def domain(self, tally: Tally, key: str) -> Ints:
-        """With the changes, which all happen in the row's own domain."""
+        """The count of a tally in each row's domain, in which all its changes happen."""
         return super().domain(tally, key) + self._within(tally, key)
 
     def total(self, tally: Tally, key: str) -> Ints:
-        """With the changes: a number for each row."""
+        """The count of a tally in all domains, with the changes on each row."""
         return super().total(tally, key) + self._within(tally, key)
 
     def _within(self, tally: Tally, key: str) -> np.ndarray:
@@ -200,5 +200,5 @@ class TrialRows(ManyRows):
         )
 
     def port_conflict(self, wanted: Iterable[Port]) -> Flags:  # noqa: ARG002 - those of the pod
-        """With the changes."""
+        """Whether each row uses a conflicting host port, with the changes."""
         return self.removals.port_in_use(self.positions, with_nominees=self.with_nominees)

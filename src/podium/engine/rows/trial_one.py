@@ -1,7 +1,7 @@
-"""One row with pods added and taken away, to see what would be.
+"""One row with pods added and removed, to filter a node as it would be.
 
-Two-pass checks with nominated pods and the choice of victims use nothing else. The row's columns
-and the counts per domain are read through the changes; nothing is written to the view.
+The second run of the filters with nominated pods and the search for victims use it. The row's
+columns and the counts of its domains are read with the changes; nothing is written to the view.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TrialRow(OneRow):
-    """A row of the view under `add` and `remove`."""
+    """A row of the view with pods added and removed."""
 
     __slots__ = (
         "_assumed",
@@ -41,13 +41,13 @@ class TrialRow(OneRow):
         self._requested: dict[int, int] = defaultdict(int)
         self._assumed = [0, 0]
         self._carried: dict[Tally, int] = defaultdict(int)
-        # By label set, not by tally: a tally may be made only after the change.
+        # By label set, not by tally: a tally may be created only after the change.
         self._labels: dict[LabelSet, int] = defaultdict(int)
         self._pods = list(view.residents[row])
         self._ports = set(view.ports[row])
-        #: Every pod put on the row (1) or taken off it (-1), in sequence.
+        #: Every pod that was added (1) or removed (-1), in sequence.
         self.changes: list[tuple[Resident, int]] = []
-        #: Pods put back on the row, and nominated ones put there.
+        #: The pods on the row that were added, nominated ones apart.
         self.added: list[Resident] = []
         self.nominees: list[Resident] = []
 
@@ -66,10 +66,10 @@ class TrialRow(OneRow):
         return other
 
     def add(self, pod: Resident, *, nominated: bool = False) -> None:
-        """Put a pod on the row.
+        """Add a pod to the row.
 
-        A nominated pod has no node of its own yet: it uses room and its own anti-affinity is
-        honoured, but nobody's affinity sees it.
+        A `nominated` pod is on no node yet: it requests resources and its own anti-affinity counts,
+        but its labels do not count for the affinity of other pods.
         """
         self._count(pod, 1, labels=not nominated)
         self._pods.append(pod)
@@ -77,7 +77,7 @@ class TrialRow(OneRow):
         (self.nominees if nominated else self.added).append(pod)
 
     def remove(self, pod: Resident) -> None:
-        """Take a pod off the row; its host ports are free even if another pod shares them."""
+        """Remove a pod from the row; its host ports are free even if another pod uses them too."""
         self._count(pod, -1, labels=True)
         self._pods = [other for other in self._pods if other.uid != pod.uid]
         self._ports.difference_update(pod.cls.ports)
@@ -95,27 +95,27 @@ class TrialRow(OneRow):
             self._labels[pod.labels] += sign
 
     def requested(self, resource: int) -> Ints:
-        """With the changes."""
+        """What the row's pods request of a resource, with the changes."""
         return wrap(super().requested(resource) + self._requested.get(resource, 0))
 
     def assumed(self, resource: int) -> Ints:
-        """With the changes."""
+        """The cpu (0) or memory (1) of the row's pods as scores count it, with the changes."""
         return wrap(super().assumed(resource) + self._assumed[resource])
 
     def pod_count(self) -> Ints:
-        """With the changes."""
+        """The number of pods on the row, with the changes."""
         return len(self._pods)
 
     def on_row(self, tally: Tally) -> Ints:
-        """With the changes."""
+        """The count of a tally on the row, with the changes."""
         return super().on_row(tally) + self._difference(tally)
 
     def domain(self, tally: Tally, key: str) -> Ints:
-        """With the changes, which all happen in this row's own domain."""
+        """The count of a tally in the row's domain, in which all changes happen."""
         return super().domain(tally, key) + self._change(tally, key)
 
     def total(self, tally: Tally, key: str) -> int:
-        """With the changes."""
+        """The count of a tally in all domains, with the changes."""
         return super().total(tally, key) + self._change(tally, key)
 
     def _change(self, tally: Tally, key: str) -> int:
@@ -126,21 +126,21 @@ class TrialRow(OneRow):
         return self._carried.get(tally, 0) + labels
 
     def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
-        """The sum of a fact of the labels over all pods added, less that over those taken away."""
+        """The sum of a fact about labels over the pods added, minus that over those removed."""
         return sum(sign * fact(pod.labels) for pod, sign in self.changes)
 
     def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Ints:  # noqa: ARG002
-        """The same, of a fact of the class."""
+        """The sum of a fact about classes over the pods added, minus that over those removed."""
         return sum(sign * fact(pod.cls) for pod, sign in self.changes)
 
     def returned(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
-        """The sum of a fact of the labels over all pods put back."""
+        """The sum of a fact about labels over the pods that were put back."""
         return sum(fact(pod.labels) for pod in self.added)
 
     def residents(self) -> list[Resident]:
-        """With the changes."""
+        """The pods on the row, with the changes."""
         return self._pods
 
     def ports(self) -> set[Port]:
-        """With the changes."""
+        """The host ports in use on the row, with the changes."""
         return self._ports

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.preemption import criteria
 from podium.render.decision.analysis import ranking, score_gaps
 from podium.render.plain import counted
 
@@ -144,24 +145,20 @@ def unexamined_nodes(decision: Decision) -> str:
 
 #: The criterion that chose between the candidates of preemption, by its name in the engine.
 _CRITERIA: Final = {
-    "no victims": "nobody has to go there any more",
-    "only candidate": "it is the only node where evicting pods helps",
-    "fewest budget violations": "it breaks the fewest disruption budgets",
-    "lowest highest priority": "its most important victim matters least",
-    "lowest sum of priorities": "the priorities of its victims add up to the least",
-    "fewest victims": "it has the fewest victims",
-    "latest start of the most important victims": "the most important of its victims started last",
-    "first in node order": "it costs as little as any, and comes first in node order",
+    criteria.NO_VICTIMS: "nobody has to go there any more",
+    criteria.ONLY_CANDIDATE: "it is the only node where evicting pods helps",
+    criteria.FEWEST_VIOLATIONS.name: "it breaks the fewest disruption budgets",
+    criteria.LOWEST_FIRST_PRIORITY.name: "its most important victim matters least",
+    criteria.LOWEST_PRIORITY_SUM.name: "the priorities of its victims add up to the least",
+    criteria.FEWEST_VICTIMS.name: "it has the fewest victims",
+    criteria.LATEST_START.name: "the most important of its victims started last",
+    criteria.FIRST_IN_NODE_ORDER: "it costs as little as any, and comes first in node order",
 }
 
 
 def criterion_text(preemption: Preemption) -> str:
     """Why preemption chose this node among the candidates."""
     return _CRITERIA.get(preemption.criterion, preemption.criterion)
-
-
-#: kube-scheduler adds this to each priority before it sums them, so that none is negative.
-_PRIORITY_OFFSET: Final = 1 << 31
 
 
 def eviction_cost(victims: Victims) -> tuple[int, int, int, int]:
@@ -176,7 +173,7 @@ def sorted_by_cost(candidates: Mapping[str, Victims], chosen: str | None) -> lis
 
     def sort_key(name: str) -> tuple[bool, int, int, int, int]:
         violations, top, total, number = eviction_cost(candidates[name])
-        return name != chosen, violations, top, total + number * _PRIORITY_OFFSET, number
+        return name != chosen, violations, top, total + number * criteria.PRIORITY_OFFSET, number
 
     return sorted(candidates, key=sort_key)
 
