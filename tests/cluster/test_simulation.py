@@ -1,4 +1,4 @@
-"""A cluster that nobody disturbs: node order, cursors, promises, and pods tried in turn."""
+"""A simulated cluster without other actors: node order, cursors, nominations, retries."""
 
 from __future__ import annotations
 

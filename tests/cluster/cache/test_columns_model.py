@@ -64,7 +64,7 @@ def wrapped(number: int) -> int:
 
 
 class Model:
-    """A cluster as anybody would write it down."""
+    """A plain model of a cluster, with which columns are compared."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}

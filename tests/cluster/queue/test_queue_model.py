@@ -211,7 +211,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.3, 1.0, 1.7, 5.0, 29.0, 61.0]))
     def wait(self, seconds: float) -> None:
-        """Nobody calls the queue meanwhile, and neither do the invariants."""
+        """Let time pass without a call of the queue; invariants are not checked."""
         self.now += seconds
 
     @rule(data=st.data())
