@@ -1,4 +1,4 @@
-"""Extenders that have a say in who must go."""
+"""Extenders that change the candidates and victims of preemption."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_violations_are_forgotten_once_an_extender_was_asked() -> None:
     assert (asked.candidates["a"].violations, asked.node) == (0, "a")
 
 
-def test_no_node_left_means_nobody_goes() -> None:
+def test_without_candidates_left_no_pod_is_evicted() -> None:
     world = World(one=kept(), two=kept())
 
     found = preempted(world, preempts("one"), preempts("two"))
@@ -159,7 +159,7 @@ def test_errors(reply: Reply, error: str) -> None:
     assert (ignored.node, ignored.error) == ("a", "")
 
 
-def test_who_is_not_asked() -> None:
+def test_extenders_without_the_verb_or_the_resource_are_not_asked() -> None:
     world = World()
     bystanders = (
         Extender("http://filter", bind_verb="bind"),
@@ -172,7 +172,7 @@ def test_who_is_not_asked() -> None:
     assert found.node == "a"
 
 
-def test_nobody_is_asked_when_there_is_no_candidate() -> None:
+def test_no_extender_is_asked_without_candidates() -> None:
     world = World()
 
     found = preempted(world, preempts("one"), ground=(node("a", cpu=0),))
@@ -182,7 +182,7 @@ def test_nobody_is_asked_when_there_is_no_candidate() -> None:
     assert found.node is None
 
 
-def test_nobody_is_asked_for_a_pod_that_may_not_preempt() -> None:
+def test_no_extender_is_asked_for_a_pod_that_may_not_preempt() -> None:
     world = World()
     polite = pod("polite", priority=9, requests={"cpu": 1}, preemption_policy="Never")
 
@@ -192,7 +192,7 @@ def test_nobody_is_asked_for_a_pod_that_may_not_preempt() -> None:
     assert found == Preemption(eligible=False)
 
 
-def test_lower_promises_are_taken_back_on_the_node_that_was_left() -> None:
+def test_lower_nominations_are_cleared_on_the_node_that_was_left() -> None:
     ground = (*GROUND, pod("waits", nominated="b", priority=5))
 
     found = preempted(World(one=kept(b=("b2",))), preempts("one"), ground=ground)

@@ -1,4 +1,4 @@
-"""Who must go: eligibility, candidates, victims, budgets and the choice of a node."""
+"""Preemption of v1.13: eligibility, candidates, victims, budgets and the choice of a node."""
 
 from __future__ import annotations
 
@@ -57,28 +57,28 @@ def high(cpu: int = 1, **more: object) -> Pod:
     return pod("high", priority=9, requests={"cpu": cpu}, **more)  # type: ignore[arg-type]
 
 
-# Whether at all -----------------------------------------------------------------------------------
+# Eligibility --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("leaving", "wanted", "eligible"),
     [
-        pytest.param([], high(), True, id="no promise yet"),
-        pytest.param([], high(nominated="n"), True, id="promised, and nobody is leaving"),
+        pytest.param([], high(), True, id="not nominated"),
+        pytest.param([], high(nominated="n"), True, id="nominated, and no pod is leaving"),
         pytest.param(
-            [low("l", terminating=True)], high(nominated="n"), False, id="somebody lower is leaving"
+            [low("l", terminating=True)], high(nominated="n"), False, id="a lower pod is leaving"
         ),
         pytest.param(
             [low("l", priority=9, terminating=True)],
             high(nominated="n"),
             True,
-            id="somebody equal who leaves was not evicted for it",
+            id="an equal pod that leaves was not evicted for it",
         ),
         pytest.param(
             [low("l", terminating=True)], high(nominated="m"), True, id="leaving another node"
         ),
         pytest.param(
-            [low("l", terminating=True)], high(nominated="gone"), True, id="promised node is gone"
+            [low("l", terminating=True)], high(nominated="gone"), True, id="nominated node is gone"
         ),
         pytest.param([], high(preemption_policy="Never"), False, id="a pod that never preempts"),
         pytest.param(
@@ -120,7 +120,7 @@ def test_a_pod_without_priority_has_zero() -> None:
     assert preempted(columns, pod(priority=-1, requests=CPU)).candidates == {}
 
 
-# Where it could help ------------------------------------------------------------------------------
+# Potential nodes ----------------------------------------------------------------------------------
 
 
 def test_nodes_rejected_for_good_are_no_candidates() -> None:
@@ -139,7 +139,7 @@ def test_nodes_rejected_for_good_are_no_candidates() -> None:
     assert set(found.candidates) == {"busy"}
 
 
-def test_nothing_to_gain_clears_the_own_promise() -> None:
+def test_without_potential_nodes_the_own_nomination_is_cleared() -> None:
     columns = view(node("n", unschedulable=True))
 
     found = preempted(columns, high(nominated="elsewhere"))
@@ -155,7 +155,7 @@ def test_no_candidate_among_potential_nodes_clears_nothing() -> None:
     assert (found.node, found.cleared) == (None, ())
 
 
-# Who goes -----------------------------------------------------------------------------------------
+# Victims ------------------------------------------------------------------------------------------
 
 
 def test_no_more_than_needed_go_and_the_important_stay() -> None:
@@ -234,7 +234,7 @@ def test_a_pod_that_the_preemptor_must_be_near_is_spared() -> None:
         low("other", priority=5),
     )
 
-    # Taking both away makes nobody match: the pod means itself, so it could start there.
+    # Without both of them no pod matches: the pod matches its own term, so it could start there.
     found = preempted(columns, high(labels=X, affinity=[term(X)]))
 
     assert victims(found, "n") == ["near"]
@@ -266,7 +266,7 @@ def test_anti_affinity_across_nodes_of_a_zone_cannot_be_cured_on_one() -> None:
 
 def test_a_pod_put_back_counts_for_all_anti_affinity_terms_if_it_meets_any() -> None:
     # `l` meets the first term only, whose key its node lacks, so it did not reject the node. Put
-    # back, it counts for the second term as well: it must go, though it stood in nobody's way.
+    # back, it counts for the second term as well: it is a victim, though it kept no pod away.
     n = node("n", cpu=2, labels={"zone": "1"})
     wanted = high(anti=[term(X, "rack"), term({"app": "y"}, "zone")])
     columns = view(n, low("l", priority=5, labels=X), low("k", priority=1))
@@ -284,18 +284,18 @@ def test_the_quirk_needs_a_key_that_the_node_has() -> None:
     assert victims(preempted(columns, wanted), "n") == ["k"]
 
 
-def test_promised_pods_are_respected_when_victims_are_chosen() -> None:
+def test_nominated_pods_count_when_victims_are_chosen() -> None:
     columns = view(
         node("n", cpu=2),
         low("a"),
         low("b"),
-        pod("promised", nominated="n", priority=9, requests=CPU),
+        pod("nominated", nominated="n", priority=9, requests=CPU),
     )
 
     assert victims(preempted(columns, high(cpu=1)), "n") == ["a", "b"]
 
 
-def test_lower_promises_are_taken_back_on_the_chosen_node() -> None:
+def test_lower_nominations_are_cleared_on_the_chosen_node() -> None:
     columns = view(
         node("n", cpu=1),
         low("a"),
@@ -339,7 +339,7 @@ def test_a_service_follows_its_next_pod_when_the_first_is_taken_away() -> None:
         pytest.param(selector({"app": "y"}), 0, "default", False, id="a budget of others"),
         pytest.param(selector(X), 0, "other", False, id="a budget of another namespace"),
         pytest.param(None, 0, "default", False, id="a budget without a selector"),
-        pytest.param(selector(), 0, "default", False, id="an empty selector protects nobody"),
+        pytest.param(selector(), 0, "default", False, id="an empty selector protects no pod"),
         pytest.param(BROKEN, 0, "default", False, id="an invalid one neither"),
     ],
 )
@@ -358,7 +358,7 @@ def test_budgets(chosen: LabelSelector | None, allowed: int, namespace: str, spa
 
 
 def test_violations_are_counted_and_not_used_up() -> None:
-    # One disruption allowed protects nobody, however many go.
+    # A budget that allows one disruption protects no pod, however many are evicted.
     allowed = view(
         node("n", cpu=2), budget("b", selector(X), allowed=1), *(low(n, labels=X) for n in "ab")
     )
@@ -377,7 +377,7 @@ def test_pods_without_labels_are_never_protected() -> None:
     assert preempted(columns, high(cpu=2)).candidates["n"].violations == 1
 
 
-# Which node ---------------------------------------------------------------------------------------
+# Criteria -----------------------------------------------------------------------------------------
 
 
 def cost(*priorities: int, violations: int = 0) -> Victims:
@@ -477,7 +477,7 @@ def test_a_protected_victim_of_low_priority_hides_an_important_one() -> None:
     assert found.criterion == "lowest highest priority"
 
 
-# Carried out --------------------------------------------------------------------------------------
+# Simulation ---------------------------------------------------------------------------------------
 
 
 def test_victims_go_and_the_pod_is_tried_again_at_once() -> None:
@@ -507,7 +507,7 @@ def test_deferred_pods_are_tried_again_after_all_others() -> None:
         ("late", 1, None),
         ("high", 2, "n"),
     ]
-    # The promise kept the place free.
+    # The nomination kept the place free.
     assert steps[2].decision.message == "0/1 nodes are available: 1 Insufficient cpu."
 
 
@@ -523,7 +523,7 @@ def test_terminating_victims_stay_and_make_the_pod_wait() -> None:
     assert [r.key for r in made.cache.columns.residents[0]] == ["default/l"]
 
 
-def test_a_lower_promise_is_taken_back_in_the_simulation() -> None:
+def test_a_lower_nomination_is_cleared_in_the_simulation() -> None:
     lower = pod("lower", nominated="n", priority=5, requests=CPU)
     made = simulation(node("n", cpu=1), low("l"), lower, after_preemption="defer")
 

@@ -1,4 +1,4 @@
-"""DefaultPreemption: who may preempt, what is said when nothing helps, promised nodes first."""
+"""DefaultPreemption: eligibility, victims, candidates, messages, and nominated nodes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def small(name: str, **fields: Any) -> Any:
     return node(name, **{"cpu": "1", "labels": {HOST: name}, **fields})
 
 
-# Who may ------------------------------------------------------------------------------------------
+# Eligibility --------------------------------------------------------------------------------------
 
 
 def test_a_pod_that_must_not_preempt() -> None:
@@ -64,7 +64,7 @@ NOT_YET = PodCondition("DisruptionTarget", "False", "PreemptionByScheduler")
         pytest.param(
             status_with(filling("p", "a", terminating=True), conditions=[GONE_WRONG]),
             True,
-            id="evicted by somebody else",
+            id="evicted through the eviction API",
         ),
         pytest.param(
             status_with(filling("p", "a", terminating=True), conditions=[NOT_YET]),
@@ -92,7 +92,7 @@ def test_a_pod_whose_node_is_being_freed(victim: Pod, eligible: bool) -> None:
         assert found.preemption.nomination is None
 
 
-def test_a_promised_node_that_became_hopeless_does_not_bind_it() -> None:
+def test_a_nominated_node_that_no_eviction_helps_does_not_make_it_wait() -> None:
     items = (
         small("a", taints=[taint()]),
         small("b"),
@@ -113,7 +113,7 @@ def test_priority_0_may_evict_what_is_below() -> None:
     assert found.preemption.node == "a"
 
 
-# What is said -------------------------------------------------------------------------------------
+# Messages -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_priority_0_may_evict_what_is_below() -> None:
             [small("a"), filling("p", "a", priority=5), small("b", taints=[taint()])],
             "1 No preemption victims found for incoming pod, "
             "1 Preemption is not helpful for scheduling",
-            id="nobody below it, and a node that would not help",
+            id="no lower pod, and a node that no eviction helps",
         ),
         pytest.param(
             wanting(),
@@ -197,7 +197,7 @@ def half(name: str, where: str, minute: int = 0, **fields: Any) -> Pod:
             wanting(requests={"cpu": "500m"}),
             ["new"],
             0,
-            id="who started earlier stays",
+            id="the pod that started earlier stays",
         ),
         pytest.param(
             [half("low", "a", 1, priority=1), half("high", "a", 2, priority=2)],
@@ -225,7 +225,7 @@ def half(name: str, where: str, minute: int = 0, **fields: Any) -> Pod:
             wanting(requests={"cpu": "500m"}),
             ["free"],
             0,
-            id="who a budget protects stays, whoever is older",
+            id="a pod that a budget protects stays, also if it is younger",
         ),
         pytest.param(
             [
@@ -369,10 +369,10 @@ def test_the_defaults_are_those_of_the_arguments() -> None:
     assert (rule.percentage, rule.absolute) == (10, 100)
 
 
-# Promises -----------------------------------------------------------------------------------------
+# Nominations --------------------------------------------------------------------------------------
 
 
-def test_the_promised_node_is_tried_first_and_taken_without_a_look_at_others() -> None:
+def test_the_nominated_node_is_filtered_first_and_taken_without_the_others() -> None:
     found = decision(wanting(nominated="b"), node("a"), small("b"), node("c"))
 
     assert (found.node, found.nominated, found.feasible_count) == ("b", "b", 1)
@@ -380,14 +380,14 @@ def test_the_promised_node_is_tried_first_and_taken_without_a_look_at_others() -
 
 
 @pytest.mark.parametrize(
-    "promised",
+    "nominated",
     [
         pytest.param("nowhere", id="a node that does not exist"),
         pytest.param("b", id="a node that is full again"),
     ],
 )
-def test_a_promise_that_cannot_be_kept_is_passed_over(promised: str) -> None:
-    found = decision(wanting(nominated=promised), node("a"), small("b"), filling("p", "b"))
+def test_a_nominated_node_that_does_not_fit_is_passed_over(nominated: str) -> None:
+    found = decision(wanting(nominated=nominated), node("a"), small("b"), filling("p", "b"))
 
     assert (found.node, found.nominated) == ("a", None)
 
@@ -395,22 +395,20 @@ def test_a_promise_that_cannot_be_kept_is_passed_over(promised: str) -> None:
 @pytest.mark.parametrize(
     ("priority", "node_name"),
     [
-        pytest.param(4, None, id="a lower one must leave the promised room alone"),
-        pytest.param(5, None, id="an equal one too"),
-        pytest.param(6, "a", id="a higher one need not"),
+        pytest.param(4, None, id="a lower pod does not get the room"),
+        pytest.param(5, None, id="nor does an equal one"),
+        pytest.param(6, "a", id="a higher pod does"),
     ],
 )
-def test_promised_room(priority: int, node_name: str | None) -> None:
-    promised = pod("first", requests={"cpu": "1"}, priority=5, nominated="a")
+def test_room_of_a_nominated_pod(priority: int, node_name: str | None) -> None:
+    nominated = pod("first", requests={"cpu": "1"}, priority=5, nominated="a")
 
-    assert decision(wanting(priority=priority), small("a"), promised).node == node_name
+    assert decision(wanting(priority=priority), small("a"), nominated).node == node_name
 
 
-def test_a_failed_search_takes_the_promise_back_and_success_moves_it() -> None:
-    hopeless = decision(
-        wanting(nominated="b"), small("a"), small("b"), filling("p", "b", priority=9)
-    )
-    lucky = decision(
+def test_success_moves_the_nomination() -> None:
+    placed = decision(wanting(nominated="b"), small("a"), small("b"), filling("p", "b", priority=9))
+    preempting = decision(
         wanting(nominated="b"),
         small("a"),
         small("b"),
@@ -418,12 +416,12 @@ def test_a_failed_search_takes_the_promise_back_and_success_moves_it() -> None:
         filling("q", "a"),
     )
 
-    assert hopeless.node == "a"
-    assert lucky.preemption is not None
-    assert lucky.preemption.nomination == "a"
+    assert placed.node == "a"
+    assert preempting.preemption is not None
+    assert preempting.preemption.nomination == "a"
 
 
-def test_lower_promises_on_the_node_are_taken_back() -> None:
+def test_lower_nominations_on_the_node_are_cleared() -> None:
     lower = pod("lower", requests={"cpu": "1"}, priority=2, nominated="a")
     higher = pod("higher", requests={}, priority=7, nominated="a")
 

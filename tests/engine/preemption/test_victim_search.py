@@ -83,7 +83,7 @@ NODE_KINDS: tuple[dict[str, Any], ...] = (
     {"labels": {}},
     {"resources": {LIMIT: 1}},
 )
-#: What pods on nodes, and pods promised to them, are like besides.
+#: Further fields of pods on nodes and of pods nominated to them.
 OTHER_KINDS: tuple[dict[str, Any], ...] = (
     {},
     {},
@@ -102,7 +102,7 @@ OTHER_KINDS: tuple[dict[str, Any], ...] = (
     {"volumes": [claim_volume("two"), claim_volume("alone")]},
     {"volumes": [claim_volume("missing")]},
 )
-#: What the pod that wants room is like besides.
+#: Further fields of the incoming pod.
 WANTED_KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"labels": {"app": "w"}},
@@ -193,7 +193,7 @@ def full_clusters(draw: st.DrawFn, *, rules: bool = True) -> Case:
     for i in range(draw(st.integers(0, 3)) if rules else 0):
         made.append(
             pod(
-                f"promised{i}",
+                f"nominated{i}",
                 nominated=f"n{draw(st.integers(0, count))}",
                 labels=draw(st.sampled_from(LABELS)),
                 requests=draw(st.sampled_from(REQUESTS)),
@@ -376,7 +376,7 @@ def test_rows_are_tried_in_a_batch(wanted: Pod, others: list[Pod]) -> None:
 
 
 def test_a_pod_on_an_unknown_node_keeps_v1_13_from_batches() -> None:
-    stranger = pod("stranger", node="nobody-knows")
+    stranger = pod("stranger", node="unknown")
     columns = simulation(*nodes(10), stranger, profile=CLASSIC).cache.columns
 
     assert rows_in_batch(columns, pod(), CLASSIC) == 0
