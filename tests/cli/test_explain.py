@@ -25,7 +25,7 @@ def test_the_picture_at_five_nodes(classic: Podium, write: Files) -> None:
         "  3 nodes fit, and its total 100038 is 3 more than that of n2 "
         "(BalancedResourceAllocation +2, LeastRequested +1)\n"
         "\n"
-        "Turned down: 2 of 5 nodes\n"
+        "Rejected: 2 of 5 nodes\n"
         "PREDICATE                REASON                                            NODES   WHICH\n"
         "CheckNodeUnschedulable   node(s) were unschedulable                            1   n4\n"
         "PodToleratesNodeTaints   node(s) had taints that the pod didn't tolerate       1   n5\n"
@@ -56,7 +56,7 @@ def test_the_picture_at_five_hundred_nodes(classic: Podium, write: Files) -> Non
     assert "500 nodes, 1 pod (tables leave out .eu-west-1.compute.internal)" in result.lines[0]
     counts = re.findall(r"^(\w+) .*?  (\d+)   ip-", result.out, re.MULTILINE)
     assert counts == [("GeneralPredicates", "100"), ("PodToleratesNodeTaints", "50")]
-    assert "Turned down: 150 of 500 nodes" in result.out
+    assert "Rejected: 150 of 500 nodes" in result.out
     assert "ip-10-0-0-15 and 96 more" in result.out
     assert "Scores: 350 nodes that fit, the best 10" in result.out
     assert len(re.findall(r"^ip-10-0-\d+-\d+ +\d+", result.out, re.MULTILINE)) == 10
@@ -94,7 +94,7 @@ def test_a_tie_says_how_it_was_broken(classic: Podium, write: Files) -> None:
     assert "3 of the 3 nodes that fit share the best total, " in out
     assert "round robin takes the 1st of them (the counter is at 0)" in out
     assert "the first of them in node order" in classic("explain", "a", file, "--ties=first").out
-    assert "drawn with seed 5" in classic("explain", "a", file, "--ties", "random:5").out
+    assert "chosen at random with seed 5" in classic("explain", "a", file, "--ties", "random:5").out
 
 
 def test_a_pod_that_fits_nowhere_exits_1_and_says_why(classic: Podium, write: Files) -> None:
@@ -137,7 +137,7 @@ def test_preemption_shows_candidates_their_victims_and_the_winner(
     assert result.code == 1
     assert "default/vip fits nowhere now, but evicting pods from n2 helps" in result.out
     assert "Preemption: tried on 2 nodes, would help on 2" in result.out
-    assert "n2 is chosen: its most important victim matters least" in result.out
+    assert "n2 is chosen: the highest priority of its victims is the lowest" in result.out
     rows = [line.split() for line in result.lines[-2:]]
     assert rows[0][:5] == ["n2", "0", "1", "2", "2"]
     assert rows[0][5:] == ["default/cheap-1", "(1),", "default/cheap-2", "(1)"]
@@ -151,12 +151,12 @@ def test_no_preemption_says_so(classic: Podium, write: Files) -> None:
 @pytest.mark.parametrize(
     ("name", "sentences"),
     [
-        ("n3", ["CheckNodeUnschedulable turned it down", "evicting pods there would not help"]),
+        ("n3", ["CheckNodeUnschedulable rejected it", "evicting pods there would not help"]),
         (
             "n1",
             [
-                "GeneralPredicates turned it down: Insufficient cpu",
-                "evicting default/dear there would help, but n2 is chosen: its most important",
+                "GeneralPredicates rejected it: Insufficient cpu",
+                "evicting default/dear there would help, but n2 is chosen: the highest priority",
             ],
         ),
         ("n2", ["evicting default/cheap-1, default/cheap-2 there would help, and that is what"]),
@@ -288,7 +288,8 @@ def test_no_nodes_is_an_error_of_the_attempt(classic: Podium, write: Files) -> N
     result = classic("explain", "a", write([pod("a")]))
 
     assert result.code == 1
-    assert "default/a cannot be decided: no nodes available to schedule pods" in result.out
+    failure = "the attempt to schedule default/a failed: no nodes available to schedule pods"
+    assert failure in result.out
 
 
 def test_a_file_that_is_not_there(classic: Podium) -> None:
@@ -303,7 +304,7 @@ def test_the_current_generation_speaks_of_plugins(podium: Podium, write: Files) 
 
     assert result.lines[0] == "v1.36 default-scheduler: 5 nodes, 1 pod"
     assert re.search(r"^PLUGIN +REASON +NODES +WHICH$", result.out, re.MULTILINE)
-    assert "NodeUnschedulable turned it down: node(s) were unschedulable" in result.out
+    assert "NodeUnschedulable rejected it: node(s) were unschedulable" in result.out
     assert "PREDICATE" not in result.out
     assert "PRIORITY" not in result.out
 

@@ -38,7 +38,7 @@ def test_check_shows_what_runs_and_what_does_not(podium: Podium, write: Files) -
     assert any(line.startswith("HostName ") for line in result.lines)
     assert any(line.startswith("ZoneOnly ") and "order" in line for line in result.lines)
     assert '{"labelPreference":{"label":"disk","presence":true}}' in result.out
-    assert "PodFitsPorts" in result.out.partition("Good to know")[2]
+    assert "PodFitsPorts" in result.out.partition("Notes")[2]
 
 
 def test_show_lists_a_provider(podium: Podium) -> None:

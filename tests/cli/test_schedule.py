@@ -41,7 +41,7 @@ def test_nothing_pending_is_exit_code_0(classic: Podium, write: Files) -> None:
     result = classic("schedule", write(FIVE))
 
     assert result.code == 0
-    assert result.lines[-1] == "no pod waits for default-scheduler"
+    assert result.lines[-1] == "no pod is pending for default-scheduler"
 
 
 def test_only_waiting_pods_of_this_scheduler_are_pending(classic: Podium, write: Files) -> None:
@@ -104,7 +104,7 @@ def test_preemption_names_victims_and_the_reason(classic: Podium, write: Files) 
     assert "default/vip   n1     preempted 1 pod on n1" in result.out
     assert result.lines[5].split() == ["EVICTED", "FROM", "FOR", "BECAUSE"]
     assert result.lines[6].split()[:3] == ["default/cheap", "n1", "default/vip"]
-    assert result.lines[6].endswith("its most important victim matters least")
+    assert result.lines[6].endswith("the highest priority of its victims is the lowest")
     assert result.lines[-1] == "1 of 1 pod placed, 1 pod evicted"
 
 

@@ -80,7 +80,7 @@ def test_a_node_that_we_turn_down_is_told_with_the_predicate() -> None:
     assert (found.kind, found.why) == (
         REJECTED,
         (
-            "TaintToleration turned it down: node(s) had untolerated taint(s)",
+            "TaintToleration rejected it: node(s) had untolerated taint(s)",
             "evicting pods there would not help",
         ),
     )
@@ -92,7 +92,7 @@ def test_a_pod_that_we_would_not_place_is_told_with_our_message() -> None:
     assert found is not None
     assert (found.ours, found.kind) == (None, UNPLACED)
     assert found.why[0].startswith("0/1 nodes are available: 1 Insufficient cpu.")
-    assert found.why[1].startswith("NodeResourcesFit turned it down")
+    assert found.why[1].startswith("NodeResourcesFit rejected it")
 
 
 def test_pods_that_ran_before_and_pods_that_are_gone_are_not_compared() -> None:
@@ -119,7 +119,7 @@ def test_without_recording_the_reason_is_not_made_up() -> None:
 
     [found] = shadow.agreement().differences
 
-    assert found.why == ("what was thought of that node was not recorded",)
+    assert found.why == ("the verdict on that node was not recorded",)
 
 
 def test_agreement_is_a_metric() -> None:

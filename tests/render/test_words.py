@@ -71,7 +71,7 @@ def test_groups_are_sorted_by_size() -> None:
     [
         ("round-robin", "round robin takes the 2nd of them (the counter is at 3)"),
         ("first", "the first of them in node order is taken"),
-        ("random:7", "one of them is drawn with seed 7"),
+        ("random:7", "one of them is chosen at random with seed 7"),
     ],
 )
 def test_how_a_tie_is_broken(ties: str, sentence: str) -> None:
@@ -108,10 +108,10 @@ def test_sampling_is_mentioned() -> None:
     decision = simulation(*nodes(1100), profile=rules).attempt(WANTED, recording=True)
 
     assert sentences.unexamined_nodes(decision) == (
-        "110 nodes that fit were enough; 990 nodes were not looked at"
+        "110 nodes that fit were enough; 990 nodes were not examined"
     )
     [sentence] = sentences.node_sentences(decision, node_report(decision, "n999"))
-    assert sentence == "it was not looked at: enough nodes that fit were found before it"
+    assert sentence == "it was not examined: enough nodes that fit were found before it"
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def unschedulable(preemption: Preemption | None) -> Decision:
     ("preemption", "never", "sentence"),
     [
         (None, False, "preemption is off"),
-        (Preemption(eligible=False), True, "the pod says preemptionPolicy: Never"),
-        (Preemption(eligible=False), False, "the pod waits for pods that are already leaving"),
-        (Preemption(eligible=True), False, "no node was turned down for a reason that would"),
+        (Preemption(eligible=False), True, "the pod has preemptionPolicy: Never"),
+        (Preemption(eligible=False), False, "the pod waits for pods that are terminating"),
+        (Preemption(eligible=True), False, "no node was rejected for a reason that evicting"),
         (
             Preemption(eligible=True, potential=("a", "b")),
             False,

@@ -150,7 +150,7 @@ def test_preemption_names_candidates_and_why(page: Page, site: Served) -> None:
 def test_an_unknown_pod_is_said_to_be_unknown(page: Page, site: Served) -> None:
     page.goto(f"{site.url}#/pods/shop/nobody")
 
-    expect(page.get_by_text("Nothing is known of a pod shop/nobody.")).to_be_visible()
+    expect(page.get_by_text("There is no pod shop/nobody.")).to_be_visible()
 
 
 def test_a_changed_weight_shows_its_difference_before_it_is_applied(

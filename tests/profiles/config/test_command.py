@@ -31,7 +31,7 @@ def test_a_configuration_that_is_fine(file: Path, capsys: pytest.CaptureFixture[
     assert run(["config", "check", str(file)]) == 0
 
     assert capsys.readouterr().out.splitlines() == [
-        f"{file} is fine: kube-scheduler v1.36 takes it",
+        f"{file} is valid for kube-scheduler v1.36",
         "profile default-scheduler: 14 filters, 9 scores",
         "  NodeAffinity is listed under multiPoint without a weight: it is 1, not 2",
     ]

@@ -24,7 +24,7 @@ KINDS: Final = (SAME, TIED, LOWER, REJECTED, UNPLACED)
 _KIND_TEXTS: Final = {
     TIED: "as good",
     LOWER: "scored lower",
-    REJECTED: "turned down",
+    REJECTED: "rejected",
     UNPLACED: "no node found",
 }
 
@@ -75,7 +75,7 @@ def compare_placement(decision: Decision, theirs: str, time: float = 0.0) -> Pla
     report = node_report(decision, theirs)
     why = tuple(sentences.node_sentences(decision, report))
     if not decision.examined:
-        why = ("what was thought of that node was not recorded",)
+        why = ("the verdict on that node was not recorded",)
     if ours is None:
         why = (decision.message, *why)
         return PlacementComparison(pod, ours, theirs, UNPLACED, why, time=time)
@@ -127,9 +127,9 @@ def agreement_text(found: Agreement, limit: int = 50) -> str:
     lines = [
         f"{counted(found.pods, 'placement')} compared, {found.ratio:.1%} agree",
         f"  {found.counts[SAME]:>8}  on the same node",
-        f"  {found.counts[TIED]:>8}  on another node that is as good",
+        f"  {found.counts[TIED]:>8}  on another node with the same total",
         f"  {found.counts[LOWER]:>8}  on a node that Podium scores lower",
-        f"  {found.counts[REJECTED]:>8}  on a node that Podium turns down, or did not look at",
+        f"  {found.counts[REJECTED]:>8}  on a node that Podium rejects, or did not examine",
         f"  {found.counts[UNPLACED]:>8}  where Podium found no node",
     ]
     if found.undecided:
@@ -140,7 +140,7 @@ def agreement_text(found: Agreement, limit: int = 50) -> str:
         return "\n".join(lines) + "\n"
     lines += ["", "Differences, the latest first:"]
     for each in list(found.differences)[:limit]:
-        lines.append(f"  {each.pod}: {each.ours or 'nowhere'}, really {each.theirs}")
+        lines.append(f"  {each.pod}: {each.ours or 'no node'}, actually on {each.theirs}")
         lines += [f"      {_KIND_TEXTS[each.kind]}: {sentence}" for sentence in each.why[:1]]
         lines += [f"      {sentence}" for sentence in each.why[1:]]
         if each.gaps:

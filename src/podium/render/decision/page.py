@@ -25,13 +25,13 @@ _SAMPLE: Final = 20
 _MOST_CANDIDATES: Final = 100
 _NODE_FILTERS: Final = {
     "fits": "nodes that fit",
-    "rejected": "nodes turned down",
+    "rejected": "rejected nodes",
     "all": "all nodes",
 }
 _VALUES: Final = {"score": "score", "weighted": "score times weight", "raw": "raw score"}
 _HELP: Final = (
-    "Choose a node with the mouse or the arrow keys to compare it with the one that was chosen; "
-    "choose a heading to sort."
+    "Select a node with the mouse or the arrow keys to compare it with the one that was chosen; "
+    "select a heading to sort."
 )
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -125,7 +125,7 @@ def _controls(*, scored: bool) -> str:
 <label>Find <input type="search" id="search" placeholder="node name"></label>
 <label>Show {_select("show", _NODE_FILTERS)}</label>
 <label{hidden}>As {_select("value", _VALUES)}</label>
-<label{hidden}><input type="checkbox" id="only"> only what differs</label>
+<label{hidden}><input type="checkbox" id="only"> only scores that differ</label>
 <span class="legend faint"{hidden}>low <span class="ramp"></span> high</span>
 <span id="count" class="faint" role="status"></span>
 </div>"""
@@ -178,7 +178,7 @@ def _rejections(decision: Decision) -> str:
     ]
     rule = sentences.rule_names(decision)[0].capitalize()
     table = _table((rule, "Reason", "Nodes", "Which"), rows, numbers=(2,))
-    return _section(f"Turned down: {count} of {counted(decision.nodes, 'node')}", table)
+    return _section(f"Rejected: {count} of {counted(decision.nodes, 'node')}", table)
 
 
 def _preemption(found: Explanation) -> str:
@@ -203,8 +203,8 @@ def _candidates(preemption: Preemption) -> str:
         victims = preemption.candidates[name]
         each = zip(victims.pods, victims.priorities, strict=True)
         victims_text = sentences.listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
-        rows.append((name, *sentences.eviction_cost(victims), victims_text or "nobody"))
-    columns = ("Node", "Budgets broken", "Top priority", "Sum", "Victims", "Who has to go")
+        rows.append((name, *sentences.eviction_cost(victims), victims_text or "none"))
+    columns = ("Node", "PDB violations", "Top priority", "Sum", "Victims", "Pods to evict")
     return _table(columns, rows, numbers=(1, 2, 3, 4), chosen=preemption.node)
 
 

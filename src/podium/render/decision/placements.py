@@ -98,7 +98,7 @@ def report(
     cluster = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}"
     yield f"{profile.name}: {cluster}, {len(found)} pending", _BOLD
     if not found:
-        yield f"no pod waits for {profile.scheduler_name}", {}
+        yield f"no pod is pending for {profile.scheduler_name}", {}
         return
     header, *lines = aligned(rows(found, wide=wide))
     yield "", {}

@@ -69,7 +69,7 @@ def group_reasons(group: RejectionGroup, others: Sequence[RejectionGroup]) -> st
 def headline(decision: Decision) -> str:
     """The outcome in one sentence."""
     if decision.error:
-        return f"{decision.pod} cannot be decided: {decision.error}"
+        return f"the attempt to schedule {decision.pod} failed: {decision.error}"
     if decision.node is not None:
         return f"{decision.pod} goes to {decision.node}"
     if decision.held is not None:
@@ -106,7 +106,7 @@ def tie_break(decision: Decision, ties: str) -> str:
     if ties == "first":
         return "the first of them in node order is taken"
     if ties.startswith("random:"):
-        return f"one of them is drawn with seed {ties.partition(':')[2]}"
+        return f"one of them is chosen at random with seed {ties.partition(':')[2]}"
     place = decision.cursor % decision.tied + 1
     return f"round robin takes the {ordinal(place)} of them (the counter is at {decision.cursor})"
 
@@ -140,19 +140,19 @@ def unexamined_nodes(decision: Decision) -> str:
     if decision.error or decision.held or decision.refused or left <= 0:
         return ""
     enough = counted(decision.feasible_count, "node")
-    return f"{enough} that fit were enough; {counted(left, 'node')} were not looked at"
+    return f"{enough} that fit were enough; {counted(left, 'node')} were not examined"
 
 
 #: The criterion that chose between the candidates of preemption, by its name in the engine.
 _CRITERIA: Final = {
-    criteria.NO_VICTIMS: "nobody has to go there any more",
+    criteria.NO_VICTIMS: "no pod has to be evicted there any more",
     criteria.ONLY_CANDIDATE: "it is the only node where evicting pods helps",
-    criteria.FEWEST_VIOLATIONS.name: "it breaks the fewest disruption budgets",
-    criteria.LOWEST_FIRST_PRIORITY.name: "its most important victim matters least",
-    criteria.LOWEST_PRIORITY_SUM.name: "the priorities of its victims add up to the least",
+    criteria.FEWEST_VIOLATIONS.name: "it violates the fewest disruption budgets",
+    criteria.LOWEST_FIRST_PRIORITY.name: "the highest priority of its victims is the lowest",
+    criteria.LOWEST_PRIORITY_SUM.name: "the sum of the priorities of its victims is the lowest",
     criteria.FEWEST_VICTIMS.name: "it has the fewest victims",
     criteria.LATEST_START.name: "the most important of its victims started last",
-    criteria.FIRST_IN_NODE_ORDER: "it costs as little as any, and comes first in node order",
+    criteria.FIRST_IN_NODE_ORDER: "all criteria are equal, and it is the first in node order",
 }
 
 
@@ -185,11 +185,11 @@ def why_no_preemption(decision: Decision, *, never: bool = False) -> str:
         decided = decision.error or decision.node or decision.held or decision.refused
         return "" if decided else "preemption is off"
     if never:
-        return "the pod says preemptionPolicy: Never"
+        return "the pod has preemptionPolicy: Never"
     if not preemption.eligible:
-        return "the pod waits for pods that are already leaving the node it was promised"
+        return "the pod waits for pods that are terminating on its nominated node"
     if not preemption.potential:
-        return "no node was turned down for a reason that would go away with its pods"
+        return "no node was rejected for a reason that evicting pods could remove"
     tried = counted(len(preemption.potential), "node")
     return f"evicting pods of lower priority was tried on {tried} and helps on none"
 
@@ -201,14 +201,12 @@ def node_sentences(decision: Decision, report: NodeReport) -> list[str]:
     if report.node == decision.node:
         return ["it is the node that was chosen"]
     if report.verdict is not None:
-        rejection = (
-            f"{report.verdict.predicate} turned it down: {', '.join(report.verdict.reasons)}"
-        )
+        rejection = f"{report.verdict.predicate} rejected it: {', '.join(report.verdict.reasons)}"
         return [rejection, _preemption_there(decision, report)]
     if report.messages:
-        return [f"an extender turned it down: {', '.join(report.messages)}"]
+        return [f"an extender rejected it: {', '.join(report.messages)}"]
     if report.position is None:
-        return ["it was not looked at: enough nodes that fit were found before it"]
+        return ["it was not examined: enough nodes that fit were found before it"]
     return [_rank_sentence(decision, report.position)]
 
 

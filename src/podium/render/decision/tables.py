@@ -123,7 +123,7 @@ class _Layout:
         if not found:
             return
         count = sum(group.count for group in found)
-        yield from _heading(f"Turned down: {count} of {counted(self.decision.nodes, 'node')}")
+        yield from _heading(f"Rejected: {count} of {counted(self.decision.nodes, 'node')}")
         table = _table(self.rule, "REASON", "NODES", "WHICH", right=["NODES"])
         for group in found:
             reasons = sentences.group_reasons(group, found)
@@ -242,16 +242,16 @@ class _Layout:
             why = sentences.criterion_text(preemption)
             yield Text(printable(f"  {self.short(preemption.node)} is chosen: {why}"))
         if len(preemption.tie) > 1:
-            yield Text(printable(f"  as good as each other: {self.sample(preemption.tie)}"))
+            yield Text(printable(f"  equally good: {self.sample(preemption.tie)}"))
         yield self.candidates(preemption.candidates, preemption.node)
         if preemption.cleared:
             lost = sentences.listed([key for _, key in preemption.cleared], _SAMPLE)
-            yield Text(printable(f"  lose the node they were promised: {lost}"))
+            yield Text(printable(f"  lose their nominated node: {lost}"))
 
     def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> Table:
         """The candidates of preemption, with the criteria in the order in which they apply."""
-        columns = ("BUDGETS BROKEN", "TOP PRIORITY", "SUM", "VICTIMS")
-        table = _table("NODE", *columns, "WHO HAS TO GO", right=columns)
+        columns = ("PDB VIOLATIONS", "TOP PRIORITY", "SUM", "VICTIMS")
+        table = _table("NODE", *columns, "PODS TO EVICT", right=columns)
         names = sentences.sorted_by_cost(candidates, chosen)
         for name in names[:_MOST_ROWS]:
             victims = candidates[name]
@@ -264,7 +264,7 @@ class _Layout:
                 table,
                 self.short(name),
                 *sentences.eviction_cost(victims),
-                victims_text or "nobody",
+                victims_text or "none",
                 style=style,
             )
         if len(names) > _MOST_ROWS:

@@ -30,7 +30,7 @@ def config_tables(config: Data) -> Iterator[RenderableType]:
 
 def validity_report(file: str, config: Data) -> Iterator[RenderableType]:
     """The lines for a valid file: one for the file, one for each profile, and its notes."""
-    yield Text(f"{printable(file)} is fine: kube-scheduler v1.36 takes it")
+    yield Text(f"{printable(file)} is valid for kube-scheduler v1.36")
     for profile in config["profiles"]:
         plugins = profile["plugins"]
         filters = counted(len(plugins.get("filter", ())), "filter")
@@ -44,7 +44,7 @@ def _profile(profile: Data) -> Iterator[RenderableType]:
     plugins = profile["plugins"]
     yield from section(
         "Filters, in the order they run",
-        ("NAME", "FIRST LOOK", "A POD FITS BY"),
+        ("NAME", "PREFILTER", "DESCRIPTION"),
         [
             (p["name"], _has_point(p, plugins, "preFilter"), p["description"])
             for p in plugins.get("filter", ())
@@ -52,12 +52,12 @@ def _profile(profile: Data) -> Iterator[RenderableType]:
     )
     yield from section(
         "Scores",
-        ("NAME", "WEIGHT", "PREFERS"),
+        ("NAME", "WEIGHT", "DESCRIPTION"),
         [(p["name"], str(p["weight"]), p["description"]) for p in plugins.get("score", ())],
     )
     yield from section(
-        "Everywhere else",
-        ("POINT", "PLUGINS"),
+        "Other extension points",
+        ("EXTENSION POINT", "PLUGINS"),
         [
             (point, ", ".join(p["name"] for p in found))
             for point, found in plugins.items()
@@ -72,7 +72,7 @@ def _profile(profile: Data) -> Iterator[RenderableType]:
             for name, args in (profile["args"] | profile["unreadArgs"]).items()
         ],
     )
-    yield from section("Good to know", (), [(note,) for note in profile["notes"]])
+    yield from section("Notes", (), [(note,) for note in profile["notes"]])
 
 
 def _has_point(plugin: Data, plugins: Data, point: str) -> str:

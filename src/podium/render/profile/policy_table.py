@@ -23,11 +23,11 @@ def policy_tables(profile: Data) -> Iterator[RenderableType]:
     yield Text(printable(profile["profile"]), style="bold")
     yield from section(
         "Predicates, in the order they run",
-        ("NAME", "A POD FITS WHERE", "ARGUMENT"),
+        ("NAME", "A POD FITS IF", "ARGUMENT"),
         [(p["name"], _description(p), _argument(p)) for p in profile["predicates"]],
     )
     yield from section(
-        "Configured, but never asked",
+        "Configured, but not run",
         ("NAME", "WHY"),
         [(p["name"], p["why"]) for p in profile["idlePredicates"]],
     )
@@ -41,7 +41,7 @@ def policy_tables(profile: Data) -> Iterator[RenderableType]:
     )
     yield from extenders_section(profile["extenders"])
     yield from section("Options", ("OPTION", "VALUE"), _options(profile["options"]))
-    yield from section("Good to know", (), [(note,) for note in profile["notes"]])
+    yield from section("Notes", (), [(note,) for note in profile["notes"]])
 
 
 def _description(predicate: Data) -> str:

@@ -166,7 +166,7 @@
   function describe(row) {
     const parts = [element("h3", row.name)];
     if (!row.fits) {
-      parts.push(element("p", `${row.predicate} turned it down: ${row.reasons}`));
+      parts.push(element("p", `${row.predicate} rejected it: ${row.reasons}`));
     } else if (row === winner || !winner || row.total === undefined) {
       parts.push(element("p", row === winner ? "the node that was chosen" : "it fits"));
     } else {

@@ -21,7 +21,7 @@ function Row({ each, now }) {
   return html`<tr>
     <th scope="row"><a href=${podLink(each.pod)}>${each.pod}</a>${each.priority ? html`<br /><span class="quiet">priority ${number(each.priority)}</span>` : null}</th>
     <td class="reason">${each.reason || html`<span class="quiet">not tried yet</span>`}
-      ${each.nominated && html`<br /><span class="quiet">promised <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}</td>
+      ${each.nominated && html`<br /><span class="quiet">nominated to <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}</td>
     <td data-label="Queue"><span class="chip" title=${pool[WORDS]}>${pool[NAME]}</span></td>
     <td class="number" data-label="Attempts">${number(each.attempts)}</td>
     <td class="number" data-label="Waiting for" title=${`since ${clock(each.since)}`}>${age(now - each.since)}</td>

@@ -15,7 +15,7 @@ const SOURCES = {
 };
 
 const MARKS = { placed: "✓", nominated: "⇄", unschedulable: "✕", held: "‖", error: "!" };
-const WORDS = { placed: "placed", nominated: "promised a node", unschedulable: "not placed", held: "held back", error: "failed" };
+const WORDS = { placed: "placed", nominated: "nominated", unschedulable: "not placed", held: "held back", error: "failed" };
 
 const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}` : "");
 

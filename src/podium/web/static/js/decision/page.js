@@ -15,7 +15,7 @@ export function DecisionPage({ namespace, name, attempt }) {
   const { data, error, loading } = useAnswer(path, stamp);
   if (data && data.source === "now" && data.actual) settled.current = stamp;
   if (error && error.status === 404) {
-    return html`<${Empty} title=${`Nothing is known of a pod ${namespace}/${name}.`}>It may have been deleted, or not have been created yet. <a href="#/">Back to the cluster</a><//>`;
+    return html`<${Empty} title=${`There is no pod ${namespace}/${name}.`}>It may have been deleted, or not have been created yet. <a href="#/">Back to the cluster</a><//>`;
   }
   if (error && !data) return html`<${Failure} error=${error} />`;
   if (loading || !data) return html`<${Loading} what=${`Asking why ${namespace}/${name} is where it is…`} />`;

@@ -1,4 +1,4 @@
-// Who would have to go so that the pod fits, where, and why there.
+// The pods that would be evicted so that the pod fits, and why on this node.
 import { html } from "../dom.js";
 import { counted, number } from "../format.js";
 import { nodeLink, podLink } from "../router.js";
@@ -10,7 +10,7 @@ function Candidate({ each, chosen }) {
   const [violations, top, sum, count] = each.cost;
   return html`<tr class=${chosen ? "winner" : ""}>
     <th scope="row"><a href=${nodeLink(each.node)}>${each.node}</a>${chosen && html` <span class="chip win">chosen</span>`}</th>
-    <td>${victims.length ? victims.map((victim) => html`<div><a href=${podLink(victim.pod)}>${victim.pod}</a> <span class="quiet">priority ${number(victim.priority)}</span></div>`) : html`<span class="quiet">nobody</span>`}
+    <td>${victims.length ? victims.map((victim) => html`<div><a href=${podLink(victim.pod)}>${victim.pod}</a> <span class="quiet">priority ${number(victim.priority)}</span></div>`) : html`<span class="quiet">none</span>`}
       ${count > victims.length && html`<div class="quiet">and ${number(count - victims.length)} more</div>`}</td>
     <td class="number">${number(violations)}</td><td class="number">${number(top)}</td><td class="number">${number(sum)}</td><td class="number">${number(count)}</td>
   </tr>`;
@@ -26,7 +26,7 @@ export function Preemption({ decision }) {
     ${preemption.node && html`<p>Pods are evicted from <a href=${nodeLink(preemption.node)}>${preemption.node}</a>: ${preemption.criterionWords}.</p>`}
     <p class="quiet">${counted(preemption.candidateCount, "node")} where evicting pods helps${preemption.candidateCount > SHOWN ? `; the ${SHOWN} cheapest` : ""}. Compared from left to right, the lowest number wins; in the sum every pod counts as something, even with a negative priority.</p>
     <div class="scroll" tabindex="0" role="region" aria-label="Candidates"><table class="list wide">
-      <thead><tr><th scope="col">Node</th><th scope="col">Who would go</th><th scope="col" class="number">Budgets broken</th><th scope="col" class="number">Highest priority</th><th scope="col" class="number">Sum</th><th scope="col" class="number">Pods</th></tr></thead>
+      <thead><tr><th scope="col">Node</th><th scope="col">Pods to evict</th><th scope="col" class="number">PDB violations</th><th scope="col" class="number">Highest priority</th><th scope="col" class="number">Sum</th><th scope="col" class="number">Pods</th></tr></thead>
       <tbody>${preemption.candidates.slice(0, SHOWN).map((each) => html`<${Candidate} key=${each.node} each=${each} chosen=${each.node === preemption.node} />`)}</tbody>
     </table></div>
   </section>`;

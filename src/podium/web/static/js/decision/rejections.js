@@ -1,14 +1,14 @@
-// The nodes that were turned down, grouped by who said no and why.
+// The rejected nodes, grouped by rule and reason.
 import { html } from "../dom.js";
 import { breakable, counted, number, percent } from "../format.js";
 import { nodeLink } from "../router.js";
 
 const SHOWN = 200;
 
-function Group({ group, total, who }) {
+function Group({ group, total, rule }) {
   const names = group.nodes || [];
   return html`<li class="rejection">
-    <div class="what"><strong>${breakable(group.predicate || who)}</strong>
+    <div class="what"><strong>${breakable(group.predicate || rule)}</strong>
       <span>${group.reasons.join(", ")}</span>
       ${group.curable && html`<span class="chip" title="Evicting pods from the node could change the answer">evicting could help</span>`}</div>
     <div class="how-many"><span class="track"><span class="fill" style=${{ width: percent(group.count / Math.max(1, total)) }}></span></span>
@@ -22,14 +22,14 @@ function Group({ group, total, who }) {
 
 export function Rejections({ decision }) {
   const groups = decision.rejections;
-  const [who] = decision.ruleNames;
+  const [rule] = decision.ruleNames;
   if (decision.refused) {
-    return html`<section><h2>Turned down before any node was looked at</h2><p><strong>${decision.refused.plugin}</strong>: ${decision.refused.reason}</p></section>`;
+    return html`<section><h2>Rejected before any node was examined</h2><p><strong>${decision.refused.plugin}</strong>: ${decision.refused.reason}</p></section>`;
   }
   if (!groups.length) {
-    return decision.node ? html`<section><h2>Turned down</h2><p class="quiet">No node was turned down.</p></section>` : null;
+    return decision.node ? html`<section><h2>Rejected</h2><p class="quiet">No node was rejected.</p></section>` : null;
   }
-  return html`<section aria-labelledby="turned-down"><h2 id="turned-down">Turned down <span class="quiet">by ${who}</span></h2>
-    <ul class="rejections">${groups.map((group, i) => html`<${Group} key=${i} group=${group} total=${decision.nodes.total} who=${who} />`)}</ul>
+  return html`<section aria-labelledby="rejected"><h2 id="rejected">Rejected <span class="quiet">by ${rule}</span></h2>
+    <ul class="rejections">${groups.map((group, i) => html`<${Group} key=${i} group=${group} total=${decision.nodes.total} rule=${rule} />`)}</ul>
   </section>`;
 }

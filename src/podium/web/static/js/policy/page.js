@@ -101,12 +101,12 @@ function RulesForm({ found, profile, onApplied }) {
 }
 
 function Predicates({ profile }) {
-  const [turnsDown] = profile.ruleNames;
+  const [filters] = profile.ruleNames;
   return html`<h2>${profile.name}</h2>
     <p class="quiet">Scores from 0 to ${profile.maxScore}; ${profile.preemption ? "pods may be evicted for more important ones" : "no pod is evicted"}; among equals: ${profile.ties}.</p>
     ${profile.notes.map((note) => html`<p class="note">${note}</p>`)}
     ${profile.extenders.length > 0 && html`<p>Extenders: ${profile.extenders.join(", ")}</p>`}
-    <h3>Nodes are turned down by (${turnsDown}s, in order)</h3>
+    <h3>Nodes are rejected by (${filters}s, in order)</h3>
     <ol class="predicates">${profile.predicates.map((each) => html`<li key=${each.name}><strong>${breakable(each.name)}</strong> <span class="quiet">${each.description}</span></li>`)}</ol>`;
 }
 
