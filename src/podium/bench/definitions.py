@@ -200,7 +200,7 @@ class Workload(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """`Case/Size`."""
+        """The name of the workload, `Case/Size`."""
         return f"{self.case}/{self.size}"
 
     def check(self) -> None:

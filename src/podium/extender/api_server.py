@@ -48,13 +48,13 @@ class ApiServer:
     """Keeps a cluster state in step with an API server. Use it in an `async with`."""
 
     def __init__(
-        self, access: Access, state: ClusterState, tell: Callable[[str], None], **options: Any
+        self, access: Access, state: ClusterState, warn: Callable[[str], None], **options: Any
     ) -> None:
-        """Warnings go to *tell*; *options* are passed to the reflectors."""
+        """Warnings go to *warn*; *options* are passed to the reflectors."""
         self._access = access
         self._client = ApiClient(access)
         self._state = state
-        self._options = {"warn": tell, **options}
+        self._options = {"warn": warn, **options}
         self._reflectors: list[Reflector[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
 

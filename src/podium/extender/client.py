@@ -58,10 +58,10 @@ class Lookup(Protocol):
 class ExtenderClient:
     """Sends questions to extenders over HTTP. Use it in an `async with`."""
 
-    def __init__(self, lookup: Lookup, tell: Callable[[str], None] | None = None) -> None:
-        """Failures that the cycle ignores are reported to *tell*."""
+    def __init__(self, lookup: Lookup, warn: Callable[[str], None] | None = None) -> None:
+        """Failures that the cycle ignores are reported to *warn*."""
         self._lookup = lookup
-        self._tell = tell or (lambda _: None)
+        self._warn = warn or (lambda _: None)
         self._stack = AsyncExitStack()
         self._sessions: dict[int, tuple[Extender, aiohttp.ClientSession]] = {}
 
@@ -89,7 +89,7 @@ class ExtenderClient:
         if isinstance(reply, Failure) and (
             question.extender.ignorable or isinstance(question, AskScores)
         ):
-            self._tell(f"extender {question.extender.url_prefix} is ignored: {reply.text}")
+            self._warn(f"extender {question.extender.url_prefix} is ignored: {reply.text}")
         return reply
 
     async def _reply(self, question: Question) -> Reply:
@@ -224,11 +224,11 @@ class BlockingClient:
 
 @contextmanager
 def blocking_client(
-    lookup: Lookup, tell: Callable[[str], None] | None = None
+    lookup: Lookup, warn: Callable[[str], None] | None = None
 ) -> Iterator[BlockingClient]:
     """A blocking client; leaving the context closes its connections."""
     with asyncio.Runner() as runner:
-        client = BlockingClient(ExtenderClient(lookup, tell), runner)
+        client = BlockingClient(ExtenderClient(lookup, warn), runner)
         try:
             yield client
         finally:

@@ -53,7 +53,7 @@ class ClusterState:
         self.columns.put_node(node)
 
     def drop_node(self, name: str) -> None:
-        """Remove a node."""
+        """Remove a node; its pods stay until they are removed themselves."""
         self.columns.drop_node(name)
 
     def replace_nodes(self, nodes: Iterable[Node]) -> None:
@@ -97,7 +97,7 @@ class ClusterState:
         self._placed[pod.uid] = pod
 
     def drop_pod(self, uid: str) -> None:
-        """Remove a pod."""
+        """Remove a placed or pending pod, if it exists."""
         self._pending.pop(uid, None)
         if self._placed.pop(uid, None) is not None:
             self.columns.remove_pod(uid)

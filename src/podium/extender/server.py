@@ -44,12 +44,12 @@ class ExtenderApp:
         verbs: ExtenderVerbs,
         state: ClusterState,
         api_server: ApiServer | None = None,
-        tell: Callable[[str], None] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self._verbs = verbs
         self._state = state
         self._api_server = api_server
-        self._tell = tell or (lambda _: None)
+        self._warn = warn or (lambda _: None)
         self._handlers: dict[str, Callable[[wire.ExtenderRequest], Any]] = {
             "filter": self._filter,
             "prioritize": self._prioritize,
@@ -98,11 +98,11 @@ class ExtenderApp:
             lower = asked.lower
             reply = await self._bind(asked) if verb == "bind" else self._handlers[verb](asked)
         except wire.WireError as error:
-            self._tell(f"{verb}: {error}")
+            self._warn(f"{verb}: {error}")
             return PlainTextResponse(str(error), 400)
         except AttemptError as error:
             # A reply to prioritize has no field for an error; the scheduler goes on without scores.
-            self._tell(f"{verb}: {error}")
+            self._warn(f"{verb}: {error}")
             return PlainTextResponse(str(error), 500)
         return Response(wire.encode_reply(reply, lower=lower), media_type="application/json")
 
@@ -169,7 +169,7 @@ class ExtenderApp:
         parts = [wire.decode_part(request.part(name), str, name) for name in names]
         error = await self._api_server.bind(*parts)
         if error:
-            self._tell(f"bind {parts[0]}/{parts[1]} to {parts[3]}: {error}")
+            self._warn(f"bind {parts[0]}/{parts[1]} to {parts[3]}: {error}")
         return {"Error": error}
 
 

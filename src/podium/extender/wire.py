@@ -53,7 +53,7 @@ def victims_request(
 ) -> bytes:
     """The request for `preempt`: victims by node, as whole pods or as uids.
 
-    The number beside the victims of a node is that of violated disruption budgets.
+    With the victims of a node goes the number of disruption budgets that they violate.
     """
     whole = {
         node: {"Pods": list(pods), "NumPDBViolations": violations}

@@ -180,7 +180,7 @@ class Lab:
         return fill(registry, self._options.contents, terminal.progress, terminal.note)
 
     def _start_controllers(self, stack: AsyncExitStack, registry: Registry) -> None:
-        controllers = ControllerManager(registry, WallClock(), tell=self._log.warning)
+        controllers = ControllerManager(registry, WallClock(), warn=self._log.warning)
         controllers.sync_ready()
         # What was created by now stays: the collector need not visit it again and again.
         gc.collect()

@@ -40,7 +40,7 @@ class ManagedCluster:
             self.registry,
             self.clock,
             timings=KubeletTimings(0.1, 0.2, 2.0),
-            tell=self.complaints.append,
+            warn=self.complaints.append,
         )
 
     def restart(self) -> None:

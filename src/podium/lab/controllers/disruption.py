@@ -51,7 +51,7 @@ class DisruptionController(PodSelectingController):
     def sync(self, key: Key) -> None:
         """Count the pods of a budget and update its status.
 
-        A budget without a number, as in a snapshot, keeps the status it came with.
+        A budget without a number comes from a snapshot and keeps its imported status.
         """
         budget = self.cluster.get("PodDisruptionBudget", *key)
         if budget is None or not _has_number(budget["spec"]):

@@ -48,12 +48,12 @@ class ControllerManager:
         clock: Clock,
         *,
         timings: KubeletTimings | None = None,
-        tell: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Watch *registry* from now on; errors of syncs are reported to *tell*."""
+        """Watch *registry* from now on; errors of syncs are reported to *warn*."""
         self.cluster = Cluster(registry, clock)
         self._clock = clock
-        self._tell = tell
+        self._warn = warn
         self.controllers: tuple[Controller[Any], ...] = (
             NodeLifecycleController(self.cluster),
             FakeKubelet(self.cluster, timings or KubeletTimings()),
@@ -142,10 +142,10 @@ class ControllerManager:
             except StatusError as error:
                 wait = queue.retry(entry)
                 if wait > _REPORTED_RETRY:
-                    self._tell(f"{controller.name}: {key}: {error.message}")
+                    self._warn(f"{controller.name}: {key}: {error.message}")
             except Exception as error:  # noqa: BLE001  one key must not stop all others
                 queue.retry(entry)
-                self._tell(f"{controller.name}: {key}: {type(error).__name__}: {error}")
+                self._warn(f"{controller.name}: {key}: {type(error).__name__}: {error}")
             else:
                 queue.done(entry, self._clock.stopwatch() - started)
             synced += 1

@@ -19,7 +19,6 @@ class Subscriptions:
     """
 
     def __init__(self) -> None:
-        """Start without subscribers."""
         self._subscribers: dict[str, list[Subscriber]] = {}
         self._waiting: deque[tuple[str, str, JsonDict | None, JsonDict | None]] = deque()
         self._announcing = False

@@ -91,7 +91,7 @@ def _validate_pod_affinity_term(term: JsonDict, path: str) -> FieldErrors:
 
 
 def validate_toleration(found: JsonDict, path: str) -> FieldErrors:
-    """Validate a toleration."""
+    """Validate the key, operator, value, effect and seconds of a toleration."""
     name, operator = found.get("key") or "", found.get("operator") or ""
     value, effect = found.get("value") or "", found.get("effect") or ""
     if name:

@@ -40,7 +40,7 @@ _IMMUTABLE_MESSAGE = (
 
 
 def validate_pod(item: JsonDict) -> FieldErrors:
-    """Validate a pod."""
+    """Validate the spec of a pod; a pod with scheduling gates cannot have a node."""
     spec = item["spec"]
     yield from validate_pod_spec(spec, "spec")
     if spec.get("schedulingGates") and spec.get("nodeName"):

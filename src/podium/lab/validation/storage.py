@@ -31,7 +31,7 @@ _OTHER_FIELDS = frozenset(
 
 
 def validate_claim(item: JsonDict) -> FieldErrors:
-    """Validate a claim."""
+    """Validate the access modes, size, selector and class of a claim."""
     spec = item.get("spec") or {}
     yield from validate_label_selector(spec.get("selector"), "spec.selector")
     if not spec.get("accessModes"):
@@ -79,7 +79,7 @@ def validate_claim_update(item: JsonDict, old: JsonDict) -> FieldErrors:
 
 
 def validate_volume(item: JsonDict) -> FieldErrors:
-    """Validate a volume."""
+    """Validate the capacity, access modes, source and node affinity of a volume."""
     spec = item.get("spec") or {}
     if not spec.get("accessModes"):
         yield required("spec.accessModes")
@@ -119,7 +119,7 @@ def _validate_source(spec: JsonDict) -> FieldErrors:
 
 
 def validate_storage_class(item: JsonDict) -> FieldErrors:
-    """Validate a storage class."""
+    """Validate the provisioner, reclaim policy and binding mode of a storage class."""
     provisioner = item.get("provisioner") or ""
     if not provisioner:
         yield required("provisioner")

@@ -99,7 +99,7 @@ def _is_zero(value: Any) -> bool:
 
 
 def validate_deployment(item: JsonDict) -> FieldErrors:
-    """Validate a deployment."""
+    """Validate the numbers, selector, template, strategy and deadline of a deployment."""
     spec = item["spec"]
     yield from _validate_non_negative(spec, "spec", "replicas")
     yield from _validate_selector(item, "deployment")
@@ -144,14 +144,14 @@ def validate_selector_unchanged(item: JsonDict, old: JsonDict) -> FieldErrors:
 
 
 def validate_replica_set(item: JsonDict) -> FieldErrors:
-    """Validate a replica set."""
+    """Validate the numbers, selector and template of a replica set."""
     yield from _validate_non_negative(item["spec"], "spec", "replicas", "minReadySeconds")
     yield from _validate_selector(item, "replicaset")
     yield from _validate_template(item)
 
 
 def validate_stateful_set(item: JsonDict) -> FieldErrors:
-    """Validate a stateful set."""
+    """Validate the policies, numbers, selector and template of a stateful set."""
     spec = item["spec"]
     policy = spec.get("podManagementPolicy")
     if policy not in {"OrderedReady", "Parallel"}:
@@ -180,7 +180,7 @@ def validate_stateful_set_update(item: JsonDict, old: JsonDict) -> FieldErrors:
 
 
 def validate_daemon_set(item: JsonDict) -> FieldErrors:
-    """Validate a daemon set."""
+    """Validate the selector, template, numbers and update strategy of a daemon set."""
     spec = item["spec"]
     yield from _validate_selector(item, "daemonset")
     yield from _validate_template(item)
@@ -192,7 +192,7 @@ def validate_daemon_set(item: JsonDict) -> FieldErrors:
 
 
 def validate_replication_controller(item: JsonDict) -> FieldErrors:
-    """Validate a replication controller."""
+    """Validate a replication controller, whose selector is a map of labels."""
     spec = item["spec"]
     selector = spec.get("selector") or {}
     if not selector:
@@ -210,7 +210,7 @@ def validate_replication_controller(item: JsonDict) -> FieldErrors:
 
 
 def validate_job(item: JsonDict) -> FieldErrors:
-    """Validate a job."""
+    """Validate a job, whose selector is generated unless `manualSelector` is set."""
     spec = item["spec"]
     fields = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit")
     yield from _validate_non_negative(spec, "spec", *fields, "ttlSecondsAfterFinished")

@@ -17,7 +17,6 @@ class OwnedPods:
     __slots__ = ("active", "pods", "ready")
 
     def __init__(self) -> None:
-        """Start without pods."""
         self.pods: dict[Key, PodInfo] = {}
         self.active = 0
         self.ready = 0
@@ -51,7 +50,6 @@ class PodIndex:
     """All pods of the cluster, and where to find them."""
 
     def __init__(self) -> None:
-        """Start without pods."""
         self.all: dict[Key, PodInfo] = {}
         self.by_owner: dict[str, OwnedPods] = {}
         self.by_node: dict[str, dict[Key, PodInfo]] = {}

@@ -337,7 +337,7 @@ def _index_of(pod: PodInfo) -> int:
 
 
 def _parse_indexes(text: str) -> list[int]:
-    """The numbers in "0,2-4"."""
+    """Parse completed indexes such as "0,2-4"."""
     found: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -346,7 +346,7 @@ def _parse_indexes(text: str) -> list[int]:
 
 
 def _format_indexes(numbers: set[int]) -> str:
-    """The numbers as "0,2-4"."""
+    """Format completed indexes, with runs of numbers as "2-4"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and runs[-1][1] == number - 1:
