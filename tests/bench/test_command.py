@@ -71,6 +71,14 @@ def test_the_list_names_cases_and_sizes(capsys: pytest.CaptureFixture[str]) -> N
     assert any(line.startswith("Preemption ") and "500Nodes 5000Nodes" in line for line in lines)
 
 
+def test_the_list_is_data_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert podium("--list", "Preemption/*", "-o", "json") == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert [each["size"] for each in found] == ["500Nodes", "5000Nodes"]
+    assert found[0].keys() == {"case", "size", "description", "needs"}
+
+
 def test_workloads_of_a_file_are_run(capsys: pytest.CaptureFixture[str]) -> None:
     code = podium("-f", SAMPLE, "Everything/Small")
 

@@ -63,7 +63,7 @@ class Lab(Program):
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.kubeconfig = folder / "kubeconfig"
-        given = ("--port", "0", "-o", "json", "--kubeconfig", str(self.kubeconfig))
+        given = ("--listen", "127.0.0.1:0", "-o", "json", "--kubeconfig", str(self.kubeconfig))
         super().__init__(folder, "lab", *given, *arguments)
         until(lambda: self.out.endswith("}\n") or self.process.poll() is not None, "a lab")
         self.status: dict[str, Any] = json.loads(self.out)

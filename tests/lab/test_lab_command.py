@@ -42,7 +42,7 @@ class Lab:
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.kubeconfig = folder / "kubeconfig"
-        command = [sys.executable, "-m", "podium", "lab", "--port", "0", "-o", "json"]
+        command = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
         self.process = subprocess.Popen(
             [*command, "--kubeconfig", str(self.kubeconfig), *arguments],
             stdout=subprocess.PIPE,
@@ -223,7 +223,7 @@ def test_without_a_scheduler_pods_wait_for_somebody_else(
     assert "nodeName" not in pod["spec"]
 
     outside = subprocess.Popen(
-        [sys.executable, "-m", "podium", "run", "--leader-elect=false", "--port", "0"],
+        [sys.executable, "-m", "podium", "run", "--leader-elect=false", "--listen", "127.0.0.1:0"],
         env={
             **os.environ,
             "PYTHONPATH": str(ROOT / "src"),
@@ -275,7 +275,7 @@ def refused(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Refused:
 def test_a_port_that_is_taken_is_told_in_one_sentence(refused: Refused) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        sentence = refused("--port", port)
+        sentence = refused("--listen", f"127.0.0.1:{port}")
 
     assert sentence.startswith(f"podium: cannot listen on 127.0.0.1:{port}: address already in use")
 
@@ -294,13 +294,13 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(refused: Refused) -> None:
 def test_what_makes_no_sense_is_told_in_one_sentence(
     arguments: list[str], sentence: str, refused: Refused
 ) -> None:
-    assert refused("--port", "0", *arguments).startswith(sentence)
+    assert refused("--listen", "127.0.0.1:0", *arguments).startswith(sentence)
 
 
 def test_a_kubeconfig_of_somebody_else_is_left_alone(refused: Refused, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text("apiVersion: v1\nkind: Config\nclusters: [{name: prod}]\n")
-    sentence = refused("--port", "0", "--kubeconfig", str(file))
+    sentence = refused("--listen", "127.0.0.1:0", "--kubeconfig", str(file))
 
     assert "is there and not of a lab, so it is left alone" in sentence
     assert "prod" in file.read_text()

@@ -22,7 +22,7 @@ class Lab:
     """A lab with its world of the start, in a process of its own."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "podium", "lab", "--port", "0", "-o", "json"]
+        command = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
         self.process = subprocess.Popen(
             [*command, "--kubeconfig", str(folder / "kubeconfig")],
             stdout=subprocess.PIPE,

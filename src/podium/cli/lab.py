@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,9 +19,7 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
 
 
 @click.command(cls=FlagsCommand)
-@listen_flag(
-    _LISTEN, "The address to listen on, of this machine; port 0 is any free one.", hidden=False
-)
+@listen_flag(_LISTEN, "The address to listen on, of this machine; port 0 is any free one.")
 @click.option(
     "--kubeconfig",
     metavar="FILE",
@@ -64,7 +63,7 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
     metavar="N",
     help="Log verbosity; 2 logs every decision.  [default: warnings and errors only]",
 )
-@output_flag("text", "json")
+@output_flag("text", "json", "yaml")
 @profile_flags
 def lab(
     *,
@@ -135,11 +134,11 @@ def _scheduler(flags: ProfileSource) -> LabScheduler:
 
 def _introduce(status: LabStatus, profile: str | None, output: str, *, keeps: bool) -> None:
     """Print how the lab is reached."""
-    from podium.cli.console import write  # noqa: PLC0415  not needed for the help
+    from podium.cli.console import write, write_data  # noqa: PLC0415  not needed for the help
 
     page = f"{status.url}/?token={status.token}"
-    if output == "json":
-        write(_as_json(status, profile, page))
+    if output != "text":
+        write_data(_as_data(status, profile, page), output)
     else:
         import shlex  # noqa: PLC0415
 
@@ -155,18 +154,12 @@ def _introduce(status: LabStatus, profile: str | None, output: str, *, keeps: bo
     sys.stdout.flush()
 
 
-def _as_json(status: LabStatus, profile: str | None, page: str) -> str:
-    import os  # noqa: PLC0415
-
-    from podium.render.documents import to_json_text  # noqa: PLC0415  not needed for the help
-
-    return to_json_text(
-        {
-            "profile": profile,
-            "server": status.url,
-            "token": status.token,
-            "kubeconfig": str(status.kubeconfig),
-            "page": None if profile is None else page,
-            "pid": os.getpid(),
-        }
-    )
+def _as_data(status: LabStatus, profile: str | None, page: str) -> dict[str, Any]:
+    return {
+        "profile": profile,
+        "server": status.url,
+        "token": status.token,
+        "kubeconfig": str(status.kubeconfig),
+        "page": None if profile is None else page,
+        "pid": os.getpid(),
+    }

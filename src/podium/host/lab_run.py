@@ -113,7 +113,7 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server((HOST, port), backlog=1024)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        hint = "is another lab running? --port 0 takes any free port"
+        hint = "is another lab running? --listen 127.0.0.1:0 takes any free port"
         raise InputError(f"cannot listen on {HOST}:{port}: {reason}", hint=hint) from None
 
 

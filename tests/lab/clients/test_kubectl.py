@@ -87,7 +87,15 @@ def kubectl(
         pytest.skip(f"there is no such kubectl here: {request.param}")
     folder = tmp_path_factory.mktemp("lab")
     kubeconfig = folder / "kubeconfig"
-    command = [sys.executable, "-m", "podium", "lab", "--port=0", "--nodes=4", "--zones=2"]
+    command = [
+        sys.executable,
+        "-m",
+        "podium",
+        "lab",
+        "--listen=127.0.0.1:0",
+        "--nodes=4",
+        "--zones=2",
+    ]
     log = (folder / "log").open("wb")
     process = subprocess.Popen(
         [*command, f"--kubeconfig={kubeconfig}"],

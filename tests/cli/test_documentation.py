@@ -1,0 +1,87 @@
+"""docs/cli.md names every command and every flag, and no others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from podium.cli.main import COMMANDS, app
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
+#: Examples of how switches are written, and a flag of kubectl.
+NO_FLAGS = {"--switch"}
+
+
+def commands(group: click.Group = app) -> Iterator[click.Command]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield command
+        if isinstance(command, click.Group):
+            yield from commands(command)
+
+
+def flags(command: click.Command, *, hidden: bool = False) -> set[str]:
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    return {name for each in options if hidden or not each.hidden for name in each.opts}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_place(name: str) -> None:
+    assert re.search(rf"^## .*\bpodium {name}\b", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
+def test_every_flag_is_explained(command: click.Command) -> None:
+    missing = [name for name in flags(command) if not re.search(rf"{name}(?![\w-])", PAGE)]
+
+    assert missing == []
+
+
+def test_every_flag_that_is_explained_exists() -> None:
+    known = set[str]().union(*(flags(command, hidden=True) for command in commands()))
+    named = set(re.findall(r"(?<![\w-])(--[a-z][\w-]*)", PAGE))
+
+    assert named - NO_FLAGS <= known
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
+def test_one_name_has_one_meaning(command: click.Command) -> None:
+    """`-o` is a format, `--out` a file, `--server` the API server, `--listen` an address."""
+    for option in (each for each in command.params if isinstance(each, click.Option)):
+        if "-o" in option.opts or "--output" in option.opts:
+            assert isinstance(option.type, click.Choice)
+            assert {"-o", "--output"} <= set(option.opts)
+            assert {"json", "yaml"} <= set(option.type.choices)
+        if "--out" in option.opts:
+            assert option.metavar == "FILE"
+        if "--listen" in option.opts:
+            assert option.metavar == "HOST:PORT"
+        if "--server" in option.opts:
+            assert option.metavar == "URL"
+            assert "API server" in (option.help or "")
+        if "-v" in option.opts:
+            assert (option.help or "").startswith("Log verbosity")
+        if "-f" in option.opts:
+            assert "--filename" in option.opts
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
+def test_every_flag_has_a_help_text(command: click.Command) -> None:
+    options = [each for each in command.params if isinstance(each, click.Option)]
+
+    assert [each.opts for each in options if not each.help and not each.hidden] == []
+
+
+#: What prints a script, logs or nothing at all.
+WITHOUT_RESULTS = {"completion", "run", "policy", "config"}
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
+def test_results_can_be_had_as_json_and_yaml(command: click.Command) -> None:
+    assert ("-o" in flags(command)) is (command.name not in WITHOUT_RESULTS)

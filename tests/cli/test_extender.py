@@ -1,0 +1,55 @@
+"""`podium extender`: what it prints once it can be asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from cli.conftest import Podium
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def test_where_it_listens_is_data_as_well() -> None:
+    command = [sys.executable, "-m", "podium", "extender", "--provider", "DefaultProvider"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen(
+        [*command, "--listen", "127.0.0.1:0", "-o", "json"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            assert running.stdout is not None
+            found = json.loads("".join(iter(running.stdout.readline, "}\n")) + "}")
+            with urlopen(f"{found['url']}/healthz", timeout=10) as response:
+                assert response.read() == b"ok"
+        finally:
+            running.terminate()
+
+    assert found["profile"] == "v1.13 DefaultProvider"
+    assert found["predicates"] > found["priorities"] > 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ((), "nothing to serve; give --rules, --policy, --provider or --config"),
+        (("--listen", "8888"), "'8888' is no address; HOST:PORT would be one"),
+        (
+            ("--provider", "DefaultProvider", "--listen", "127.0.0.1:0", "--tls-cert-file", "none"),
+            "--tls-cert-file, --tls-private-key-file: no such file or directory",
+        ),
+    ],
+)
+def test_what_cannot_be_served(podium: Podium, flags: tuple[str, ...], sentence: str) -> None:
+    result = podium("extender", *flags)
+
+    assert (result.code, result.out) == (2, "")
+    assert sentence.lower() in result.err.lower()
