@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from podium.cluster.cache.columns import Columns
-from podium.engine.rows.many import ManyRows
+from podium.engine.rows.rows import ManyRows
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.user_rules.adapter import PREDICATE, RuleSpec, UserPredicate
 from podium.engine.user_rules.nodes import KnownNodes, RuleNode, RulePod
@@ -100,7 +100,7 @@ def measure(size: int = NODES, repeats: int = REPEATS) -> Costs:
     pod = view.incoming(Pod(metadata=ObjectMeta(name="new")))
     by_node = UserPredicate(RuleSpec(PREDICATE, "ByNode", fits))
     by_column = UserPredicate(RuleSpec(PREDICATE, "ByColumn", fits_columns, columns=True))
-    assert ((by_node.reject(pod, rows) == 0) == (by_column.reject(pod, rows) == 0)).all()
+    assert ((by_node.filter(pod, rows) == 0) == (by_column.filter(pod, rows) == 0)).all()
     given, nodes = RulePod(pod, view, class_only=False), KnownNodes(RuleNode).at(rows)
 
     def loop() -> tuple[list[str], dict[str, bool | str]]:
@@ -114,8 +114,8 @@ def measure(size: int = NODES, repeats: int = REPEATS) -> Costs:
                 why[node.name] = answer
         return left, why
 
-    by_hand, one_node = best([loop, lambda: by_node.reject(pod, rows)], repeats)
-    (columns,) = best([lambda: by_column.reject(pod, rows)], repeats * 10)
+    by_hand, one_node = best([loop, lambda: by_node.filter(pod, rows)], repeats)
+    (columns,) = best([lambda: by_column.filter(pod, rows)], repeats * 10)
     return Costs(by_hand, one_node, columns)
 
 

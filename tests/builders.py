@@ -13,15 +13,16 @@ import numpy as np
 
 from podium.cluster.cache.columns import Columns
 from podium.cluster.simulation import Simulation, no_extenders
-from podium.engine.cycle.cycle import Attempt, cycle
-from podium.engine.cycle.scoring import score
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import cycle
 from podium.engine.cycle.ties import RoundRobin, Ties
-from podium.engine.framework.decision import Decision
+from podium.engine.framework.decision import Decision, ScoreColumn
 from podium.engine.framework.extenders import Extender
 from podium.engine.framework.profile import Profile, Weighted
-from podium.engine.framework.rule import Predicate, Priority
+from podium.engine.framework.rule import FilterRule, ScoreRule
+from podium.engine.pipelines.scoring import run_scores
 from podium.engine.preemption.v1_13 import PodPriorityPreemption
-from podium.engine.rows.many import ManyRows
+from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
 from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
@@ -445,7 +446,7 @@ def storage_class(
 # Profiles, views, decisions -----------------------------------------------------------------------
 
 
-def basic_predicates() -> tuple[Predicate, ...]:
+def basic_predicates() -> tuple[FilterRule, ...]:
     """The rules that most tests need, in their order."""
     return (
         CheckNodeUnschedulable(),
@@ -457,8 +458,8 @@ def basic_predicates() -> tuple[Predicate, ...]:
 
 
 def profile(
-    *predicates: Predicate,
-    priorities: Iterable[Priority | tuple[Priority, int]] = (),
+    *predicates: FilterRule,
+    priorities: Iterable[ScoreRule | tuple[ScoreRule, int]] = (),
     extenders: Sequence[Extender] = (),
     percentage: int = 100,
     always_check_all: bool = False,
@@ -535,10 +536,12 @@ def decided(
 Said = tuple[str, ...] | str
 
 
-def judged(predicate: Predicate, wanted: Pod, columns: View) -> dict[str, Said]:
+def judged(predicate: FilterRule, wanted: Pod, columns: View) -> dict[str, Said]:
     """Node -> what the predicate says, over all nodes at once."""
     at = ManyRows(columns, columns.order)
-    codes = np.broadcast_to(predicate.reject(columns.incoming(wanted), at), len(at)).tolist()
+    codes = np.broadcast_to(
+        as_array(predicate.filter(columns.incoming(wanted), at)), len(at)
+    ).tolist()
     return {
         columns.names[row]: at.errors.get(position, columns.verdicts[codes[position]].reasons)
         for position, row in enumerate(columns.order.tolist())
@@ -546,10 +549,13 @@ def judged(predicate: Predicate, wanted: Pod, columns: View) -> dict[str, Said]:
 
 
 def scored(
-    priority: Priority, wanted: Pod, columns: View, *, among: Sequence[str] | None = None
+    priority: ScoreRule, wanted: Pod, columns: View, *, among: Sequence[str] | None = None
 ) -> dict[str, int]:
     """Node -> final score, with all nodes (or `among`) feasible."""
     rows = columns.order if among is None else columns.rows_named(among)
     rules = profile(priorities=[priority])
-    [column], _ = score(columns.incoming(wanted), columns, rules, rows)
+    found: list[ScoreColumn] = []
+    at = ManyRows(columns, rows)
+    run_scores(columns.incoming(wanted), at, rules.priorities, rules, columns=found)
+    [column] = found
     return dict(zip((columns.names[row] for row in rows), column.score.tolist(), strict=True))

@@ -11,12 +11,13 @@ import numpy as np
 from builders import Said, objects
 from podium.cluster.cache.columns import Columns
 from podium.cluster.simulation import Simulation
-from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import ties
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
-from podium.engine.framework.rule import Predicate, Priority
-from podium.engine.rows.many import ManyRows
+from podium.engine.framework.rule import FilterRule, ScoreRule
+from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.state.view import View
 from podium.objects.kinds.meta import LabelSelector, Object, ObjectMeta, OwnerReference, RawQuantity
 from podium.objects.kinds.node import Node
@@ -244,22 +245,22 @@ def decided(columns: View, wanted: Pod, profile: Profile = DEFAULT) -> Decision:
     return decide(columns, attempt)
 
 
-def judged(rule: Predicate, wanted: Pod, *items: Object) -> dict[str, Said]:
+def judged(rule: FilterRule, wanted: Pod, *items: Object) -> dict[str, Said]:
     """Node -> what the filter says, over all nodes at once; curable or not is not told."""
     columns = view(*items)
     at = ManyRows(columns, columns.order)
-    codes = np.broadcast_to(rule.reject(columns.incoming(wanted), at), len(at)).tolist()
+    codes = np.broadcast_to(as_array(rule.filter(columns.incoming(wanted), at)), len(at)).tolist()
     return {
         columns.names[row]: at.errors.get(position, columns.verdicts[codes[position]].reasons)
         for position, row in enumerate(columns.order.tolist())
     }
 
 
-def scores(rule: Priority, wanted: Pod, *items: Object) -> dict[str, int]:
+def scores(rule: ScoreRule, wanted: Pod, *items: Object) -> dict[str, int]:
     """Node -> final score, with all nodes feasible."""
     columns = view(*items)
     at, incoming = ManyRows(columns, columns.order), columns.incoming(wanted)
     raw = np.broadcast_to(np.asarray(rule.score(incoming, at), np.int64), len(at))
-    final = rule.reduce(incoming, at, raw) if rule.reduces else raw
+    final = rule.normalize(incoming, at, raw) if rule.normalizes else raw
     names = [columns.names[row] for row in columns.order.tolist()]
     return dict(zip(names, np.broadcast_to(final, len(at)).tolist(), strict=True))

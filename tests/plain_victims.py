@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from podium.engine.cycle.filtering import judge_with_nominated
 from podium.engine.framework.decision import Victims
 from podium.engine.framework.post_filter import FailedSearch
+from podium.engine.pipelines.filtering import run_filters_with_nominated
 from podium.engine.preemption.go_sort import go_sorted
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.pod_class import NOT_STARTED, Resident
@@ -88,8 +88,8 @@ def tried(
         trial.remove(resident)
 
     def judged() -> int:
-        return judge_with_nominated(
-            failed.pod, trial, failed.active, nominees_count_for_affinity=nominees_count
+        return run_filters_with_nominated(
+            failed.pod, trial, failed.rules, nominees_count_for_affinity=nominees_count
         )
 
     code = judged()

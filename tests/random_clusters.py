@@ -43,7 +43,7 @@ from builders import (
     tolerates,
     volume,
 )
-from podium.engine.framework.rule import Predicate, Priority
+from podium.engine.framework.rule import FilterRule, ScoreRule
 from podium.engine.rules.images.v1_13 import ImageLocalityPriority
 from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector, NodeAffinityPriority
 from podium.engine.rules.nodes.v1_13 import (
@@ -97,7 +97,7 @@ MEBIBYTE = 1 << 20
 HUGE = 1 << 62
 
 #: Every predicate, in the order they run; those that can be configured, twice.
-PREDICATES: tuple[Predicate, ...] = (
+PREDICATES: tuple[FilterRule, ...] = (
     CheckNodeCondition(),
     CheckNodeUnschedulable(),
     GeneralPredicates(),
@@ -127,7 +127,7 @@ PREDICATES: tuple[Predicate, ...] = (
 )
 
 #: Every priority; those that can be configured, twice.
-PRIORITIES: tuple[Priority, ...] = (
+PRIORITIES: tuple[ScoreRule, ...] = (
     SelectorSpreadPriority(),
     ServiceSpreadingPriority(),
     ServiceAntiAffinity("zone"),

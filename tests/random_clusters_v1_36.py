@@ -49,12 +49,11 @@ from builders_v1_36 import (
     spec_with,
     spread,
 )
-from podium.engine.framework.rule import Predicate
+from podium.engine.framework.rule import FilterRule, ScoreRule
 from podium.engine.rules.devices.v1_36 import DynamicResources, DynamicResourcesScore
 from podium.engine.rules.images.v1_36 import ImageLocality
 from podium.engine.rules.node_affinity.v1_36 import NodeAffinity, NodeAffinityScore
 from podium.engine.rules.nodes.v1_36 import NodeDeclaredFeatures, NodeName, NodeUnschedulable
-from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
 from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinity, InterPodAffinityScore
 from podium.engine.rules.ports.v1_36 import NodePorts
 from podium.engine.rules.resources.v1_36 import (
@@ -99,7 +98,7 @@ LISTED = SpreadDefaults(
 UNEVEN = (("cpu", 2), ("memory", 1), (GPU, 3), ("ephemeral-storage", 1))
 
 #: Every filter, in the order they run; those that can be configured, twice.
-FILTERS: tuple[FilterPlugin, ...] = (
+FILTERS: tuple[FilterRule, ...] = (
     NodeUnschedulable(),
     NodeName(),
     TaintToleration(),
@@ -120,7 +119,7 @@ FILTERS: tuple[FilterPlugin, ...] = (
 )
 
 #: Every score; those that can be configured, several times.
-SCORES: tuple[ScorePlugin, ...] = (
+SCORES: tuple[ScoreRule, ...] = (
     TaintTolerationScore(),
     NodeAffinityScore(),
     NodeAffinityScore(ADDED),
@@ -143,7 +142,7 @@ SCORES: tuple[ScorePlugin, ...] = (
 )
 
 
-def label(rule: Predicate | ScorePlugin) -> str:
+def label(rule: FilterRule | ScoreRule) -> str:
     number = [each for each in (*FILTERS, *SCORES) if type(each) is type(rule)].index(rule)
     return f"{type(rule).__name__} {number + 1}"
 

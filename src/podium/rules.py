@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from podium.cluster.cache.columns import Columns
-from podium.engine.rows.many import ManyRows
+from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.user_rules.adapter import (
     ACCEPT,
@@ -181,7 +181,7 @@ def try_predicate(
     spec = _spec(rule, PREDICATE)
     made = UserPredicate(spec, bound(spec, arguments), _Strict())
     view, incoming, at = _small_cluster(pod, nodes, running)
-    codes = _with_failures_raised(lambda: made.reject(incoming, at))
+    codes = _with_failures_raised(lambda: as_array(made.filter(incoming, at)))
     return {
         view.names[row]: list(view.verdicts[code].reasons)
         for row, code in zip(at.index.tolist(), codes.tolist(), strict=True)
@@ -201,8 +201,8 @@ def try_priority(
     spec = _spec(rule, PRIORITY)
     made = UserPriority(spec, bound(spec, arguments), _Strict(), max_score)
     view, incoming, at = _small_cluster(pod, nodes, running)
-    raw = _with_failures_raised(lambda: made.score(incoming, at))
-    final = made.reduce(incoming, at, raw) if made.reduces else raw
+    raw = _with_failures_raised(lambda: as_array(made.score(incoming, at)))
+    final = made.normalize(incoming, at, raw) if made.normalizes else raw
     return dict(zip((view.names[row] for row in at.index.tolist()), final.tolist(), strict=True))
 
 

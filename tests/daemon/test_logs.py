@@ -11,7 +11,8 @@ from builders import node, pod, profile, simulation
 from daemon.attempts import NOON, Clock, attempted, tried
 from podium.daemon.logs import JSON, TEXT, DecisionLines, Log
 from podium.daemon.slow_trace import SlowTrace, Steps
-from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import First
 from podium.engine.framework.decision import Decision
 
@@ -101,7 +102,7 @@ def test_the_engine_tells_its_steps_to_whoever_has_a_clock(fast: bool) -> None:
     clock = Clock()
     steps = Steps(clock)
     world = simulation(node("n1"), node("n2"))
-    columns, rankings = world.cache.columns, world._rankings["default-scheduler"]
+    columns, rankings = world.cache.columns, world._answers["default-scheduler"]
     for name in ("a", "b", "c"):
         steps = Steps(clock)
         attempt = Attempt(
@@ -109,7 +110,7 @@ def test_the_engine_tells_its_steps_to_whoever_has_a_clock(fast: bool) -> None:
             world.profile,
             world.cache.order(),
             First(),
-            rankings=rankings if fast else None,
+            answers=rankings if fast else None,
             mark=steps.mark,
         )
         decide(columns, attempt)

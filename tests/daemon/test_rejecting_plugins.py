@@ -12,11 +12,11 @@ from builders_v1_36 import DEFAULT, decision
 from daemon.attempts import attempted
 from podium.daemon.decisions.decision_packing import NodeNames, pack, unpack
 from podium.engine.framework.decision import Decision
-from podium.engine.rules.plugins import FilterPlugin, OnlyNodes
+from podium.engine.framework.rule import FilterRule, OnlyNodes
 from podium.objects.kinds.pod import Pod
 
 
-class Names(FilterPlugin):
+class Names(FilterRule):
     """A plugin that restricts the pod to some nodes."""
 
     def __init__(self, name: str, *nodes: str) -> None:
@@ -26,7 +26,7 @@ class Names(FilterPlugin):
     def prepare(self, pod: object, view: object) -> OnlyNodes:
         return OnlyNodes(self.nodes)
 
-    def reject(self, pod: object, at: Any) -> Any:
+    def filter(self, pod: object, at: Any) -> Any:
         return at.full(0)
 
 

@@ -12,6 +12,7 @@ from builders import budget, decided, node, pod, profile, selector, view
 from plain_victims import plain_v1_13
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.post_filter import FailedSearch
+from podium.engine.pipelines.filtering import positioned
 from podium.engine.preemption import v1_13
 from podium.engine.preemption.batch_filter import batch_rows
 from podium.engine.preemption.criteria import choose
@@ -227,11 +228,15 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
     wanted = columns.incoming(pod("wanted", requests=sized(size), priority=priority))
     rules = profile(CheckNodeUnschedulable(), GeneralPredicates(), MatchInterPodAffinity())
 
-    failed = FailedSearch(wanted, columns, rules.predicates, columns.order, min_batch_rows=1)
+    failed = FailedSearch(
+        wanted, columns, positioned(wanted, rules.predicates), columns.order, min_batch_rows=1
+    )
     together = find_candidates(failed, v1_13.POLICY)
     each = plain_v1_13(failed)
 
-    assert batch_rows(wanted, columns, rules.predicates, columns.order, min_batch_rows=1).all()
+    assert batch_rows(
+        wanted, columns, positioned(wanted, rules.predicates), columns.order, min_batch_rows=1
+    ).all()
     assert list(together) == list(each)
     assert {name: together[name] for name in together} == each
     assert choose(together, v1_13.CRITERIA) == choose(each, v1_13.CRITERIA)

@@ -22,7 +22,7 @@ from builders import (
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Extender, Filtered
-from podium.engine.rules.plugins import Refused
+from podium.engine.framework.rule import Refused
 from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
 from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
 from podium.errors import ConfigError

@@ -51,7 +51,7 @@ class Playground:
     async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
         fresh = Simulation(profiles[0])
         fresh.cache = self.cache
-        fresh._rankings = {profiles[0].scheduler_name: None}
+        fresh._answers = {profiles[0].scheduler_name: None}
         self._simulation, self.options = fresh, options
         self.profiles = {each.scheduler_name: each for each in profiles}
 

@@ -13,9 +13,10 @@ import msgspec
 
 from podium.cluster.cache.cache import Cache
 from podium.cluster.queue.nominations import Nominations
-from podium.engine.cycle.cycle import Attempt, cycle
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import cycle
 from podium.engine.cycle.ties import ties
-from podium.engine.fast.class_answers import Rankings
+from podium.engine.fast.class_answers import AnswerCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -78,8 +79,8 @@ class Simulation:
         self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
-        self._rankings = {
-            name: Rankings(self.cache.columns, each) if fast else None
+        self._answers = {
+            name: AnswerCache(self.cache.columns, each) if fast else None
             for name, each in self._profiles.items()
         }
         self._nominations = Nominations()
@@ -165,7 +166,7 @@ class Simulation:
             self.ties,
             recording=recording,
             score_single=self._score_single,
-            rankings=self._rankings[profile.scheduler_name],
+            answers=self._answers[profile.scheduler_name],
         )
         self._attempts += 1
         steps = cycle(columns, attempt)

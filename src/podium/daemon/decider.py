@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.cycle.cycle import Attempt, cycle, unheard
+from podium.engine.cycle.attempt import Attempt, ignore_step
+from podium.engine.cycle.cycle import cycle
 from podium.engine.cycle.ties import ties
-from podium.engine.fast.class_answers import Rankings
+from podium.engine.fast.class_answers import AnswerCache
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
@@ -49,20 +50,20 @@ class Decider:
         first = next(iter(profiles.values()))
         self._profiles = profiles
         self._ties = ties(first.ties)
-        self._rankings: dict[str, Rankings] = {}
+        self._answers: dict[str, AnswerCache] = {}
         self._nominations = -1
         self.clear_rankings()
 
     def clear_rankings(self) -> None:
         """Drop the answers that were kept per pod class; the columns they refer to have changed."""
         columns = self._state.cache.columns
-        self._rankings = {
-            name: Rankings(columns, profile, RANKING_BYTES // len(self._profiles))
+        self._answers = {
+            name: AnswerCache(columns, profile, RANKING_BYTES // len(self._profiles))
             for name, profile in self._profiles.items()
         }
         self._nominations = -1
 
-    async def decide(self, pod: Pod, profile: Profile, mark: Mark = unheard) -> Decision:
+    async def decide(self, pod: Pod, profile: Profile, mark: Mark = ignore_step) -> Decision:
         """Decide where the pod goes, or why nowhere; only the cursors of the node order move."""
         steps = self._begin(pod, profile, mark)
         try:
@@ -74,7 +75,7 @@ class Decider:
     def decide_without_extenders(self, pod: Pod, profile: Profile) -> Decision:
         """Decide at once, for a profile that has no extenders."""
         try:
-            question = next(self._begin(pod, profile, unheard))
+            question = next(self._begin(pod, profile, ignore_step))
         except StopIteration as done:
             return self._finish(done.value)
         raise RuntimeError(f"no extender can be asked {question!r} here")
@@ -88,7 +89,7 @@ class Decider:
             cache.order(),
             self._ties,
             recording=self._recording or len(cache.columns.order) <= self._recorded_nodes,
-            rankings=self._rankings[profile.scheduler_name],
+            answers=self._answers[profile.scheduler_name],
             mark=mark,
         )
         return cycle(cache.columns, attempt)

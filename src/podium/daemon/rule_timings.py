@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.engine.framework.profile import Weighted
-from podium.engine.rules.plugins import FilterPlugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
 #: The methods of a rule that are measured, and their extension point in kube-scheduler's metrics.
 POINTS: Final = {
-    "prepare": "PreFilter",
-    "reject": "Filter",
+    "pre_filter": "PreFilter",
+    "filter": "Filter",
     "score": "Score",
-    "reduce": "ScoreExtensionNormalize",
+    "normalize": "ScoreExtensionNormalize",
 }
 #: kube-scheduler measures plugins in one of ten cycles as well.
 EVERY: Final = 10
@@ -79,8 +78,7 @@ class RuleTimings:
             methods = {
                 name: self._around(getattr(kind, name), point)
                 for name, point in POINTS.items()
-                # A rule without a PreFilter of its own is recognised by the inherited method.
-                if getattr(kind, name, None) not in (None, FilterPlugin.prepare)
+                if hasattr(kind, name)
             }
             self._classes[kind] = type(kind.__name__, (kind,), {"__slots__": (), **methods})
         twin = copy.copy(rule)

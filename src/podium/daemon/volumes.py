@@ -13,7 +13,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-from podium.engine.rows.many import OneRow
+from podium.engine.rows.rows import OneRow, as_int
 from podium.engine.rules.volumes.binding.shared import BIND_COMPLETED, SELECTED_NODE
 from podium.engine.rules.volumes.binding.v1_13 import reaches
 from podium.kube.errors import ApiError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from podium.daemon.cluster_state import ClusterState
     from podium.daemon.observers import AttemptResult
     from podium.daemon.pod_status import PodStatusWriter
-    from podium.engine.rules.volumes.binding.shared import VolumePlan
+    from podium.engine.state.volume_plan import VolumePlan
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
@@ -182,7 +182,7 @@ class VolumeBinder:
         for claim, volume in self._bindings(pod, plan):
             if _is_older(volume, versions[volume.name]):
                 return False
-            if not reaches(volume, at):
+            if not as_int(reaches(volume, at)):
                 raise _unreachable(volume, node)
             if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
                 raise VolumesError(f'binding volumes: ClaimRef got reset for pv "{volume.name}"')
@@ -206,7 +206,7 @@ class VolumeBinder:
             volume = catalog.volumes.get(claim.spec.volume_name)
             if volume is None:
                 return False  # its informer has not reported it yet
-            if not reaches(volume, at):
+            if not as_int(reaches(volume, at)):
                 raise _unreachable(volume, node)
         return _is_fully_bound(claim)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from podium.engine.cycle.cycle import Attempt, decide
-from podium.engine.cycle.filtering import judge_one
-from podium.engine.cycle.first_look import FirstLook
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
+from podium.engine.cycle.extenders import EXTENDER_MAX_SCORE
+from podium.engine.cycle.pre_filter import PreFilter
 from podium.engine.cycle.ties import First
-from podium.engine.framework.extenders import EXTENDER_MAX_SCORE
 from podium.engine.framework.rule import AttemptError
+from podium.engine.pipelines.filtering import run_filters_on_row
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS
 
@@ -98,10 +99,10 @@ class ExtenderVerbs:
         """
         view = self._state.columns
         incoming = view.incoming(pod)
-        look = FirstLook(incoming, view, self._filtering)
-        if look.refused is not None:
+        pre_filter = PreFilter(incoming, view, self._filtering)
+        if pre_filter.refused is not None:
             return {}
-        active, kept = look.active(), {}
+        rules, kept = pre_filter.taking_part(), {}
         for name, uids in candidates.items():
             if not self._state.has_node(name):
                 continue
@@ -109,7 +110,7 @@ class ExtenderVerbs:
             for resident in list(trial.residents()):
                 if resident.uid in uids:
                     trial.remove(resident)
-            if judge_one(incoming, trial, active) == FITS:
+            if run_filters_on_row(incoming, trial, rules)[0] == FITS:
                 kept[name] = uids
         return kept
 

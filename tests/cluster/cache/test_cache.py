@@ -9,8 +9,8 @@ import pytest
 
 from builders import ZONE, claim, node, pod, volume
 from podium.cluster.cache.cache import ASSUMED_SECONDS, Cache, CacheError
-from podium.engine.rules.volumes.binding.shared import VolumePlan
 from podium.engine.state.accounting import ContainerSums
+from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.kinds.pod import Pod
 
 P = pod("p", uid="u", labels={"version": "assumed"}, requests={"cpu": 1})

@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from builders import claim, node, pod
 from podium.cluster.cache.cache import Cache, CacheError
-from podium.engine.rules.volumes.binding.shared import VolumePlan
 from podium.engine.state.accounting import ContainerSums
+from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.kinds.pod import Pod
 
 UIDS = ("p0", "p1", "p2", "p3")

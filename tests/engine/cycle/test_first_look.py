@@ -25,7 +25,7 @@ from builders import (
 )
 from builders_v1_36 import DEFAULT, configured, decision, ephemeral, owned, spec_with
 from podium.engine.framework.post_filter import FailedSearch, Outcome
-from podium.engine.rules.plugins import FilterPlugin, OnlyNodes
+from podium.engine.framework.rule import FilterRule, OnlyNodes
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object, Value
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, SchedulingGate
 
@@ -134,17 +134,20 @@ def test_whoever_turns_the_promised_node_down_is_named_on_the_others(promised: s
     ]
 
 
-class Naming(FilterPlugin):
+class Naming(FilterRule):
     """Names nodes, and filters nothing."""
 
     def __init__(self, name: str, *nodes: str) -> None:
         self.name = name
         self.nodes = frozenset(nodes)
 
-    def prepare(self, pod: object, view: object) -> OnlyNodes:
+    def may_refuse(self, cls: object) -> bool:
+        return True
+
+    def pre_filter(self, pod: object, view: object) -> OnlyNodes:
         return OnlyNodes(self.nodes)
 
-    def reject(self, pod: object, at: Any) -> Any:
+    def filter(self, pod: object, at: Any) -> Any:
         return at.full(0)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from builders import decided, node, nodes, pod, profile, simulation, view
-from podium.engine.cycle.cycle import wanted_nodes
+from podium.engine.cycle.sampling import wanted_nodes
 from podium.engine.cycle.ties import RoundRobin
+from podium.engine.framework.rule import BitFilter, Scope
 from podium.engine.rules.nodes.v1_13 import EqualPriority
-from podium.engine.rules.predicates import BitPredicate
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
 from podium.engine.state.verdicts import Reason
 
@@ -42,16 +42,15 @@ def test_how_many_feasible_nodes_are_enough(count: int, percentage: int, wanted:
     assert wanted_nodes(count, percentage) == wanted
 
 
-class FailsOn(BitPredicate):
+class FailsOn(BitFilter):
     """Cannot judge some nodes."""
 
     name = "FailsOn"
+    always = Scope.CLUSTER
+    reasons = (Reason("never"),)
 
     def __init__(self, *names: str) -> None:
         self.names = names
-
-    def reasons(self, *_: Any) -> tuple[Reason, ...]:
-        return (Reason("never"),)
 
     def bits(self, _: Any, at: Any) -> Any:
         for position, row in at.each():

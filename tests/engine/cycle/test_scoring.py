@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from builders import decided, expression, node, node_term, nodes, pod, profile, view
-from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import First, RoundRobin, Seeded, ties
 from podium.engine.framework.decision import fit_message
 from podium.engine.framework.extenders import Extender

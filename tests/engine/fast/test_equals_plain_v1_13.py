@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -42,13 +42,13 @@ from builders import (
 )
 from podium.cluster.cache import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
-from podium.engine.fast import class_answers as ranking_module
-from podium.engine.fast import row_groups as alike_module
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
+from podium.engine.framework.tuning import Tuning
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.profiles.policy.build import Options, from_policy, from_provider
+from user_rules import MILD, always_out_of_range, extended, grows_out_of_range
 
 HOST = "kubernetes.io/hostname"
 AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
@@ -86,6 +86,10 @@ PROFILES: dict[str, Profile] = {
     "all predicates": from_policy(POLICY | {"alwaysCheckAllPredicates": True}, Options()),
     "conditions": from_provider(
         "DefaultProvider", Options(feature_gates={"TaintNodesByCondition": False})
+    ),
+    "user rules": extended(from_provider("DefaultProvider", Options()), *MILD),
+    "user rules beyond 10": extended(
+        from_provider("DefaultProvider", Options()), grows_out_of_range, always_out_of_range
     ),
 }
 
@@ -287,15 +291,13 @@ class History:
     @contextmanager
     def limits(self) -> Iterator[None]:
         with (
-            patch.object(ranking_module, "ONE_BY_ONE", self.one_by_one),
-            patch.object(ranking_module, "PATIENCE", self.patience),
-            patch.object(alike_module, "FEWER", 1),
             patch.object(columns_module, "JOURNAL_LIMIT", self.journal),
         ):
             yield
 
     def live(self) -> Twins:
-        twins = Twins(PROFILES[self.profile], self.after_preemption)
+        tuning = Tuning(self.one_by_one, self.patience, min_reduction=1)
+        twins = Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
         with self.limits():
             for name, *arguments in [*self.start, *self.events]:
                 getattr(twins, name)(*arguments)

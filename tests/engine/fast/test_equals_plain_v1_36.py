@@ -59,12 +59,12 @@ from builders_v1_36 import (
 )
 from podium.cluster.cache import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
-from podium.engine.fast import class_answers as ranking_module
-from podium.engine.fast import row_groups as alike_module
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
+from podium.engine.framework.tuning import Tuning
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
+from user_rules import MILD, always_out_of_range, extended, grows_out_of_range
 
 NODES = tuple(f"n{number}" for number in range(7))
 
@@ -128,12 +128,25 @@ UNPREPARED = {
         "score": {"disabled": [{"name": "ImageLocality"}]},
     }
 }
+#: A share of a very large memory overflows 64 bits, and the score leaves its range.
+MOST_ALLOCATED = {
+    "pluginConfig": [
+        with_args(
+            "NodeResourcesFit",
+            scoringStrategy={"type": "MostAllocated", "resources": [{"name": "memory"}]},
+        )
+    ]
+}
 PROFILES: dict[str, Profile] = {
     "default": default_profile(),
     "strict": configured(STRICT)[0],
     "ratio": configured(RATIO)[0],
     "unprepared": configured(UNPREPARED)[0],
     "round robin": default_profile(ties="round-robin"),
+    "user rules": extended(default_profile(), *MILD),
+    "user rules out of range": extended(default_profile(), grows_out_of_range),
+    "always out of range": extended(default_profile(), always_out_of_range),
+    "most allocated": configured(MOST_ALLOCATED)[0],
 }
 
 A, B, C = (selector({"app": app}) for app in "abc")
@@ -157,6 +170,7 @@ def asks(requests: dict[str, Any], **more: Any) -> dict[str, Any]:
 PODS: dict[str, dict[str, Any]] = {
     "basic": asks({"cpu": "1", "memory": "1Gi"}),
     "large": asks({"cpu": "3", "memory": "3Gi"}, priority=5),
+    "huge": asks({"cpu": "1", "memory": 2**58}),
     "nothing": {},
     "app": asks({"cpu": "500m"}, labels={"app": "a"}),
     "app elsewhere": {"labels": {"app": "a"}, "namespace": "other"},
@@ -255,6 +269,7 @@ NODE_KINDS: dict[str, dict[str, Any]] = {
     "large image": {"images": {"app:1": 900 * 1024 * 1024}, "labels": {"disk": "ssd"}},
     "gpu": {"resources": {"example.com/gpu": 2}},
     "nameless": {"labels": {HOST: None}},
+    "huge": {"memory": 2**60},
 }
 #: Objects besides nodes and pods, by the name under which a history adds and drops them.
 OTHERS: dict[str, tuple[str, Any]] = {
@@ -471,18 +486,14 @@ class History:
     @contextmanager
     def limits(self) -> Iterator[None]:
         with ExitStack() as changed:
-            for module, name, value in (
-                (ranking_module, "ONE_BY_ONE", self.one_by_one),
-                (ranking_module, "PATIENCE", self.patience),
-                (alike_module, "FEWER", 1),
-                (columns_module, "JOURNAL_LIMIT", self.journal),
-            ):
+            for module, name, value in ((columns_module, "JOURNAL_LIMIT", self.journal),):
                 changed.enter_context(patch.object(module, name, value))
             yield
 
     def live(self) -> Twins:
         with self.limits():
-            profile = replace(PROFILES[self.profile], min_batch_rows=2)
+            tuning = Tuning(self.one_by_one, self.patience, min_reduction=1, min_batch_rows=2)
+            profile = replace(PROFILES[self.profile], tuning=tuning)
             twins = Twins(profile, self.after_preemption)
             for name, *arguments in [*self.start, *self.events]:
                 getattr(twins, name)(*arguments)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from builders import container, decided, node, nodes, pod, profile, view
-from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import (
@@ -349,5 +350,5 @@ def test_without_anybody_to_answer_a_question_is_a_bug() -> None:
     rules = profile(extenders=[filters("one")])
     attempt = Attempt(columns.incoming(pod()), rules, columns.order, RoundRobin())
 
-    with pytest.raises(RuntimeError, match="nobody can answer"):
+    with pytest.raises(RuntimeError, match="needs an answer"):
         decide(columns, attempt)

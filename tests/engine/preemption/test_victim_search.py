@@ -44,6 +44,9 @@ from plain_victims import plain_v1_13, plain_v1_36
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
+from podium.engine.framework.rule import Activity
+from podium.engine.framework.tuning import Tuning
+from podium.engine.pipelines.filtering import positioned
 from podium.engine.preemption import v1_13, v1_36, victim_order
 from podium.engine.preemption.batch_filter import batch_rows
 from podium.engine.preemption.criteria import choose
@@ -216,11 +219,19 @@ def failed_search(
 ) -> FailedSearch:
     """A search that found no node, where evicting pods may help on every row."""
     incoming = columns.incoming(wanted)
-    skipped = {rule.name for rule in profile.pre_filters if rule.skips(incoming, columns)}
+    skipped = {
+        rule.name
+        for rule in profile.pre_filters
+        if rule.activity(incoming, columns) is Activity.SKIPPED
+    }
     return FailedSearch(
         incoming,
         columns,
-        tuple(rule for rule in profile.predicates if rule.name not in skipped),
+        [
+            each
+            for each in positioned(incoming, profile.predicates)
+            if each.rule.name not in skipped
+        ],
         columns.order,
         min_batch_rows=min_batch_rows,
     )
@@ -305,7 +316,7 @@ def test_where_only_room_counts_all_rows_are_tried_in_a_batch(case: Case) -> Non
         (DEFAULT, current(*items).cache.columns),
     ):
         failed = failed_search(columns, wanted, profile, BATCHES)
-        found = batch_rows(failed.pod, columns, failed.active, columns.order, min_batch_rows=1)
+        found = batch_rows(failed.pod, columns, failed.rules, columns.order, min_batch_rows=1)
         assert found.all()
 
 
@@ -316,7 +327,7 @@ def test_whole_decisions_are_the_same(profile: Profile, case: Case) -> None:
     items, wanted = case
     told = []
     for min_batch_rows in (BATCHES, NO_BATCHES):
-        rules = replace(profile, min_batch_rows=min_batch_rows)
+        rules = replace(profile, tuning=Tuning(min_batch_rows=min_batch_rows))
         made = simulation(*items, profile=rules, listed_order=True)
         decision = made.attempt(wanted, recording=True)
         preemption = decision.preemption
@@ -342,12 +353,13 @@ def test_whole_decisions_are_the_same(profile: Profile, case: Case) -> None:
 
 
 def rows_in_batch(columns: Columns, wanted: Pod, profile: Profile) -> int:
+    incoming = columns.incoming(wanted)
     found = batch_rows(
-        columns.incoming(wanted),
+        incoming,
         columns,
-        profile.predicates,
+        positioned(incoming, profile.predicates),
         columns.order,
-        min_batch_rows=profile.min_batch_rows,
+        min_batch_rows=profile.tuning.min_batch_rows,
     )
     return int(found.sum())
 

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from builders import Said, node, pod, view
 from podium.cluster.cache.columns import Columns
 from podium.engine import rules
-from podium.engine.framework.rule import AttemptError, Predicate, Priority, Scope
-from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.framework.rule import AttemptError, FilterRule, Scope, ScoreRule
+from podium.engine.rows.rows import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity, own_anti_affinity
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
@@ -35,7 +35,7 @@ from view_snapshot import snapshot
 TAME = Wild(huge=False)
 
 
-def label(rule: Predicate | Priority) -> str:
+def label(rule: FilterRule | ScoreRule) -> str:
     return f"{type(rule).__name__}({rule.name})"
 
 
@@ -54,7 +54,7 @@ def rules_of(package: ModuleType, method: str) -> Iterator[type]:
 
 
 def test_every_predicate_is_under_contract() -> None:
-    assert {type(rule) for rule in PREDICATES} == set(rules_of(rules, "reject"))
+    assert {type(rule) for rule in PREDICATES} == set(rules_of(rules, "filter"))
 
 
 def test_every_priority_is_under_contract() -> None:
@@ -64,10 +64,10 @@ def test_every_priority_is_under_contract() -> None:
 # Reading answers ----------------------------------------------------------------------------------
 
 
-def many(rule: Predicate, wanted: Incoming, columns: View, rows: np.ndarray) -> list[Said]:
+def many(rule: FilterRule, wanted: Incoming, columns: View, rows: np.ndarray) -> list[Said]:
     """What a predicate says of these rows, asked at once."""
     at = ManyRows(columns, rows)
-    codes = rule.reject(wanted, at)
+    codes = rule.filter(wanted, at)
     assert isinstance(codes, np.ndarray), label(rule)
     assert codes.shape == rows.shape, label(rule)
     assert np.issubdtype(codes.dtype, np.integer), label(rule)
@@ -77,16 +77,16 @@ def many(rule: Predicate, wanted: Incoming, columns: View, rows: np.ndarray) -> 
     ]
 
 
-def one(rule: Predicate, wanted: Incoming, at: OneRow) -> Said:
+def one(rule: FilterRule, wanted: Incoming, at: OneRow) -> Said:
     """What a predicate says of one row."""
     at.errors.clear()
-    code = rule.reject(wanted, at)
+    code = rule.filter(wanted, at)
     assert isinstance(code, int), label(rule)
     return at.errors.get(0, at.view.verdicts[code].reasons)
 
 
 def raw_many(
-    rule: Priority, wanted: Incoming, columns: View, rows: np.ndarray
+    rule: ScoreRule, wanted: Incoming, columns: View, rows: np.ndarray
 ) -> list[int] | AttemptError:
     try:
         raw = rule.score(wanted, ManyRows(columns, rows))
@@ -98,7 +98,7 @@ def raw_many(
     return [int(number) for number in raw]
 
 
-def raw_one(rule: Priority, wanted: Incoming, at: OneRow) -> int | AttemptError:
+def raw_one(rule: ScoreRule, wanted: Incoming, at: OneRow) -> int | AttemptError:
     try:
         raw = rule.score(wanted, at)
     except AttemptError as error:
@@ -168,31 +168,31 @@ def test_final_scores_have_the_shape_of_the_rows_and_uniform_ones_are_right(
         if isinstance(raw, AttemptError):
             continue
         column = np.array(raw, np.int64)
-        final = rule.reduce(wanted, ManyRows(columns, rows), column)
+        final = rule.normalize(wanted, ManyRows(columns, rows), column)
         assert column.tolist() == raw, "the raw scores were changed"
-        if not rule.reduces:
+        if not rule.normalizes:
             assert final.tolist() == raw
         assert final.shape == rows.shape
         assert np.issubdtype(final.dtype, np.integer)
-        uniform = rule.uniform(wanted, columns)
-        if uniform is not None:
-            assert set(final.tolist()) == {uniform}
+        same = rule.everywhere(wanted, columns)
+        if same is not None:
+            assert set(final.tolist()) == {same.score}
 
 
 @pytest.mark.parametrize("rule", PREDICATES, ids=label)
-def test_a_predicate_answers_for_no_rows(rule: Predicate) -> None:
+def test_a_predicate_answers_for_no_rows(rule: FilterRule) -> None:
     columns = view(node("n"))
 
     assert many(rule, columns.incoming(pod()), columns, np.zeros(0, np.int64)) == []
 
 
 @pytest.mark.parametrize("rule", PRIORITIES, ids=label)
-def test_a_priority_answers_for_no_rows(rule: Priority) -> None:
+def test_a_priority_answers_for_no_rows(rule: ScoreRule) -> None:
     columns = view(node("n"))
     wanted, rows = columns.incoming(pod()), np.zeros(0, np.int64)
     raw = np.array(raw_many(rule, wanted, columns, rows), np.int64)
 
-    assert rule.reduce(wanted, ManyRows(columns, rows), raw).tolist() == []
+    assert rule.normalize(wanted, ManyRows(columns, rows), raw).tolist() == []
 
 
 @given(cluster=clusters())
@@ -278,7 +278,7 @@ def test_a_trial_that_changes_nothing_is_the_row_itself(cluster: Cluster) -> Non
     assert snapshot(columns) == before
 
 
-def quirky(rule: Predicate, wanted: Incoming, put_back: list[Resident]) -> bool:
+def quirky(rule: FilterRule, wanted: Incoming, put_back: list[Resident]) -> bool:
     """Where a pod put back is known to count in another way than one that never left."""
     if isinstance(rule, CheckServiceAffinity):
         return bool(put_back)  # it comes last among the pods of the service

@@ -24,11 +24,18 @@ from builders import pod
 from builders_v1_36 import view
 from podium.cluster.cache.columns import Columns
 from podium.engine import rules
-from podium.engine.framework.rule import AttemptError, Reach, Scope
-from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.framework.rule import (
+    SKIPPED,
+    Activity,
+    AttemptError,
+    FilterRule,
+    Refused,
+    Scope,
+    ScoreRule,
+)
+from podium.engine.rows.rows import ManyRows, OneRow, as_array
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.devices.v1_36 import DynamicResources, DynamicResourcesScore
-from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
 from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
 from podium.engine.rules.spreading.v1_36_constraints import HARD, constraints_of
 from podium.engine.rules.volumes.binding.v1_36 import VolumeBindingScore
@@ -50,30 +57,32 @@ Said = Verdict | str
 def rules_of(base: type) -> Iterator[type]:
     """The rules of all plugins."""
     for info in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
+        if "v1_36" not in info.name:
+            continue
         for _, found in inspect.getmembers(import_module(info.name), inspect.isclass):
             if issubclass(found, base) and found.__module__ == info.name and found is not base:
                 yield found
 
 
 def test_every_filter_is_under_contract() -> None:
-    assert {type(rule) for rule in FILTERS} == set(rules_of(FilterPlugin))
+    assert {type(rule) for rule in FILTERS} == set(rules_of(FilterRule))
 
 
 def test_every_score_is_under_contract() -> None:
-    assert {type(rule) for rule in SCORES} == set(rules_of(ScorePlugin))
+    assert {type(rule) for rule in SCORES} == set(rules_of(ScoreRule))
 
 
 # Reading answers ----------------------------------------------------------------------------------
 
 
-def asked(columns: Columns, wanted: Incoming) -> list[FilterPlugin]:
+def asked(columns: Columns, wanted: Incoming) -> list[FilterRule]:
     """The filters that could be asked about the pod: one that refuses it beforehand is not."""
     found = []
     for rule in FILTERS:
         try:
-            if isinstance(rule.prepare(wanted, columns), Refused):
+            if isinstance(rule.pre_filter(wanted, columns), Refused):
                 continue
-            rule.skips(wanted, columns)
+            rule.activity(wanted, columns)
         except AttemptError:
             continue
         if not isinstance(rule, DynamicResources):  # looks at no node, whatever the pod
@@ -81,37 +90,37 @@ def asked(columns: Columns, wanted: Incoming) -> list[FilterPlugin]:
     return found
 
 
-def scoring(columns: Columns, wanted: Incoming) -> list[ScorePlugin]:
+def scoring(columns: Columns, wanted: Incoming) -> list[ScoreRule]:
     """The scores that have something to say, on no rows as well as on many."""
     found = []
     for rule in SCORES:
         try:
-            if not rule.skips(wanted, ManyRows(columns, columns.order)):
+            if rule.everywhere(wanted, columns) != SKIPPED:
                 found.append(rule)
         except AttemptError:
             continue
     return found
 
 
-def many(rule: FilterPlugin, wanted: Incoming, columns: Columns, rows: np.ndarray) -> list[Said]:
+def many(rule: FilterRule, wanted: Incoming, columns: Columns, rows: np.ndarray) -> list[Said]:
     """What a filter says of these rows, asked at once."""
     at = ManyRows(columns, rows)
-    codes = rule.reject(wanted, at)
+    codes = rule.filter(wanted, at)
     assert isinstance(codes, np.ndarray), label(rule)
     assert codes.shape == rows.shape, label(rule)
     assert np.issubdtype(codes.dtype, np.integer), label(rule)
     return [at.errors.get(i, columns.verdicts[code]) for i, code in enumerate(codes.tolist())]
 
 
-def one(rule: FilterPlugin, wanted: Incoming, at: OneRow) -> Said:
+def one(rule: FilterRule, wanted: Incoming, at: OneRow) -> Said:
     """What a filter says of one row."""
     at.errors.clear()
-    code = rule.reject(wanted, at)
+    code = rule.filter(wanted, at)
     assert isinstance(code, int), label(rule)
     return at.errors.get(0, at.view.verdicts[code])
 
 
-def raw_many(rule: ScorePlugin, wanted: Incoming, columns: Columns, rows: np.ndarray) -> list[int]:
+def raw_many(rule: ScoreRule, wanted: Incoming, columns: Columns, rows: np.ndarray) -> list[int]:
     """What a score gives to these rows, asked at once."""
     raw = rule.score(wanted, ManyRows(columns, rows))
     assert isinstance(raw, np.ndarray), label(rule)
@@ -120,13 +129,13 @@ def raw_many(rule: ScorePlugin, wanted: Incoming, columns: Columns, rows: np.nda
     return [int(number) for number in raw]
 
 
-def raw_one(rule: ScorePlugin, wanted: Incoming, at: OneRow) -> int:
+def raw_one(rule: ScoreRule, wanted: Incoming, at: OneRow) -> int:
     raw = rule.score(wanted, at)
     assert isinstance(raw, int), label(rule)
     return raw
 
 
-def is_error(rule: ScorePlugin, wanted: Incoming, columns: Columns) -> bool:
+def is_error(rule: ScoreRule, wanted: Incoming, columns: Columns) -> bool:
     """Whether the pod's wishes cannot be read at all."""
     try:
         rule.score(wanted, ManyRows(columns, columns.order))
@@ -201,20 +210,20 @@ def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
         note(label(rule))
         at = ManyRows(columns, rows)
         try:
-            raw = rule.score(wanted, at)
+            raw = as_array(rule.score(wanted, at))
         except AttemptError:
             continue
         kept = raw.tolist()
-        final = rule.reduce(wanted, at, raw)
+        final = rule.normalize(wanted, at, raw)
         assert raw.tolist() == kept, "the raw scores were changed"
         assert final.shape == rows.shape
         assert np.issubdtype(final.dtype, np.integer)
         assert all(0 <= score <= 100 for score in final.tolist())
-        if not rule.reduces:
+        if not rule.normalizes:
             assert final.tolist() == kept
-        uniform = rule.uniform(wanted, columns)
-        if uniform is not None:
-            assert set(final.tolist()) == {uniform}
+        same = rule.everywhere(wanted, columns)
+        if same is not None:
+            assert set(final.tolist()) == {same.score}
 
 
 @given(world=worlds(least_nodes=1, wild=TAME))
@@ -225,7 +234,7 @@ def test_who_leaves_itself_out_gives_nothing(world: World) -> None:
 
     for rule in set(SCORES) - set(scoring(columns, wanted)):
         note(label(rule))
-        assert rule.uniform(wanted, columns) == 0
+        assert rule.everywhere(wanted, columns) == SKIPPED
 
 
 # No rows ------------------------------------------------------------------------------------------
@@ -261,13 +270,8 @@ def test_who_has_nothing_to_do_rejects_nothing(world: World) -> None:
 
     for rule in asked(columns, wanted):
         note(label(rule))
-        idle, reach = (getattr(rule, name, None) for name in ("idle", "reach"))
-        if (
-            rule.scope(wanted.cls) is Scope.NONE
-            or rule.skips(wanted, columns)
-            or (idle is not None and idle(wanted, columns))
-            or (reach is not None and reach(wanted, columns) is Reach.NOWHERE)
-        ):
+        nothing = rule.scope(wanted.cls) is Scope.NONE
+        if nothing or rule.activity(wanted, columns) <= Activity.IDLE:
             said = many(rule, wanted, columns, columns.order)
             assert {v.reasons for v in said if isinstance(v, Verdict)} == {()}
             assert not any(isinstance(v, str) for v in said)
@@ -275,14 +279,14 @@ def test_who_has_nothing_to_do_rejects_nothing(world: World) -> None:
 
 @given(world=worlds(wild=Wild(huge=False)))
 @settings(max_examples=40)
-def test_who_is_quiet_has_nothing_to_say_beforehand(world: World) -> None:
+def test_a_rule_that_may_not_refuse_a_class_does_not(world: World) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
 
     for rule in FILTERS:
         note(label(rule))
-        if rule.quiet(wanted.cls):
-            assert rule.prepare(wanted, columns) is None
+        if not rule.may_refuse(wanted.cls):
+            assert rule.pre_filter(wanted, columns) is None
 
 
 def only_here(world: World, name: str, *, with_pods: bool) -> Columns:
@@ -303,14 +307,14 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
     name = columns.names[row]
     alone = {
         Scope.NODE: only_here(world, name, with_pods=False),
+        Scope.RESOURCES: only_here(world, name, with_pods=True),
         Scope.PODS: only_here(world, name, with_pods=True),
     }
 
     for rule in asked(columns, wanted):
         note(label(rule))
         scope = rule.scope(wanted.cls)
-        reach = getattr(rule, "reach", None)
-        if reach is not None and reach(wanted, columns) is Reach.ROW:
+        if not scope.of_row and rule.activity(wanted, columns) is Activity.OWN_ROW:
             scope = Scope.PODS
         if scope in alone:
             less = alone[scope]
@@ -320,12 +324,10 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
             )
     for score in scoring(columns, wanted):
         note(label(score))
-        # A score with a state of its own is asked again when that changes.
-        if (scope := score.scope(wanted.cls)) in alone and not hasattr(score, "state"):
+        if (scope := score.scope(wanted.cls)) in alone:
             less = alone[scope]
             same = less.incoming(world.wanted)
-            state = getattr(score, "state", None)
-            if state is not None and state(wanted, columns) != state(same, less):
+            if score.answer_key(wanted, columns) != score.answer_key(same, less):
                 continue  # it says so when more than the node counts
             try:
                 expected = raw_one(score, wanted, OneRow(columns, row))
@@ -355,7 +357,7 @@ def test_a_trial_that_changes_nothing_is_the_row_itself(world: World) -> None:
     assert snapshot(columns) == before
 
 
-def quirky(rule: FilterPlugin, wanted: Incoming, columns: Columns, pods: list[Resident]) -> bool:
+def quirky(rule: FilterRule, wanted: Incoming, columns: Columns, pods: list[Resident]) -> bool:
     """Where a pod that comes or goes on trial is known to count in another way than in truth."""
     if isinstance(rule, PodTopologySpread):
         constraints = constraints_of(wanted, columns, HARD, rule.defaults)
@@ -399,7 +401,7 @@ def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> N
             except AttemptError:
                 continue
             # Who leaves itself out when the pods are gone is not asked then.
-            if not score.skips(really, ManyRows(real, real.order)):
+            if score.everywhere(really, real) != SKIPPED:
                 assert raw_one(score, wanted, trial) == expected
 
     assert snapshot(columns) == before

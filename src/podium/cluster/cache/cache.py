@@ -26,12 +26,12 @@ from podium.cluster.cache.node_tree import (
     ZoneLabels,
     zone_key,
 )
+from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.engine.rules.volumes.binding.shared import VolumePlan
     from podium.engine.state.accounting import Accounting
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from podium.engine.framework.decision import NO_CODES, Decision, Preemption, ScoreColumn, Victims
-from podium.engine.rules.plugins import Refused
-from podium.engine.rules.volumes.binding.shared import VolumePlan
+from podium.engine.framework.rule import Refused
+from podium.engine.state.volume_plan import VolumePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -170,7 +170,7 @@ def unpack(data: bytes, pod: str, uid: str, profile: str, vocabularies: Vocabula
     made.held, made.refused = _refusal(head[10]), _refusal(head[11])
     made.post_code, made.post_message = head[12], head[13]
     if head[14] is not None:
-        made.volumes = VolumePlan(head[14][0], tuple(head[14][1]))
+        made.reservations["volumes"] = VolumePlan(head[14][0], tuple(head[14][1]))
     made.extender_failed = head[15] or {}
     reader = _Reader(body[end:], head[18])
     if head[19]:

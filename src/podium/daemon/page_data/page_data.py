@@ -20,7 +20,8 @@ from podium.daemon.page_data.node_details import node_details
 from podium.daemon.page_data.profile_form import form
 from podium.daemon.page_data.profile_text import ProfileText, read_profiles, reweighted, written
 from podium.daemon.page_data.what_if import Comparison
-from podium.engine.cycle.cycle import Attempt, decide
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin, ties
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options

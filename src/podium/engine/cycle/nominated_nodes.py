@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.cycle.filtering import ERROR, judge_with_nominated
+from podium.engine.pipelines.filtering import ERROR, run_filters_with_nominated
 from podium.engine.preemption.batch_filter import BatchTrial, batch_rows
 from podium.engine.rows.pod_arrays import PodArrays
 from podium.engine.rows.trial_one import TrialRow
@@ -15,8 +15,8 @@ from podium.engine.state.verdicts import FITS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.engine.cycle.filtering import Fit
-    from podium.engine.framework.rule import Predicate
+    from podium.engine.framework.rule import Positioned
+    from podium.engine.pipelines.filtering import Fit
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def respect_nominations(
     pod: Incoming,
     view: View,
-    predicates: Sequence[Predicate],
+    rules: Sequence[Positioned],
     rows: np.ndarray,
     fit: Fit,
     *,
@@ -36,12 +36,12 @@ def respect_nominations(
     names = list(filter(view.row_of.__contains__, view.nominated))
     nominated = np.flatnonzero(np.isin(rows, view.rows_named(names)))
     distinct, place = np.unique(rows[nominated], return_inverse=True)
-    batch = batch_rows(pod, view, predicates, distinct, min_batch_rows=min_batch_rows)
+    batch = batch_rows(pod, view, rules, distinct, min_batch_rows=min_batch_rows)
     if batch.any():
         trial = BatchTrial(
             pod,
             view,
-            predicates,
+            rules,
             distinct,
             PodArrays.none(),
             nominees_count_for_affinity=nominees_count_for_affinity,
@@ -55,10 +55,10 @@ def respect_nominations(
         nominated = nominated[~in_batch]
     for position in nominated.tolist():
         row = TrialRow(view, int(rows[position]))
-        code = judge_with_nominated(
+        code = run_filters_with_nominated(
             pod,
             row,
-            predicates,
+            rules,
             check_all=check_all,
             nominees_count_for_affinity=nominees_count_for_affinity,
         )

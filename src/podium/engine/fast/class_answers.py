@@ -1,13 +1,13 @@
-"""What a class of pods has been told about every row, kept true as rows change.
+"""What the rules answered for a class of pods on every row, kept true as rows change.
 
-A pod of a class seen before does not ask all rules about all rows again. Its `Ranking` holds, per
+A pod of a class seen before does not need all rules on all rows again. `ClassAnswers` holds, per
 row, the first verdict and the sum of the scores that depend on that row alone; the journal says
-which rows changed since, and only those are asked again. What depends on other rows (affinity,
-spreading, services, volumes) is asked afresh at every decision, and often answers "nothing to
-say". If everything left depends on single rows, totals are indexed by score and nothing is
-scanned at all.
+which rows changed since, and only those are evaluated again. What depends on other rows (affinity,
+spreading, services, volumes) is evaluated at every decision, and often is idle. If everything left
+depends on single rows, totals are indexed by score and nothing is scanned at all.
 
-This is the equivalence cache of the old documents, in columns; `docs/equivalence.md` maps the two.
+This is the equivalence cache of kube-scheduler v1.13, in columns; `docs/equivalence.md` compares
+the two.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.cycle.filtering import ERROR, Fit, idle
-from podium.engine.fast.resource_memo import NEVER, Rooms, first_verdict
-from podium.engine.fast.row_groups import told_apart
+from podium.engine.fast.resource_memo import ResourceMemo
 from podium.engine.fast.score_index import ScoreIndex
-from podium.engine.framework.rule import AttemptError, Reach, Scope
-from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope
+from podium.engine.pipelines.filtering import Fit, run_filters, run_filters_on_row
+from podium.engine.pipelines.scoring import run_row_scores, run_scores
+from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
 from podium.engine.state.verdicts import FITS, histogram
 
 if TYPE_CHECKING:
@@ -30,118 +30,130 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from podium.engine.framework.profile import Profile, Weighted
-    from podium.engine.framework.rule import Predicate
+    from podium.engine.framework.rule import Everywhere
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
-#: Up to this many changed rows are asked one by one, more of them as arrays.
-ONE_BY_ONE = 24
-#: So many decisions long the answers of a cluster-wide predicate must have stayed the same before
-#: they are kept like those about nodes; twice as long each time that turned out wrong.
-PATIENCE = 8
 BYTES_PER_ROW = 36
 
 
-class Ranking:
+class ClassAnswers:
     """The answers of the rules for one class of pods, per row."""
 
     def __init__(self, pod: Incoming, view: View, profile: Profile) -> None:
         self.view = view
         self.cls: PodClass = pod.cls
         self.profile = profile
-        scopes = [predicate.scope(pod.cls) for predicate in profile.predicates]
-        numbered = list(enumerate(profile.predicates))
-        self._by_node = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.NODE]
-        self._on_row = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.PODS]
-        self._anywhere = [p for p, s in zip(numbered, scopes, strict=True) if s is Scope.CLUSTER]
-        local = [w for w in profile.priorities if w.priority.scope(pod.cls) is not Scope.CLUSTER]
-        self.flat = [w for w in local if not w.priority.reduces]
-        self.reducing = [w for w in profile.priorities if w not in self.flat]
+        self._tuning = profile.tuning
+        self._highest = profile.highest_score
+        rules = list(map(Positioned, range(len(profile.predicates)), profile.predicates))
+        scopes = [rule.scope(pod.cls) for rule in profile.predicates]
+        scoped = list(zip(rules, scopes, strict=True))
+        self._node_rules = [p for p, scope in scoped if scope is Scope.NODE]
+        self._row_rules = [p for p, s in scoped if s in (Scope.RESOURCES, Scope.PODS)]
+        self._cluster_rules = [p for p, scope in scoped if not scope.of_row]
+        #: Scores that depend on one row alone, and those that look at all feasible rows.
+        self.flat = [each for each in profile.priorities if _is_flat(each, pod.cls)]
+        self.joint = [each for each in profile.priorities if not _is_flat(each, pod.cls)]
         self.index: ScoreIndex | None = None
         self._rejections: Counter[int] | None = None
-        #: Asked for the index, and used for the totals of the same pod.
-        self._uniforms: list[int | None] = []
-        self._asked = [getattr(predicate, "reach", None) for _, predicate in self._anywhere]
-        self._steady = {place: _Steady() for place, p in self._anywhere if hasattr(p, "state")}
+        #: What the joint rules answered to `everywhere` in the decision under way.
+        self._everywhere: list[Everywhere | None] = []
+        self._steady = {
+            p.position: _Steady(profile.tuning.steady_decisions) for p in self._cluster_rules
+        }
         self._allocate()
+        self._activities = self._ask_activities(pod)
         self.rebuild(pod)
 
     def _allocate(self) -> None:
         size = self.view.capacity
         self._node_codes = np.zeros(size, np.int32)
-        self._node_at = np.zeros(size, np.int16)
+        self._node_positions = np.zeros(size, np.int16)
         self._codes = np.zeros(size, np.int32)
-        self._at = np.zeros(size, np.int16)
+        self._positions = np.zeros(size, np.int16)
         self._node_scores = np.zeros(size, np.int64)
         self._scores = np.zeros(size, np.int64)
+        #: Rows on which some score is out of range, by the node alone and with its pods.
+        self._node_wrong: set[int] = set()
+        self._wrong: set[int] = set()
 
-    # Keeping up -------------------------------------------------------------------------------
+    # Keeping up with the cluster ------------------------------------------------------------------
+
+    def _ask_activities(self, pod: Incoming) -> list[Activity]:
+        return [each.rule.activity(pod, self.view) for each in self._cluster_rules]
 
     def rebuild(self, pod: Incoming) -> None:
-        """Ask about every row."""
+        """Evaluate every row."""
         view = self.view
         if len(self._codes) != view.capacity:
             self._allocate()
+        self._node_wrong.clear()
+        self._wrong.clear()
         self.epoch = view.epoch
         self.namespaces = view.catalog.namespaces.version
         self.seen = view.journal_start + len(view.journal)
         self.index = self._rejections = None
+        self._sort_cluster_rules()
         rows = view.order
-        self._reaches = self._reach(pod)
-        reaching = list(zip(self._anywhere, self._reaches, strict=True))
-        close = [p for p, reach in reaching if reach is Reach.ROW]
-        far = [p for p, reach in reaching if reach is Reach.ANYWHERE]
-        kept = [p for p in far if self._is_kept(p[0])]
-        self.of_node = sorted([*self._by_node, *kept], key=lambda numbered: numbered[0])
-        self.of_pods = sorted([*self._on_row, *close], key=lambda numbered: numbered[0])
-        self.afar = [p for p in far if p not in kept]
-        #: Those whose answers may come to stay the same.
-        self._far = [p for p in far if p[0] in self._steady]
         self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
         self._memo: dict[Hashable, Any] = {}
-        self._plan(pod)
-        self._rooms = Rooms(self.cls, self.of_pods, self.scoring_pods)
-        self._ask_nodes(pod, rows)
-        self._ask_pods(pod, rows)
+        self._sort_scores(pod)
+        self._resources = ResourceMemo(self.cls, self.of_pods, self.scoring_pods, self._highest)
+        self._evaluate_nodes(pod, rows)
+        self._evaluate_pods(pod, rows)
 
-    def _plan(self, pod: Incoming) -> None:
-        """Which flat priorities tell rows apart, and what the others give to all."""
-        known = [(w, w.priority.uniform(pod, self.view)) for w in self.flat]
-        self.uniform = sum(w.weight * u for w, u in known if u is not None)
-        telling = [w for w, u in known if u is None]
-        self.scoring_nodes = [w for w in telling if w.priority.scope(self.cls) is Scope.NODE]
-        self.scoring_pods = [w for w in telling if w.priority.scope(self.cls) is Scope.PODS]
-        states = [_state(each, pod, self.view) for each in self.scoring_nodes]
-        self._planned = (self.uniform, self.scoring_nodes, self.scoring_pods, states)
+    def _sort_cluster_rules(self) -> None:
+        """Cluster-wide rules whose answers are kept now, and those asked at every decision."""
+        asked = list(zip(self._cluster_rules, self._activities, strict=True))
+        on_own_row = [p for p, activity in asked if activity is Activity.OWN_ROW]
+        far = [p for p, activity in asked if activity is not Activity.OWN_ROW]
+        kept = [p for p in far if self._steady[p.position].kept]
+        self.of_node = sorted([*self._node_rules, *kept], key=_position)
+        self.of_pods = sorted([*self._row_rules, *on_own_row], key=_position)
+        self._own_row = [activity is Activity.OWN_ROW for activity in self._activities]
+        self._kept = {p.position for p in kept}
 
-    def _reach(self, pod: Incoming) -> list[Reach]:
-        """How far the cluster-wide predicates look, as things are now."""
-        view = self.view
-        return [Reach.ANYWHERE if ask is None else ask(pod, view) for ask in self._asked]
+    def _sort_scores(self, pod: Incoming) -> None:
+        """Which flat scores differ between rows, and the sum of what the others give to all."""
+        known = [(each, each.priority.everywhere(pod, self.view)) for each in self.flat]
+        same = [(each, found.score) for each, found in known if found is not None]
+        self.constant = sum(each.weight * score for each, score in same)
+        highest = self._highest
+        self._constant_wrong = highest is not None and any(
+            not 0 <= score <= highest for _, score in same
+        )
+        differing = [each for each, found in known if found is None]
+        self.scoring_nodes = [w for w in differing if w.priority.scope(self.cls) <= Scope.NODE]
+        self.scoring_pods = [w for w in differing if w.priority.scope(self.cls) > Scope.NODE]
+        keys = [each.priority.answer_key(pod, self.view) for each in self.scoring_nodes]
+        self._scoring = (self.constant, self.scoring_nodes, self.scoring_pods, keys)
 
-    def _is_kept(self, place: int) -> bool:
-        return place in self._steady and self._steady[place].kept
-
-    def _is_unsteady(self, pod: Incoming) -> bool:
-        """Whether answers of a cluster-wide predicate are to be kept from now on, or no more."""
+    def _has_unsteady(self, pod: Incoming) -> bool:
+        """Whether answers of a cluster-wide rule are to be kept from now on, or no more."""
         changed = False
-        for place, predicate in self._far:
-            steady = self._steady[place]
-            if steady.kept or not idle(predicate, pod, self.view):
-                state = predicate.state(pod, self.view)  # type: ignore[attr-defined]
-                changed = steady.watch(state) or changed
+        for each, activity in zip(self._cluster_rules, self._activities, strict=True):
+            if activity is Activity.OWN_ROW:
+                continue
+            steady = self._steady[each.position]
+            if steady.kept or activity > Activity.IDLE:
+                changed = steady.watch(each.rule.answer_key(pod, self.view)) or changed
         return changed
 
     def refresh(self, pod: Incoming) -> None:
-        """Ask again about the rows that changed since the last pod of this class."""
+        """Evaluate the rows again that changed since the last pod of this class."""
         view = self.view
-        self._uniforms = []
+        self._everywhere = []
         behind = self.seen - view.journal_start
         stale = self.epoch != view.epoch or behind < 0
         stale = stale or self.namespaces != view.catalog.namespaces.version
-        # Watched at every decision, or a state that comes back would pass for one that stayed.
-        unsteady = bool(self._far) and self._is_unsteady(pod)
-        if stale or unsteady or self._reaches != self._reach(pod):
+        if self._cluster_rules:
+            self._activities = self._ask_activities(pod)
+            # Watched at every decision, or a key that comes back would pass for one that stayed.
+            unsteady = self._has_unsteady(pod)
+            own_row = [activity is Activity.OWN_ROW for activity in self._activities]
+            stale = stale or unsteady or own_row != self._own_row
+        if stale:
             self.rebuild(pod)
             return
         news = view.journal[behind:]
@@ -150,77 +162,69 @@ class Ranking:
         self.seen = view.journal_start + len(view.journal)
         if min(news) < 0:
             # A node changed: what was the same for every row may not be so any more.
-            before = self._planned
-            self._plan(pod)
-            if before != self._planned:
+            before = self._scoring
+            self._sort_scores(pod)
+            if before != self._scoring:
                 self.rebuild(pod)
                 return
             self._memo = {}
-        rows = {entry if entry >= 0 else ~entry for entry in news}
-        nodes = {~entry for entry in news if entry < 0}
-        if len(rows) > ONE_BY_ONE:
-            self._ask_many(pod, rows, nodes)
+        # Rows that hold pods of an unknown node are in no order of nodes, and rules never see them.
+        known = view.known
+        rows = {row for row in (e if e >= 0 else ~e for e in news) if known[row]}
+        nodes = rows.intersection(~entry for entry in news if entry < 0)
+        if len(rows) > self._tuning.one_by_one:
+            self._evaluate_many(pod, rows, nodes)
         else:
             for row in rows:
-                self._ask_one(pod, row, node_changed=row in nodes)
+                self._evaluate_one(pod, row, node_changed=row in nodes)
 
-    def _ask_many(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
+    def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
         if nodes:
-            self._ask_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
-        self._ask_pods(pod, np.fromiter(rows, np.int64, len(rows)))
+            self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
+        self._evaluate_pods(pod, np.fromiter(rows, np.int64, len(rows)))
         self.index = self._rejections = None
         self._feasible = (None, self._codes)
 
-    def _ask_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
-        self._node_codes[rows], self._node_at[rows] = self._first(pod, rows, self.of_node)
-        self._node_scores[rows] = self.uniform + self._sum(pod, rows, self.scoring_nodes)
+    def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
+        at = ManyRows(self.view, rows)
+        fit = run_filters(pod, at, self.of_node)
+        self._node_codes[rows], self._node_positions[rows] = fit.codes, fit.positions
+        sums, wrong = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
+        self._node_scores[rows] = as_array(sums) + self.constant
+        _mark(self._node_wrong, rows, as_array(wrong))
 
-    def _ask_pods(self, pod: Incoming, rows: np.ndarray) -> None:
-        codes, at = self._first(pod, rows, self.of_pods)
-        earlier = self._node_at[rows] < at
-        self._codes[rows] = np.where(earlier, self._node_codes[rows], codes)
-        self._at[rows] = np.minimum(self._node_at[rows], at)
-        self._scores[rows] = self._node_scores[rows] + self._sum(pod, rows, self.scoring_pods)
+    def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> None:
+        at = ManyRows(self.view, rows)
+        fit = run_filters(pod, at, self.of_pods)
+        earlier = self._node_positions[rows] < fit.positions
+        self._codes[rows] = np.where(earlier, self._node_codes[rows], fit.codes)
+        self._positions[rows] = np.minimum(self._node_positions[rows], fit.positions)
+        sums, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
+        self._scores[rows] = as_array(sums) + self._node_scores[rows]
+        _mark(self._wrong, rows, as_array(wrong))
 
-    def _first(
-        self, pod: Incoming, rows: np.ndarray, predicates: list[tuple[int, Predicate]]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The first verdict of each row, and the place of the predicate that gave it."""
-        codes = np.zeros(len(rows), np.int32)
-        places = np.full(len(rows), NEVER, np.int16)
-        for place, predicate in predicates:
-            answers = predicate.reject(pod, ManyRows(self.view, rows))
-            new = (codes == FITS) & (answers != FITS)
-            codes[new] = np.broadcast_to(answers, new.shape)[new]
-            places[new] = place
-        return codes, places
-
-    def _sum(self, pod: Incoming, rows: np.ndarray, weighted: list[Weighted]) -> np.ndarray:
-        total = np.zeros(len(rows), np.int64)
-        for each in weighted:
-            total += each.priority.score(pod, ManyRows(self.view, rows)) * each.weight
-        return total
-
-    def _ask_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
+    def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
         at = OneRow(self.view, row)
         if node_changed:
-            code, place = first_verdict(pod, at, self.of_node)
-            self._node_codes[row], self._node_at[row] = code, place
-            self._node_scores[row] = self.uniform + sum(
-                each.priority.score(pod, at) * each.weight for each in self.scoring_nodes
-            )
-        code, place, total = self._rooms.ask(pod, at)
-        earlier = self._node_at.item(row)
-        if earlier < place:
-            code, place = self._node_codes.item(row), earlier
+            code, position = run_filters_on_row(pod, at, self.of_node)
+            self._node_codes[row], self._node_positions[row] = code, position
+            score, out = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
+            self._node_scores[row] = as_int(score) + self.constant
+            _put(self._node_wrong, row, wrong=bool(as_int(out)))
+        code, position, total, wrong = self._resources.answer(pod, at)
+        earlier = self._node_positions.item(row)
+        if earlier < position:
+            code, position = self._node_codes.item(row), earlier
         total += self._node_scores.item(row)
         before = self._codes.item(row)
         if code != before:
             self._recount(row, before, code)
             if not code or not before:
                 self._feasible = (None, self._codes)
-        self._codes[row], self._at[row] = code, place
+        self._codes[row], self._positions[row] = code, position
         self._scores[row] = total
+        if wrong or self._wrong:
+            _put(self._wrong, row, wrong=wrong)
         if self.index is not None:
             self.index.put(row, None if code else total)
 
@@ -235,15 +239,38 @@ class Ranking:
             if not counts[before]:
                 del counts[before]
 
-    # Answering --------------------------------------------------------------------------------
+    # Answering ------------------------------------------------------------------------------------
+
+    def _asked_now(self) -> list[Positioned]:
+        """The cluster-wide rules whose answers are not kept and that have something to say now."""
+        return [
+            each
+            for each, activity in zip(self._cluster_rules, self._activities, strict=True)
+            if activity is Activity.ACTIVE and each.position not in self._kept
+        ]
+
+    def has_scores(self) -> bool:
+        """Whether the kept sums may be used: no score of a row that fits is out of range.
+
+        Otherwise the attempt fails, and `run_scores` over the feasible rows says how.
+        """
+        if self._constant_wrong:
+            return False
+        wrong = self._node_wrong | self._wrong if self._node_wrong or self._wrong else ()
+        return not any(self._codes.item(row) == FITS for row in wrong)
 
     def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | None:
         """The index by score, if single rows are all that counts for this pod now."""
         view = self.view
-        if any(not idle(predicate, pod, view) for _, predicate in self.afar):
+        if self._asked_now() or not self.has_scores():
             return None
-        self._uniforms = self._ask_uniform(pod)
-        if any(uniform is None for uniform in self._uniforms):
+        self._everywhere = self._ask_everywhere(pod)
+        if any(same is None for same in self._everywhere):
+            return None
+        highest = self._highest
+        if highest is not None and any(
+            same is not None and not 0 <= same.score <= highest for same in self._everywhere
+        ):
             return None
         if self.index is None or self.index.order is not order:
             if len(order) != len(view.order):
@@ -255,14 +282,14 @@ class Ranking:
         return self.index
 
     def rejections(self) -> Counter[int]:
-        """How many nodes single rows were turned down with which verdict; kept up to date."""
+        """How many nodes were rejected with which verdict by single rows; kept up to date."""
         if self._rejections is None:
             self._rejections = histogram(self._codes[self.view.order])
         return self._rejections
 
-    def feasible(self, pod: Incoming, order: np.ndarray) -> np.ndarray | None:
+    def feasible(self, order: np.ndarray) -> np.ndarray | None:
         """The rows that fit, in order, if single rows decide that; kept while none changes."""
-        if any(not idle(predicate, pod, self.view) for _, predicate in self.afar):
+        if self._asked_now():
             return None
         if self._feasible[0] is not order:
             self._feasible = (order, order[self._codes[order] == FITS])
@@ -270,105 +297,103 @@ class Ranking:
         return self._feasible[1]
 
     def fit(self, pod: Incoming, order: np.ndarray) -> Fit:
-        """Verdict codes in the given order, cluster-wide predicates asked afresh."""
-        codes, places = self._codes[order], self._at[order]
+        """The verdicts in the given order, with the cluster-wide rules evaluated now."""
+        codes, positions = self._codes[order], self._positions[order]
         errors: dict[int, str] = {}
-        for place, predicate in self.afar:
-            if idle(predicate, pod, self.view):
-                continue
-            alive = np.flatnonzero(places > place)
-            at = ManyRows(self.view, order[alive])
-            answers = np.broadcast_to(predicate.reject(pod, at), alive.shape)
-            new = alive[answers != FITS]
-            codes[new], places[new] = answers[answers != FITS], place
-            if at.errors:
-                failed = alive[np.fromiter(at.errors, np.int64, len(at.errors))]
-                errors.update(zip(failed.tolist(), at.errors.values(), strict=True))
-                codes[failed], places[failed] = ERROR, place
-        return Fit(codes, errors)
+        for each in self._asked_now():
+            alive = np.flatnonzero(positions > each.position)
+            fit = run_filters(pod, ManyRows(self.view, order[alive]), [each])
+            rejected = fit.codes != FITS
+            codes[alive[rejected]] = fit.codes[rejected]
+            positions[alive[rejected]] = each.position
+            errors.update((int(alive[place]), text) for place, text in fit.errors.items())
+        return Fit(codes, positions, errors)
 
     def totals(self, pod: Incoming, rows: np.ndarray) -> np.ndarray:
         """The weighted sums of these feasible rows."""
-        totals: np.ndarray = self._scores[rows]
-        memo = self._memo if rows is self._feasible[1] else None
-        errors: list[str] = []
-        shift = 0
-        uniforms, self._uniforms = self._uniforms or self._ask_uniform(pod), []
-        everywhere = ManyRows(self.view, rows, memo)
-        for each, uniform in zip(self.reducing, uniforms, strict=True):
-            if uniform is not None:
-                shift += uniform * each.weight
-                continue
-            try:
-                at, of_row = told_apart(each.priority, pod, everywhere)
-                raw = each.priority.score(pod, at)
-                final = each.priority.reduce(pod, at, raw) if each.priority.reduces else raw
-                weighted = final * each.weight if each.weight != 1 else final
-                totals += weighted if of_row is None else weighted[of_row]
-            except AttemptError as error:
-                errors += error.args
-        if errors:
-            raise AttemptError(*errors)
-        totals += shift
+        at = ManyRows(self.view, rows, self._memo if rows is self._feasible[1] else None)
+        if not self.has_scores():
+            at.memo = None
+            return run_scores(pod, at, self.profile.priorities, self.profile)
+        known, self._everywhere = self._everywhere or self._ask_everywhere(pod), []
+        joint = run_scores(pod, at, self.joint, self.profile, known=known)
+        totals: np.ndarray = self._scores[rows] + joint
         return totals
 
-    def _ask_uniform(self, pod: Incoming) -> list[int | None]:
-        """What each reducing priority gives to all rows alike; None where it must be asked."""
-        found: list[int | None] = []
-        for each in self.reducing:
+    def _ask_everywhere(self, pod: Incoming) -> list[Everywhere | None]:
+        """What each joint rule gives to every row; None where rows must be scored."""
+        found: list[Everywhere | None] = []
+        for each in self.joint:
             try:
-                found.append(each.priority.uniform(pod, self.view))
+                found.append(each.priority.everywhere(pod, self.view))
             except AttemptError:
-                found.append(None)  # an error only if it comes to scoring
+                found.append(None)  # scoring reports the error, if it comes to that
         return found
 
 
-def _state(weighted: Weighted, pod: Incoming, view: View) -> Hashable:
-    """What the scores of a priority depend on besides the row's own node, if anything."""
-    ask = getattr(weighted.priority, "state", None)
-    return ask(pod, view) if ask is not None else None
+def _position(each: Positioned) -> int:
+    return each.position
+
+
+def _is_flat(each: Weighted, cls: PodClass) -> bool:
+    return each.priority.scope(cls).of_row and not each.priority.normalizes
+
+
+def _mark(wrong_rows: set[int], rows: np.ndarray, wrong: np.ndarray) -> None:
+    """Note on which of the rows some score is out of range."""
+    if wrong_rows:
+        wrong_rows.difference_update(rows.tolist())
+    if wrong.any():
+        wrong_rows.update(rows[wrong].tolist())
+
+
+def _put(wrong_rows: set[int], row: int, *, wrong: bool) -> None:
+    if wrong:
+        wrong_rows.add(row)
+    else:
+        wrong_rows.discard(row)
 
 
 class _Steady:
-    """Whether the answers of a predicate are the same from decision to decision."""
+    """Whether the answers of a rule stay the same from decision to decision."""
 
-    __slots__ = ("kept", "patience", "state", "streak")
+    __slots__ = ("decisions", "kept", "key", "streak")
 
-    def __init__(self) -> None:
+    def __init__(self, decisions: int) -> None:
         self.kept = False
-        self.patience = PATIENCE
+        self.decisions = decisions
         self.streak = 0
-        self.state: Hashable = None
+        self.key: Hashable = None
 
-    def watch(self, state: Hashable) -> bool:
-        """Note the state of one more decision; whether to keep the answers changed."""
-        same = state is not None and state == self.state
-        self.state = state
+    def watch(self, key: Hashable) -> bool:
+        """Note the key of one more decision; True if answers are now kept, or no more."""
+        same = key is not None and key == self.key
+        self.key = key
         if self.kept and not same:
-            self.kept, self.streak, self.patience = False, 0, self.patience * 2
+            self.kept, self.streak, self.decisions = False, 0, self.decisions * 2
             return True
         self.streak = self.streak + 1 if same else 0
-        if not self.kept and self.streak >= self.patience:
+        if not self.kept and self.streak >= self.decisions:
             self.kept = True
             return True
         return False
 
 
-class Rankings:
-    """The rankings of the classes seen lately, within a budget of memory.
+class AnswerCache:
+    """The answers of the pod classes seen lately, within a budget of memory.
 
-    A class is given a ranking when it is seen for the second time: one that never comes again
-    costs nothing to keep.
+    A class gets answers when it is seen for the second time: one that never comes again costs
+    nothing to keep.
     """
 
     def __init__(self, view: View, profile: Profile, budget_bytes: int = 1 << 28) -> None:
         self._view = view
         self._profile = profile
         self._budget_bytes = budget_bytes
-        self._kept: OrderedDict[int, Ranking | None] = OrderedDict()
+        self._kept: OrderedDict[int, ClassAnswers | None] = OrderedDict()
 
-    def of(self, pod: Incoming) -> Ranking | None:
-        """The ranking of the pod's class, brought up to date; None when it has none yet."""
+    def of(self, pod: Incoming) -> ClassAnswers | None:
+        """The answers of the pod's class, brought up to date; None when it has none yet."""
         if self._profile.always_check_all:
             return None
         key = pod.cls.id
@@ -376,14 +401,14 @@ class Rankings:
             self._kept[key] = None
             self._trim()
             return None
-        ranking = self._kept[key]
-        if ranking is None:
-            ranking = self._kept[key] = Ranking(pod, self._view, self._profile)
+        answers = self._kept[key]
+        if answers is None:
+            answers = self._kept[key] = ClassAnswers(pod, self._view, self._profile)
             self._trim()
         else:
-            ranking.refresh(pod)
+            answers.refresh(pod)
         self._kept.move_to_end(key)
-        return ranking
+        return answers
 
     def _trim(self) -> None:
         limit = max(4, self._budget_bytes // (BYTES_PER_ROW * self._view.capacity))

@@ -1,78 +1,72 @@
-"""What follows from the room on a row, remembered by the numbers that it follows from.
+"""Verdict and score sum of a row, cached by the row's resource numbers.
 
-Many rows have been in the same state before: nodes of one size that hold so many pods of a kind.
-Resources fit and score alike there, so the arithmetic is done once per state. Rules that look at
-more than numbers (labels, ports, other pods) are asked each time.
+Many rows have been in the same state before: nodes of one size that hold the same number of equal
+pods. Rules of scope `RESOURCES` answer the same for them, so the arithmetic is done once per state.
+Rules that read more of a row (ports, disks, other pods) are asked each time.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.state.verdicts import FITS
+from podium.engine.framework.rule import Scope
+from podium.engine.pipelines.filtering import run_filters_on_row
+from podium.engine.pipelines.scoring import run_row_scores
+from podium.engine.rows.rows import as_int
 
 if TYPE_CHECKING:
     from podium.engine.framework.profile import Weighted
-    from podium.engine.framework.rule import Predicate, Priority
-    from podium.engine.rows.one import OneRow
+    from podium.engine.framework.rule import Positioned
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
 
-#: Fits: later than any predicate.
-NEVER = 1 << 14
-#: So many states are remembered.
-STATES = 4096
+#: How many states are kept; when there are more, all are dropped.
+MAX_STATES = 4096
 
-Numbered = tuple[int, "Predicate"]
-
-
-def first_verdict(pod: Incoming, at: OneRow, predicates: list[Numbered]) -> tuple[int, int]:
-    """The first verdict that is no fit, and the place of the predicate that gave it."""
-    for place, predicate in predicates:
-        code = predicate.reject(pod, at)
-        if code:
-            return int(code), place
-    return FITS, NEVER
+#: Verdict code, position of the rule that gave it, sum of scores, whether one is out of range.
+RowAnswer = tuple[int, int, int, bool]
 
 
-class Rooms:
-    """The rules of a class that depend on the pods of a row."""
+class ResourceMemo:
+    """The answers of the rules of one pod class that depend on the pods of a row."""
 
-    __slots__ = ("_known", "_other", "_plain", "_weighted")
+    __slots__ = ("_highest", "_known", "_other", "_resource_rules", "_weighted")
 
-    def __init__(self, cls: PodClass, predicates: list[Numbered], weighted: list[Weighted]) -> None:
+    def __init__(
+        self,
+        cls: PodClass,
+        rules: list[Positioned],
+        weighted: list[Weighted],
+        highest: int | None,
+    ) -> None:
         self._weighted = weighted
-        self._plain = [p for p in predicates if _is_arithmetic(p[1], cls)]
-        self._other = [p for p in predicates if p not in self._plain]
-        arithmetic = all(_is_arithmetic(each.priority, cls) for each in weighted)
-        self._known: dict[tuple[int, ...], tuple[int, int, int]] | None = {} if arithmetic else None
+        self._highest = highest
+        self._resource_rules = [p for p in rules if p.rule.scope(cls) is Scope.RESOURCES]
+        self._other = [p for p in rules if p.rule.scope(cls) is not Scope.RESOURCES]
+        keeps = all(each.priority.scope(cls) is Scope.RESOURCES for each in weighted)
+        self._known: dict[tuple[int, ...], RowAnswer] | None = {} if keeps else None
 
-    def ask(self, pod: Incoming, at: OneRow) -> tuple[int, int, int]:
-        """The verdict, the place of who gave it, and the sum of the scores."""
-        code, place, scores = self._reckon(pod, at)
+    def answer(self, pod: Incoming, at: OneRow) -> RowAnswer:
+        """The answer for one row, from the cache if its numbers were seen before."""
+        found = self._by_resources(pod, at)
         if self._other:
-            found, there = first_verdict(pod, at, self._other)
-            if there < place:
-                return found, there, scores
-        return code, place, scores
+            code, position = run_filters_on_row(pod, at, self._other)
+            if position < found[1]:
+                return code, position, found[2], found[3]
+        return found
 
-    def _reckon(self, pod: Incoming, at: OneRow) -> tuple[int, int, int]:
+    def _by_resources(self, pod: Incoming, at: OneRow) -> RowAnswer:
         if self._known is None:
-            return self._work_out(pod, at)
-        state = at.room()
+            return self._computed(pod, at)
+        state = at.resource_numbers()
         known = self._known.get(state)
         if known is None:
-            if len(self._known) >= STATES:
+            if len(self._known) >= MAX_STATES:
                 self._known.clear()
-            known = self._known[state] = self._work_out(pod, at)
+            known = self._known[state] = self._computed(pod, at)
         return known
 
-    def _work_out(self, pod: Incoming, at: OneRow) -> tuple[int, int, int]:
-        code, place = first_verdict(pod, at, self._plain)
-        scores = sum(each.priority.score(pod, at) * each.weight for each in self._weighted)
-        return code, place, scores
-
-
-def _is_arithmetic(rule: Predicate | Priority, cls: PodClass) -> bool:
-    """Whether its answer follows from what the row has and what its pods use up alone."""
-    ask = getattr(rule, "room_only", None)
-    return bool(ask is not None and ask(cls))
+    def _computed(self, pod: Incoming, at: OneRow) -> RowAnswer:
+        code, position = run_filters_on_row(pod, at, self._resource_rules)
+        scores, wrong = run_row_scores(pod, at, self._weighted, highest=self._highest)
+        return code, position, as_int(scores), bool(as_int(wrong))

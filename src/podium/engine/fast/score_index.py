@@ -1,4 +1,4 @@
-"""Feasible rows by total score, so that picking the best does not scan."""
+"""Feasible rows by total score, so that the best are found without a scan."""
 
 from __future__ import annotations
 

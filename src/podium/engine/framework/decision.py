@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from podium.engine.state.volume_plan import VolumePlan
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from podium.engine.rules.plugins import Refused
-    from podium.engine.rules.volumes.binding.shared import VolumePlan
+    from podium.engine.framework.rule import Refused
     from podium.engine.state.verdicts import Verdict, Verdicts
 
 
@@ -99,7 +100,8 @@ class Decision:
     cursor: int = 0
     #: Their names, filled when recording.
     best: Sequence[str] = ()
-    volumes: VolumePlan | None = None
+    #: What reserve rules set aside on the node, by the name of the rule.
+    reservations: dict[str, object] = field(default_factory=dict)
     preemption: Preemption | None = None
     #: What was tried after no node fitted, and its words.
     post_code: str = ""
@@ -112,6 +114,12 @@ class Decision:
     #: How many nodes were taken from the node order, and whether the last one was dropped again.
     consumed: int = 0
     dropped: bool = False
+
+    @property
+    def volumes(self) -> VolumePlan | None:
+        """The volumes reserved for the claims of the pod; None when there is nothing to bind."""
+        found = self.reservations.values()
+        return next((plan for plan in found if isinstance(plan, VolumePlan)), None)
 
     @property
     def reasons(self) -> Counter[str]:

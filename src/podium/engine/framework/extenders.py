@@ -9,16 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from podium.engine.framework.decision import ScoreColumn
 from podium.engine.framework.rule import AttemptError
-from podium.engine.state.int64 import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from podium.engine.framework.decision import Decision, Victims
+    from podium.engine.framework.decision import Victims
     from podium.engine.state.pod_class import Incoming, Resident
     from podium.engine.state.view import View
 
@@ -125,68 +121,6 @@ def interested(extender: Extender, pod: Incoming) -> bool:
             if not extender.managed_resources.isdisjoint(part or {}):
                 return True
     return False
-
-
-def ask_filters(
-    pod: Incoming,
-    view: View,
-    extenders: Sequence[Extender],
-    feasible: np.ndarray,
-    decision: Decision,
-) -> Generator[Any, Any, np.ndarray]:
-    """Each extender in turn filters the rows that the one before it left."""
-    for extender in extenders:
-        if not len(feasible):
-            break
-        if not extender.filter_verb or not interested(extender, pod):
-            continue
-        names = view.names_of(feasible)
-        reply = yield AskFilter(extender, pod, names)
-        if isinstance(reply, Failure):
-            if extender.ignorable:
-                continue
-            raise AttemptError(reply.text)
-        for name, message in {**reply.failed, **reply.unresolvable}.items():
-            decision.extender_failed.setdefault(name, []).append(message)
-        decision.extender_hopeless.update(reply.unresolvable.keys() & view.row_of.keys())
-        feasible = view.rows_named([name for name in reply.nodes if name in view.row_of])
-        decision.feasible_count = len(feasible)
-    return feasible
-
-
-def ask_priorities(
-    pod: Incoming,
-    view: View,
-    extenders: Sequence[Extender],
-    feasible: np.ndarray,
-    totals: np.ndarray,
-    *,
-    max_score: int,
-) -> Generator[Any, Any, tuple[np.ndarray, tuple[ScoreColumn, ...]]]:
-    """The totals with the scores of extenders added, and those scores; failures add nothing."""
-    asked = [each for each in extenders if each.prioritize_verb and interested(each, pod)]
-    if not asked:
-        return totals, ()
-    names = view.names_of(feasible)
-    questions = tuple(AskScores(extender, pod, names) for extender in asked)
-    if len(questions) > 1:
-        replies = yield Together(questions)
-    else:
-        replies = ((yield questions[0]),)
-    # Extenders score up to 10, whatever the rules of the profile do.
-    scale = max_score // EXTENDER_MAX_SCORE
-    columns = []
-    for extender, reply in zip(asked, replies, strict=True):
-        if isinstance(reply, Failure):
-            continue
-        given = dict.fromkeys(names, 0)
-        for name, number in reply.scores:
-            if name in given:
-                given[name] = wrap(given[name] + number)
-        score = np.fromiter(given.values(), np.int64, len(names)) * scale
-        columns.append(ScoreColumn(extender.url_prefix, extender.weight, score, score))
-        totals = totals + score * extender.weight
-    return totals, tuple(columns)
 
 
 def ask_victims(

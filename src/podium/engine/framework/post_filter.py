@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     import numpy as np
 
     from podium.engine.framework.decision import Preemption
     from podium.engine.framework.extenders import Extender
-    from podium.engine.framework.rule import Predicate
+    from podium.engine.framework.rule import Positioned
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
@@ -23,8 +23,8 @@ class FailedSearch:
 
     pod: Incoming
     view: View
-    #: The predicates that take part in this attempt.
-    active: tuple[Predicate, ...]
+    #: The filter rules that take part in this attempt.
+    rules: Sequence[Positioned]
     #: Rows on which the pod may fit once pods are evicted, in node order.
     potential: np.ndarray
     #: Names of the plugins whose pre-filter saw the pod.

@@ -5,16 +5,18 @@ The engine never asks which generation it serves; it runs what the profile lists
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from podium.engine.framework.rule import ReserveRule
+from podium.engine.framework.tuning import DEFAULT_TUNING, Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.framework.extenders import Extender
     from podium.engine.framework.post_filter import PostFilter
-    from podium.engine.framework.rule import Predicate, Priority
-    from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
+    from podium.engine.framework.rule import FilterRule, Refused, ScoreRule
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A priority and how much it counts."""
+    """A score rule and its weight."""
 
-    priority: Priority
+    priority: ScoreRule
     weight: int
 
     @property
@@ -46,7 +48,7 @@ class Profile:
 
     name: str
     #: In the order they run.
-    predicates: tuple[Predicate, ...]
+    predicates: tuple[FilterRule, ...]
     #: Sorted by name, as they are reported.
     priorities: tuple[Weighted, ...]
     accounting: Accounting
@@ -57,12 +59,12 @@ class Profile:
     extenders: tuple[Extender, ...] = ()
     #: What may hold a pod back before it is tried at all.
     gates: tuple[Gate, ...] = ()
-    #: Rules that have a first look at the pod before any node, in order.
-    pre_filters: tuple[FilterPlugin, ...] = ()
+    #: Rules that look at the pod before any node, in order.
+    pre_filters: tuple[FilterRule, ...] = ()
     #: What is tried when no node fits, in order.
     post_filters: tuple[PostFilter, ...] = ()
     #: Scores that must be ready before any node is scored, in order.
-    pre_scores: tuple[ScorePlugin, ...] = ()
+    pre_scores: tuple[ScoreRule, ...] = ()
     max_score: int = 10
     #: Whether a score outside 0 to `max_score` is an error.
     checks_scores: bool = False
@@ -71,8 +73,6 @@ class Profile:
     nominated_first: bool = False
     #: Whether the pods nominated to a node count for the affinity of others.
     nominees_count_for_affinity: bool = False
-    #: Rows with pods added or removed are filtered in a batch if there are at least so many.
-    min_batch_rows: int = 8
     #: Of all nodes, how many percent of feasible ones are enough.
     percentage_of_nodes_to_score: int = 100
     #: Whether 0 percent means a share that shrinks as the cluster grows.
@@ -91,6 +91,21 @@ class Profile:
     scheduler_name: str = "default-scheduler"
     #: Things users should know about this configuration.
     notes: tuple[str, ...] = ()
+    tuning: Tuning = DEFAULT_TUNING
+    #: Rules that only reserve; filters that reserve as well need not be listed.
+    reserves: tuple[ReserveRule, ...] = ()
+    #: All rules that set something aside on the chosen node, in order.
+    reserve_rules: tuple[ReserveRule, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Collect the filters that reserve as well."""
+        filters = (rule for rule in self.predicates if isinstance(rule, ReserveRule))
+        object.__setattr__(self, "reserve_rules", (*filters, *self.reserves))
+
+    @property
+    def highest_score(self) -> int | None:
+        """Scores above this, or below 0, fail the attempt; None if any score is allowed."""
+        return self.max_score if self.checks_scores else None
 
     @property
     def preemption(self) -> bool:

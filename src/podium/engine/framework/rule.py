@@ -1,61 +1,84 @@
-"""What a predicate and a priority are.
+"""The contract of a rule: what a predicate, a priority or a plugin is to the engine.
 
-A rule is pure: it reads the pod and some rows of the view and answers. It holds for many rows at
-once and for one row alike (see `rows`), and says through its scope what its answer depends on;
-the cycle decides from that what must be computed again.
+A rule is pure: it reads the pod and some rows of the view, and answers. `FilterRule` says which
+rows a pod must not run on, `ScoreRule` how good rows are, `ReserveRule` what is set aside on the
+chosen row; one class may be several of them. The base classes hold the defaults, so that a rule
+states only what differs from them:
+
+- once per pod class, what its answers depend on (`scope`): the cache follows from that;
+- once per decision, whether it has anything to say now (`activity`, `everywhere`).
+
+Laws that the engine relies on, and that tests hold every rule to:
+
+- An answer depends on nothing beyond the scope. Two pods of one class get the same answer.
+- A filter reports errors through `at.fail` or `at.fail_where`, and only with scope `CLUSTER` or
+  `OBJECTS`: answers of smaller scopes are kept, and an error is never kept.
+- A score that cannot be computed raises `AttemptError`; this needs scope `CLUSTER` or `OBJECTS`.
+- `filter` and `score` hold for every form of rows alike (see `engine.rows.rows`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from podium.engine.rows.rows import K
+from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
+    from collections.abc import Hashable
+
+    from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
+    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
 
 
 class Scope(IntEnum):
-    """What the answer of a rule for one row depends on, besides the pod's class."""
+    """What the answer of a rule for one row depends on, besides the class of the pod."""
 
-    #: Nothing: it rejects no row, or scores every row the same.
+    #: Nothing: the rule rejects no row, or gives every row the same score.
     NONE = 0
-    #: The node alone: labels, taints, conditions, images.
+    #: The node object: labels, taints, conditions, images.
     NODE = 1
-    #: The node and the pods on it: resources, ports, disks.
-    PODS = 2
-    #: Anything in the cluster: pods on other nodes, services, volumes, the pod itself.
-    CLUSTER = 3
-
-
-class Reach(IntEnum):
-    """How far away pods are that a cluster-wide predicate looks at, as things are now."""
-
-    #: It has nothing to say, and no pod without terms of its own can change that.
-    NOWHERE = 0
-    #: On the very same row.
-    ROW = 1
-    ANYWHERE = 2
-
-
-class Predicate(Protocol):
-    """Says which rows a pod must not run on."""
+    #: The resource numbers of the row alone: allocatable, requested, number of pods.
+    RESOURCES = 2
+    #: The node and the pods on it: host ports, disks.
+    PODS = 3
+    #: Objects of the catalogue (claims, volumes), or the pod itself; never other pods.
+    OBJECTS = 4
+    #: Anything in the cluster, pods on other nodes included.
+    CLUSTER = 5
 
     @property
-    def name(self) -> str:
-        """The name users configure it by."""
+    def of_row(self) -> bool:
+        """Whether an answer stays true until the node or the pods on it change."""
+        return self <= Scope.PODS
 
-    def scope(self, cls: PodClass) -> Scope:
-        """What the answer for pods of this class depends on."""
+    @property
+    def ignores_pods(self) -> bool:
+        """Whether pods that are added or removed do not change the answer."""
+        return self <= Scope.NODE or self is Scope.OBJECTS
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
-        """A verdict code per row, 0 where the pod fits. Errors go to `at.errors`."""
+
+class Activity(IntEnum):
+    """Whether a filter has anything to say about a pod, as the cluster is now."""
+
+    #: It takes no part in the attempt, nor in the trials of preemption (PreFilter answers Skip).
+    SKIPPED = 0
+    #: It rejects no row; with pods added or removed it might.
+    IDLE = 1
+    #: What it says of a row depends on the node and the pods on that row alone.
+    OWN_ROW = 2
+    #: What it says of a row may depend on anything in its scope.
+    ACTIVE = 3
 
 
 class AttemptError(Exception):
-    """The attempt fails: an error of the real program, not a misfit.
+    """The attempt fails with an error of the real program; no node was found unfit.
 
     The arguments are the texts of all errors; several are shown as a list.
     """
@@ -64,25 +87,184 @@ class AttemptError(Exception):
         return self.args[0] if len(self.args) == 1 else f"[{', '.join(sorted(self.args))}]"
 
 
-@runtime_checkable
-class Priority(Protocol):
-    """Says how much better some rows are than others."""
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A rule refuses the pod on every node, before any node is looked at."""
 
-    #: Whether the final scores depend on all feasible rows together.
-    reduces: bool
+    plugin: str
+    reason: str
+    #: Whether evicting pods could make the reason go away.
+    curable: bool = False
+    #: Every plugin that took part: this one, or those that leave no node together.
+    plugins: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """The name users configure it by."""
+    def __post_init__(self) -> None:
+        """A refusal by one plugin is of that plugin alone."""
+        if self.plugin and not self.plugins:
+            object.__setattr__(self, "plugins", (self.plugin,))
 
-    def scope(self, cls: PodClass) -> Scope:
-        """What the raw score for pods of this class depends on."""
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """The final score when it is the same for every row whatever the rows, else None."""
+@dataclass(frozen=True, slots=True)
+class OnlyNodes:
+    """A rule names the only nodes that may be looked at."""
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    names: frozenset[str]
+
+
+class BatchTrials(NamedTuple):
+    """On which rows trials (pods added or removed) may be evaluated for many rows at a time."""
+
+    rows: np.ndarray
+    #: Whether the answers on these rows stay the same, whatever pods are removed or added again.
+    constant: bool
+
+
+class Everywhere(NamedTuple):
+    """The final score that every row gets."""
+
+    score: int
+    #: Whether the score is shown as a column; a rule that answers Skip to PreScore shows none.
+    shown: bool = True
+
+
+#: The rule scores nothing in this attempt (PreScore answers Skip).
+SKIPPED = Everywhere(0, shown=False)
+
+
+class Positioned(NamedTuple):
+    """A filter rule and its position in the order of the profile."""
+
+    position: int
+    rule: FilterRule
+
+
+class Rule:
+    """What all rules have in common."""
+
+    #: The name by which users configure it.
+    name: str
+    #: Kinds of objects that it looks up in the catalogue; the scheduler watches these.
+    kinds: ClassVar[tuple[str, ...]] = ()
+    #: The scope when it is the same for every pod class.
+    always: Scope = Scope.NODE
+
+    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
+        """What the answers for pods of this class depend on."""
+        return self.always
+
+    def answer_key(self, pod: Incoming, view: View) -> Hashable:  # noqa: ARG002
+        """While this and the nodes stay the same, so do the answers; None when it cannot tell."""
+        return None
+
+
+class FilterRule(Rule):
+    """Says which rows a pod must not run on: a predicate, or a filter plugin."""
+
+    def may_refuse(self, cls: PodClass) -> bool:  # noqa: ARG002
+        """Whether `pre_filter` may refuse a pod of this class, name nodes or fail."""
+        return False
+
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
+        """Look at the pod once, before any node: refuse it, or name the only nodes."""
+        return None
+
+    def activity(self, pod: Incoming, view: View) -> Activity:  # noqa: ARG002
+        """Whether it has anything to say about the pod, as the cluster is now."""
+        scope = self.scope(pod.cls)
+        if scope is Scope.NONE:
+            return Activity.SKIPPED
+        return Activity.OWN_ROW if scope.of_row else Activity.ACTIVE
+
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """A verdict code per row, 0 where the pod fits. Errors are reported through `at.fail`."""
+        raise NotImplementedError
+
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
+        """Where trials of many rows may be evaluated together."""
+        scope = self.scope(pod.cls)
+        together = scope.ignores_pods or scope is Scope.RESOURCES
+        return BatchTrials(np.full(len(at), together), constant=scope.ignores_pods)
+
+
+class BitFilter(FilterRule):
+    """A filter whose reasons add up: bit i of `bits` stands for reason i."""
+
+    #: The reasons there may be, in the order they are reported.
+    reasons: tuple[Reason, ...] = ()
+
+    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
+        """The reasons there may be for this pod, where they depend on it."""
+        return self.reasons
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """Which of the reasons apply, per row."""
+        raise NotImplementedError
+
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The verdict codes of the reasons that apply."""
+        bits = self.bits(pod, at)
+        if not at.any(bits):
+            return at.full(FITS)
+        return at.codes(self.name, bits, self.reasons_of(pod, at.view))
+
+
+class ScoreRule(Rule):
+    """Says how good rows are: a priority, or a score plugin."""
+
+    #: Whether final scores depend on all feasible rows together.
+    normalizes: bool = False
+
+    def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+        """Why pods of this class cannot be scored at all; empty if they can."""
+        return ""
+
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """The final score if every row gets the same; None if rows must be scored."""
+        return None
+
+    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:  # noqa: ARG002
+        """Label keys: rows with equal values of all of them get equal scores. Empty: no groups."""
+        return ()
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A raw score per row."""
+        raise NotImplementedError
 
-    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:
-        """The final scores, seen together; `raw` itself when there is no such step."""
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """The final scores of all feasible rows together."""
+        return raw
+
+
+class ReserveRule(Rule):
+    """Sets something aside on the chosen row: volumes, devices."""
+
+    def reserve(self, pod: Incoming, at: OneRow) -> object | None:
+        """What the pod takes on this row, kept with the pod until it leaves; None for nothing.
+
+        Called once the node is chosen. Raising `AttemptError` fails the attempt.
+        """
+        raise NotImplementedError
+
+
+def scaled_to(highest: int, at: ManyRows, raw: np.ndarray, *, reverse: bool = False) -> np.ndarray:
+    """Scores scaled so that the largest becomes `highest`; `reverse` turns them upside down."""
+    largest = at.highest(raw)
+    if largest == 0:
+        return np.full(len(raw), highest) if reverse else raw
+    scaled: np.ndarray = at.divide(raw * highest, largest)
+    return highest - scaled if reverse else scaled
+
+
+def all_rows(at: ManyRows, *, constant: bool = False) -> BatchTrials:
+    """Trials may be evaluated together on every row."""
+    return BatchTrials(np.ones(len(at), np.bool_), constant)
+
+
+def no_rows(at: ManyRows) -> BatchTrials:
+    """Trials are evaluated row by row."""
+    return BatchTrials(np.zeros(len(at), np.bool_), constant=False)
+
+
+def negated(flags: Flags[K]) -> Flags[K]:
+    """The opposite on every row."""
+    return flags ^ True

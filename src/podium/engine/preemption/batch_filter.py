@@ -1,8 +1,8 @@
 """Filters over rows that pods were removed from: many rows in one batch, or row after row.
 
-A filter that reads the pods on a row states on which rows its answers hold in a batch
-(`lockstep`), and whether they change at all when pods come and go (`settled`). All other rows are
-filtered one after the other. A property test holds the two forms equal.
+A filter states on which rows trials may be evaluated in a batch, and whether its answers there
+change at all when pods come and go (`FilterRule.batch_trials`). All other rows are filtered one
+after the other. A property test holds the two forms equal.
 """
 
 from __future__ import annotations
@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from podium.engine.cycle.filtering import ERROR, Fit, idle, judge_with_nominated, merged
-from podium.engine.framework.rule import Scope
-from podium.engine.rows.many import ManyRows
+from podium.engine.framework.rule import Activity
+from podium.engine.pipelines.filtering import (
+    LAST,
+    Fit,
+    active,
+    run_filters,
+    run_filters_with_nominated,
+)
 from podium.engine.rows.pod_arrays import PodArrays
+from podium.engine.rows.rows import ManyRows
 from podium.engine.rows.trial_many import PodRemovals, TrialRows
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS
@@ -22,7 +28,7 @@ from podium.engine.state.verdicts import FITS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.engine.framework.rule import Predicate
+    from podium.engine.framework.rule import Positioned
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 def batch_rows(
     pod: Incoming,
     view: View,
-    predicates: Sequence[Predicate],
+    rules: Sequence[Positioned],
     rows: np.ndarray,
     *,
     min_batch_rows: int,
@@ -44,14 +50,9 @@ def batch_rows(
         return none
     at = ManyRows(view, rows)
     batch = ~none
-    for predicate in predicates:
-        if predicate.scope(pod.cls) <= Scope.NODE:
-            continue
-        ask = getattr(predicate, "lockstep", None)
-        if ask is not None:
-            batch &= ask(pod, at)
-        elif view.nominated or not idle(predicate, pod, view):
-            return none
+    for each in rules:
+        if view.nominated or each.rule.activity(pod, view) > Activity.IDLE:
+            batch &= each.rule.batch_trials(pod, at).rows
     if view.nominated and pod.cls.volumes:
         # The volumes of nominated pods are counted on single rows only.
         nominees = PodArrays.nominated(view, rows, pod)
@@ -89,7 +90,7 @@ class BatchTrial:
         self,
         pod: Incoming,
         view: View,
-        predicates: Sequence[Predicate],
+        rules: Sequence[Positioned],
         rows: np.ndarray,
         pods: PodArrays,
         *,
@@ -98,13 +99,14 @@ class BatchTrial:
     ) -> None:
         self._pod = pod
         self._check_all = check_all
-        self._predicates = [p for p in predicates if p.scope(pod.cls) is not Scope.NONE]
-        if not view.nominated:
-            # A filter that rejects nothing now rejects nothing when pods are removed; only
-            # nominated pods could change that.
-            self._predicates = [p for p in self._predicates if not idle(p, pod, view)]
+        # A filter that rejects nothing now rejects nothing when pods are removed; only nominated
+        # pods could change that.
+        self._rules = list(rules) if view.nominated else active(pod, view, rules)
         #: The filters whose answers change when pods come and go.
-        self._reading_pods = [p for p in self._predicates if not _is_settled(p, pod)]
+        no_rows = ManyRows(view, rows[:0])
+        self._reading_pods = [
+            each for each in self._rules if not each.rule.batch_trials(pod, no_rows).constant
+        ]
         self._removals = PodRemovals(
             pod, view, rows, pods, nominees_count_for_affinity=nominees_count_for_affinity
         )
@@ -113,7 +115,7 @@ class BatchTrial:
 
     def filter(self, positions: np.ndarray) -> Fit:
         """The verdict on each row, first with its nominated pods, then without them."""
-        return self._filter(positions, self._predicates)
+        return self._filter(positions, self._rules)
 
     def fits(self, positions: np.ndarray) -> np.ndarray:
         """Whether the pod fits on rows on which it did fit before pods were put back."""
@@ -123,41 +125,22 @@ class BatchTrial:
     def filter_with_nominees(self, positions: np.ndarray) -> Fit:
         """The verdict on each row with its nominated pods."""
         at = TrialRows(self._removals, positions, with_nominees=True)
-        return self._run(at, self._predicates)
+        return self._run(at, self._rules)
 
-    def _filter(self, positions: np.ndarray, predicates: list[Predicate]) -> Fit:
-        fit = self._run(TrialRows(self._removals, positions, with_nominees=False), predicates)
+    def _filter(self, positions: np.ndarray, rules: Sequence[Positioned]) -> Fit:
+        fit = self._run(TrialRows(self._removals, positions, with_nominees=False), rules)
         nominated = np.flatnonzero(self._removals.has_nominees[positions])
         if len(nominated):
             at = TrialRows(self._removals, positions[nominated], with_nominees=True)
-            first = self._run(at, predicates)
+            first = self._run(at, rules)
             rejected = first.codes != FITS
             fit.codes[nominated[rejected]] = first.codes[rejected]
             failed = nominated[list(first.errors)].tolist()
             fit.errors.update(zip(failed, first.errors.values(), strict=True))
         return fit
 
-    def _run(self, at: TrialRows, predicates: Sequence[Predicate]) -> Fit:
-        """The first verdict on each row; with `check_all`, all of them merged."""
-        codes = np.zeros(len(at), np.int32)
-        errors: dict[int, str] = {}
-        for predicate in predicates:
-            alive = codes != ERROR if self._check_all else codes == FITS
-            at.errors = {}
-            answers = np.broadcast_to(predicate.reject(self._pod, at), codes.shape)
-            if self._check_all:
-                answers = merged(at.view, np.maximum(codes, FITS), answers)
-            codes = np.where(alive, answers, codes).astype(np.int32)
-            failed = np.fromiter(at.errors, np.int64, len(at.errors))
-            failed = failed[alive[failed]]
-            codes[failed] = ERROR
-            texts = map(at.errors.__getitem__, failed.tolist())
-            errors.update(zip(failed.tolist(), texts, strict=True))
-        return Fit(codes, errors)
-
-
-def _is_settled(predicate: Predicate, pod: Incoming) -> bool:
-    return predicate.scope(pod.cls) <= Scope.NODE or bool(getattr(predicate, "settled", False))
+    def _run(self, at: TrialRows, rules: Sequence[Positioned]) -> Fit:
+        return run_filters(self._pod, at, rules, check_all=self._check_all)
 
 
 class RowTrial:
@@ -167,13 +150,13 @@ class RowTrial:
         self,
         pod: Incoming,
         view: View,
-        predicates: Sequence[Predicate],
+        rules: Sequence[Positioned],
         rows: np.ndarray,
         pods: PodArrays,
         *,
         nominees_count_for_affinity: bool,
     ) -> None:
-        self._pod, self._view, self._predicates = pod, view, predicates
+        self._pod, self._view, self._rules = pod, view, rules
         self._rows = rows
         self._pods = pods
         self._nominees_count_for_affinity = nominees_count_for_affinity
@@ -181,14 +164,15 @@ class RowTrial:
 
     def filter(self, positions: np.ndarray) -> Fit:
         """The verdict on each row, first with its nominated pods, then without them."""
-        fit = Fit(np.zeros(len(positions), np.int32), {})
+        size = len(positions)
+        fit = Fit(np.zeros(size, np.int32), np.full(size, LAST, np.int16), {})
         begins = np.searchsorted(self._pods.position, positions).tolist()
         ends = np.searchsorted(self._pods.position, positions, side="right").tolist()
         for index, position in enumerate(positions.tolist()):
             trial = self._trials[position] = TrialRow(self._view, int(self._rows[position]))
             for pod in self._pods.pods[begins[index] : ends[index]]:
                 trial.remove(pod)
-            fit.codes[index] = self._judge(trial)
+            fit.codes[index] = self._verdict(trial)
             if trial.errors:
                 fit.errors[index] = trial.errors[0]
         return fit
@@ -197,7 +181,7 @@ class RowTrial:
         """Whether the pod fits on rows on which it did fit before pods were put back."""
         found = np.zeros(len(positions), np.bool_)
         for index, trial in enumerate(map(self._trials.__getitem__, positions.tolist())):
-            found[index] = self._judge(trial) == FITS
+            found[index] = self._verdict(trial) == FITS
             trial.errors.clear()
         return found
 
@@ -211,10 +195,10 @@ class RowTrial:
         for pod, position in zip(pods.tolist(), self._pods.position[pods].tolist(), strict=True):
             self._trials[position].remove(self._pods.pods[pod])
 
-    def _judge(self, trial: TrialRow) -> int:
-        return judge_with_nominated(
+    def _verdict(self, trial: TrialRow) -> int:
+        return run_filters_with_nominated(
             self._pod,
             trial,
-            self._predicates,
+            self._rules,
             nominees_count_for_affinity=self._nominees_count_for_affinity,
         )

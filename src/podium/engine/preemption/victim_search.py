@@ -177,7 +177,7 @@ def find_candidates(
     rows = failed.potential
     wanted = len(rows) if wanted is None else wanted
     batch = batch_rows(
-        failed.pod, failed.view, failed.active, rows, min_batch_rows=failed.min_batch_rows
+        failed.pod, failed.view, failed.rules, rows, min_batch_rows=failed.min_batch_rows
     )
     tried: list[TriedRows] = []
     begin = found = 0
@@ -218,7 +218,7 @@ def _try_rows(
             trial = form(
                 pod,
                 view,
-                failed.active,
+                failed.rules,
                 rows,
                 pods,
                 nominees_count_for_affinity=policy.nominees_count_for_affinity,

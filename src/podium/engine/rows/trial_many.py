@@ -6,20 +6,20 @@ read, its change per row. `TrialRows` is what rules read. Nothing is written to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import override
 
-from podium.engine.rows.many import ManyRows
-from podium.engine.rows.one import conflict
 from podium.engine.rows.pod_arrays import PodArrays
+from podium.engine.rows.rows import ManyRows, conflict
 from podium.engine.state.tallies import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from podium.engine.state.pod_class import Incoming, PodClass, Port
-    from podium.engine.state.tallies import Flags, Ints, LabelSet, Tally
+    from podium.engine.state.tallies import LabelSet, Tally
     from podium.engine.state.view import View
 
     #: How much each pod contributes to some quantity of its row.
@@ -135,7 +135,7 @@ class TrialRows(ManyRows):
     """Some of the rows that pods are removed from, as they are at the moment."""
 
     __slots__ = ("positions", "removals", "with_nominees")
-    on_trial = True
+    modified = True
 
     def __init__(
         self, removals: PodRemovals, positions: np.ndarray, *, with_nominees: bool
@@ -147,28 +147,36 @@ class TrialRows(ManyRows):
         #: Whether the pods nominated to the rows are on them.
         self.with_nominees = with_nominees
 
+    @override
+    def only(self, places: np.ndarray) -> TrialRows:
+        return TrialRows(self.removals, self.positions[places], with_nominees=self.with_nominees)
+
     def _change(self, key: Hashable, weigh: Weigh) -> np.ndarray:
         return self.removals.change(key, weigh, self.positions, with_nominees=self.with_nominees)
 
-    def requested(self, resource: int) -> Ints:
-        """What each row's pods request of a resource, with the changes."""
+    @override
+    def requested(self, resource: int) -> Any:
         change = self._change(("requested", resource), lambda pods: pods.requested(resource))
         return super().requested(resource) + change
 
-    def pod_count(self) -> Ints:
-        """The number of pods on each row, with the changes."""
+    @override
+    def pod_count(self) -> Any:
         return super().pod_count() + self._change("pods", lambda pods: np.ones(len(pods)))
 
-    def on_row(self, tally: Tally) -> Ints:
-        """The count of a tally on each row, with the changes."""
+    @override
+    def may_count(self, tally: Tally) -> bool:
+        return True
+
+    @override
+    def on_row(self, tally: Tally) -> Any:
         return super().on_row(tally) + self._difference(tally)
 
-    def domain(self, tally: Tally, key: str) -> Ints:
-        """The count of a tally in each row's domain, in which all its changes happen."""
+    @override
+    def domain(self, tally: Tally, key: str) -> Any:
         return super().domain(tally, key) + self._within(tally, key)
 
-    def total(self, tally: Tally, key: str) -> Ints:
-        """The count of a tally in all domains, with the changes on each row."""
+    @override
+    def total(self, tally: Tally, key: str) -> Any:
         return super().total(tally, key) + self._within(tally, key)
 
     def _within(self, tally: Tally, key: str) -> np.ndarray:
@@ -185,20 +193,20 @@ class TrialRows(ManyRows):
             with_nominees=self.with_nominees and counts,
         )
 
-    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:
-        """The sum of a fact about labels over the pods added, minus that over those removed."""
+    @override
+    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
         return self._change(("labels", key), lambda pods: pods.by_labels(fact))
 
-    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Ints:
-        """The sum of a fact about classes over the pods added, minus that over those removed."""
+    @override
+    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Any:
         return self._change(("classes", key), lambda pods: pods.by_class(fact))
 
-    def returned(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:
-        """The sum of a fact about labels over the pods that were put back."""
+    @override
+    def readded(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
         return self.removals.returned(
             ("labels", key), lambda pods: pods.by_labels(fact), self.positions
         )
 
-    def port_conflict(self, wanted: Iterable[Port]) -> Flags:  # noqa: ARG002 - those of the pod
-        """Whether each row uses a conflicting host port, with the changes."""
+    @override
+    def port_conflict(self, wanted: Iterable[Port]) -> Any:
         return self.removals.port_in_use(self.positions, with_nominees=self.with_nominees)

@@ -7,11 +7,13 @@ columns and the counts of its domains are read with the changes; nothing is writ
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from podium.engine.rows.many import OneRow
+from typing_extensions import override
+
+from podium.engine.rows.rows import OneRow
 from podium.engine.state.int64 import wrap
-from podium.engine.state.tallies import ABSENT, Ints, LabelSet, Tally
+from podium.engine.state.tallies import ABSENT, LabelSet, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -34,7 +36,7 @@ class TrialRow(OneRow):
         "changes",
         "nominees",
     )
-    on_trial = True
+    modified = True
 
     def __init__(self, view: View, row: int) -> None:
         super().__init__(view, row)
@@ -94,28 +96,32 @@ class TrialRow(OneRow):
         if labels:
             self._labels[pod.labels] += sign
 
-    def requested(self, resource: int) -> Ints:
-        """What the row's pods request of a resource, with the changes."""
+    @override
+    def requested(self, resource: int) -> Any:
         return wrap(super().requested(resource) + self._requested.get(resource, 0))
 
-    def assumed(self, resource: int) -> Ints:
-        """The cpu (0) or memory (1) of the row's pods as scores count it, with the changes."""
-        return wrap(super().assumed(resource) + self._assumed[resource])
+    @override
+    def nonzero_requested(self, resource: int) -> Any:
+        return wrap(super().nonzero_requested(resource) + self._assumed[resource])
 
-    def pod_count(self) -> Ints:
-        """The number of pods on the row, with the changes."""
+    @override
+    def pod_count(self) -> Any:
         return len(self._pods)
 
-    def on_row(self, tally: Tally) -> Ints:
-        """The count of a tally on the row, with the changes."""
+    @override
+    def may_count(self, tally: Tally) -> bool:
+        return True
+
+    @override
+    def on_row(self, tally: Tally) -> Any:
         return super().on_row(tally) + self._difference(tally)
 
-    def domain(self, tally: Tally, key: str) -> Ints:
-        """The count of a tally in the row's domain, in which all changes happen."""
+    @override
+    def domain(self, tally: Tally, key: str) -> Any:
         return super().domain(tally, key) + self._change(tally, key)
 
-    def total(self, tally: Tally, key: str) -> int:
-        """The count of a tally in all domains, with the changes."""
+    @override
+    def total(self, tally: Tally, key: str) -> Any:
         return super().total(tally, key) + self._change(tally, key)
 
     def _change(self, tally: Tally, key: str) -> int:
@@ -125,22 +131,22 @@ class TrialRow(OneRow):
         labels = sum(n for labels, n in self._labels.items() if n and tally in labels.tallies)
         return self._carried.get(tally, 0) + labels
 
-    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
-        """The sum of a fact about labels over the pods added, minus that over those removed."""
+    @override
+    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
         return sum(sign * fact(pod.labels) for pod, sign in self.changes)
 
-    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Ints:  # noqa: ARG002
-        """The sum of a fact about classes over the pods added, minus that over those removed."""
+    @override
+    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Any:
         return sum(sign * fact(pod.cls) for pod, sign in self.changes)
 
-    def returned(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints:  # noqa: ARG002
-        """The sum of a fact about labels over the pods that were put back."""
+    @override
+    def readded(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
         return sum(fact(pod.labels) for pod in self.added)
 
+    @override
     def residents(self) -> list[Resident]:
-        """The pods on the row, with the changes."""
         return self._pods
 
+    @override
     def ports(self) -> set[Port]:
-        """The host ports in use on the row, with the changes."""
         return self._ports

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from podium.objects.kinds.meta import LabelSelectorRequirement
 from podium.objects.kinds.pod import NodeSelector, NodeSelectorTerm
@@ -22,8 +21,6 @@ from podium.objects.kinds.pod import NodeSelector, NodeSelectorTerm
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from podium.engine.rows.many import OneRow, Rows
-    from podium.engine.state.tallies import Flags, Ints
     from podium.objects.kinds.pod import AzureDisk, Volume
     from podium.objects.kinds.storage import CsiNode, PersistentVolume, PersistentVolumeSpec
 
@@ -153,21 +150,6 @@ def handed_over(kind: str) -> Callable[[CsiNode], bool]:
         return kind in (found.metadata.annotations or {}).get(HANDED_OVER, "").split(",")
 
     return told
-
-
-def told_by_drivers(at: Rows, told: Callable[[CsiNode], bool]) -> Flags:
-    """Rows whose CSINode tells something; those without one tell nothing."""
-    view = at.view
-
-    def many() -> Ints:
-        rows = [view.row_of.get(each.name, -1) for each in view.catalog.csi_nodes if told(each)]
-        return np.isin(at.index, [row for row in rows if row >= 0]) * 1
-
-    def one(row: OneRow) -> int:
-        found = view.catalog.csi_nodes.get(row.name)
-        return int(found is not None and told(found))
-
-    return at.either(many, one) == 1
 
 
 def reachable_from(volume: PersistentVolume) -> NodeSelector | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import count
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.selectors.selectors import Selector
 
-Ints = Any  #: An int64 array (many rows) or a plain int (one row).
-Flags = Any  #: A bool array (many rows) or a plain bool (one row).
 ABSENT = 0
 #: Up to so many rows a tally has a column at once, and a larger one beyond so many rows in use.
 SMALL, MOST_FEW = 1024, 64

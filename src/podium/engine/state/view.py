@@ -27,14 +27,13 @@ from podium.engine.state.pod_class import (
     volume_matters,
 )
 from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel, anchor
-from podium.engine.state.tallies import CarriedTerm, Ints, LabelColumn, LabelSet, PodTerm, Tally
+from podium.engine.state.tallies import CarriedTerm, LabelColumn, LabelSet, PodTerm, Tally
 from podium.engine.state.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from podium.engine.state.accounting import Accounting
-    from podium.engine.state.attached_volumes import VolumeLedger
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
@@ -61,8 +60,8 @@ class FactColumn:
 class ImageState(NamedTuple):
     """What nodes remember of an image: its size and how many nodes had it at that time."""
 
-    size: Ints
-    nodes: Ints
+    size: int
+    nodes: int
 
 
 class Facts:
@@ -122,8 +121,8 @@ class View:
         #: Rows where pods with volumes came or went, and nodes did; the oldest are dropped.
         self.volume_journal: list[int] = []
         self.volume_journal_start = 0
-        #: What is attached to rows, by the rule that asks.
-        self.ledgers: dict[Hashable, VolumeLedger] = {}
+        #: What rules keep about rows between decisions, by the key of the rule.
+        self.ledgers: dict[Hashable, Any] = {}
         self.disk_users = DiskUsers()
         #: (namespace, claim) -> row -> how many pods there use it.
         self.claim_users: dict[tuple[str, str], dict[int, int]] = {}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rows.many import ManyRows
+from podium.engine.framework.rule import Everywhere, FilterRule, Rule, Scope, ScoreRule
+from podium.engine.rows.rows import K, ManyRows, OneRow
 from podium.engine.state.verdicts import FITS, Reason
 from podium.engine.user_rules.nodes import (
     KnownNodes,
@@ -28,11 +28,12 @@ from podium.engine.user_rules.nodes import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.engine.rows.many import OneRow, Rows
-    from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
+    from podium.engine.rows.rows import Ints, Rows
+    from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
+#: The two forms in which a rule written by a user is evaluated.
+AnyRows = ManyRows | OneRow
 PREDICATE, PRIORITY = "predicate", "priority"
 #: What an answer may depend on, and what the engine makes of it.
 DEPENDS = {"node": Scope.NODE, "pods": Scope.PODS, "cluster": Scope.CLUSTER}
@@ -106,7 +107,7 @@ class RuleSpec:
     description: str = ""
 
 
-class _UserRule:
+class _UserRule(Rule):
     """What both kinds have in common: asking, and living with the answer."""
 
     def __init__(self, spec: RuleSpec, ask: Callable[..., Any] | None, watch: Watch | None) -> None:
@@ -115,29 +116,25 @@ class _UserRule:
         self.description = spec.description
         self._ask: Callable[..., Any] = ask or spec.function
         self._watch: Watch = watch or Unwatched()
-        self._scope = DEPENDS[spec.depends]
+        self.always = DEPENDS[spec.depends]
         self._facts_only = spec.depends == "node"
         self._known = KnownNodes(NodeFacts if self._facts_only else RuleNode)
 
-    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
-        """What the rule said its answer depends on."""
-        return self._scope
+    def _pod(self, pod: Incoming, at: AnyRows) -> RulePod:
+        return RulePod(pod, at.view, class_only=self.always is not Scope.CLUSTER)
 
-    def _pod(self, pod: Incoming, at: Rows) -> RulePod:
-        return RulePod(pod, at.view, class_only=self._scope is not Scope.CLUSTER)
-
-    def _nodes(self, at: ManyRows | OneRow) -> list[Any]:
+    def _nodes(self, at: AnyRows) -> list[Any]:
         if isinstance(at, ManyRows):
             return self._known.at(at)
         return [NodeFacts(at) if self._facts_only else RuleNode(at)]
 
-    def _columns(self, at: Rows) -> NodeColumns:
+    def _columns(self, at: AnyRows) -> NodeColumns:
         return NodeColumns(at) if self._facts_only else RuleColumns(at)
 
     def _fail(self, pod: Incoming, node: str, what: str) -> None:
         self._watch.failed(self.name, pod.key, node, what)
 
-    def _column(self, pod: Incoming, at: Rows) -> np.ndarray | None:
+    def _column(self, pod: Incoming, at: AnyRows) -> np.ndarray | None:
         """The rule's answer for all rows at once; None when it failed."""
         everywhere = f"all {len(at)} nodes" if len(at) != 1 else self._nodes(at)[0].name
         try:
@@ -169,7 +166,7 @@ def _shown(answer: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-class UserPredicate(_UserRule):
+class UserPredicate(_UserRule, FilterRule):
     """A predicate written by a user."""
 
     def __init__(
@@ -183,19 +180,23 @@ class UserPredicate(_UserRule):
         self._reason = spec.reason or f"node(s) didn't pass {spec.name}"
         self._worded: set[str] = set()
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
-        """The verdict codes."""
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The verdict codes of what the function answers."""
+        return at.either(
+            lambda rows: self._codes(pod, rows), lambda row: int(self._codes(pod, row)[0])
+        )
+
+    def _codes(self, pod: Incoming, at: AnyRows) -> np.ndarray:
         if not len(at):
             return np.zeros(0, np.int32)
         if self._watch.set_aside(self.name):
-            code = self._failed(at, "was set aside")
-            return np.full(len(at), code, np.int32) if isinstance(at, ManyRows) else code
+            return np.full(len(at), self._failed(at, "was set aside"), np.int32)
         begun = self._watch.begin()
         codes = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
         self._watch.end(self.name, pod.key, len(at), begun)
-        return codes if isinstance(at, ManyRows) else int(codes[0])
+        return codes
 
-    def _by_column(self, pod: Incoming, at: Rows) -> np.ndarray:
+    def _by_column(self, pod: Incoming, at: AnyRows) -> np.ndarray:
         fits = self._column(pod, at)
         if fits is not None and fits.dtype != np.bool_:
             self._fail(
@@ -208,7 +209,7 @@ class UserPredicate(_UserRule):
             return np.zeros(len(at), np.int32)
         return np.where(fits, FITS, self._code(at, self._reason)).astype(np.int32)
 
-    def _by_node(self, pod: Incoming, at: Rows) -> np.ndarray:
+    def _by_node(self, pod: Incoming, at: AnyRows) -> np.ndarray:
         ask, given = self._ask, self._pod(pod, at)
         # Each answer is judged when it is first given; after that a node costs what it costs in
         # a plain loop, so nothing is added in between.
@@ -230,7 +231,7 @@ class UserPredicate(_UserRule):
                 found.append(code)
         return np.fromiter(found, np.int32, len(found))
 
-    def _judged(self, pod: Incoming, at: Rows, node: str, answer: object) -> int:
+    def _judged(self, pod: Incoming, at: AnyRows, node: str, answer: object) -> int:
         if isinstance(answer, bool | np.bool_):
             return FITS if answer else self._code(at, self._reason)
         if isinstance(answer, str) and answer.strip():
@@ -245,11 +246,11 @@ class UserPredicate(_UserRule):
             self._worded.add(reason)
         return reason
 
-    def _code(self, at: Rows, reason: str, *, curable: bool | None = None) -> int:
+    def _code(self, at: AnyRows, reason: str, *, curable: bool | None = None) -> int:
         curable = self._curable if curable is None else curable
-        return at.view.verdicts.of(self.name, (Reason(reason, curable),))  # type: ignore[no-any-return]
+        return at.view.verdicts.of(self.name, (Reason(reason, curable),))
 
-    def _failed(self, at: Rows, what: str = "failed") -> int:
+    def _failed(self, at: AnyRows, what: str = "failed") -> int:
         """What a node gets where the rule cannot be relied on."""
         if self.spec.on_error == ACCEPT:
             return FITS
@@ -257,7 +258,7 @@ class UserPredicate(_UserRule):
         return self._code(at, f"rule {self.name} {what}", curable=False)
 
 
-class UserPriority(_UserRule):
+class UserPriority(_UserRule, ScoreRule):
     """A priority written by a user."""
 
     def __init__(
@@ -269,22 +270,25 @@ class UserPriority(_UserRule):
     ) -> None:
         super().__init__(spec, ask, watch)
         self.max_score = max_score
-        self.reduces = spec.normalize != "none"
+        self.normalizes = spec.normalize != "none"
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """Nothing, once it is set aside."""
-        return 0 if self._watch.set_aside(self.name) else None
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """0 once the rule is set aside."""
+        return Everywhere(0) if self._watch.set_aside(self.name) else None
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The raw scores; where the rule failed 0, and noted among the errors of the rows."""
+        return at.either(lambda rows: self._raw(pod, rows), lambda row: int(self._raw(pod, row)[0]))
+
+    def _raw(self, pod: Incoming, at: AnyRows) -> np.ndarray:
         if not len(at) or self._watch.set_aside(self.name):
-            return at.full(0)
+            return np.zeros(len(at), np.int64)
         begun = self._watch.begin()
         raw = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
         self._watch.end(self.name, pod.key, len(at), begun)
-        return raw if isinstance(at, ManyRows) else int(raw[0])
+        return raw
 
-    def _by_column(self, pod: Incoming, at: Rows) -> np.ndarray:
+    def _by_column(self, pod: Incoming, at: AnyRows) -> np.ndarray:
         raw = self._column(pod, at)
         what = ""
         if raw is None:
@@ -300,7 +304,7 @@ class UserPriority(_UserRule):
             return np.zeros(len(at), np.int64)
         return raw.astype(np.int64)
 
-    def _by_node(self, pod: Incoming, at: Rows) -> np.ndarray:
+    def _by_node(self, pod: Incoming, at: AnyRows) -> np.ndarray:
         ask, given, nodes = self._ask, self._pod(pod, at), self._nodes(at)
         answers: list[Any] = []
         for node in nodes:
@@ -327,19 +331,19 @@ class UserPriority(_UserRule):
         self._fail(pod, node, f"answered {_shown(answer)}, expected an integer")
         return None
 
-    def _note(self, at: Rows, failed: Any) -> None:
+    def _note(self, at: AnyRows, failed: Any) -> None:
         """Remember the failures until the scores are reduced, which comes next."""
-        if self.reduces:
+        if self.normalizes:
             at.errors.update(dict.fromkeys(failed, self.name))
 
-    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The final scores by the chosen normalisation; 0 where the rule failed."""
         if not len(at):
             return raw
-        final = normalized(self.spec.normalize, np.atleast_1d(raw), self.max_score)
+        final = normalized(self.spec.normalize, raw, self.max_score)
         if at.errors:
             final[list(at.errors)] = 0
-        return final if isinstance(at, ManyRows) else int(final[0])
+        return final
 
 
 def normalized(how: str, raw: np.ndarray, most: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.rows.rows import ManyRows, OneRow
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.tallies import ABSENT
 

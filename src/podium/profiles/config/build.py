@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.engine.cycle.ties import ties
 from podium.engine.framework.profile import Profile, Weighted
-from podium.engine.rules.plugins import ScorePlugin
+from podium.engine.framework.rule import ScoreRule
 from podium.engine.state.accounting import WholePod
 from podium.errors import ConfigError
 from podium.profiles.config.feature_gates import FeatureGates
@@ -34,7 +34,7 @@ from podium.profiles.extenders import make_extenders
 
 if TYPE_CHECKING:
     from podium.engine.framework.post_filter import PostFilter
-    from podium.engine.rules.plugins import FilterPlugin
+    from podium.engine.framework.rule import FilterRule
     from podium.profiles.policy.build import Options
 
 __all__ = [
@@ -80,7 +80,7 @@ class _Builder:
         self.config = config
         self.options = options
         names = {name for point in config.points for name in config.names(point)}
-        self.filters: dict[str, FilterPlugin] = {
+        self.filters: dict[str, FilterRule] = {
             name: make(config.args.get(name))
             for name in names
             if (make := PLUGINS[name].filter) is not None
@@ -131,7 +131,7 @@ class _Builder:
             )
         return given
 
-    def filter(self, plugin: Plugin) -> FilterPlugin:
+    def filter(self, plugin: Plugin) -> FilterRule:
         """The filter of a plugin, or what is left of it without its first look."""
         rule = self.filters[plugin.name]
         if "preFilter" not in plugin.points or plugin.name in self.config.names("preFilter"):
@@ -155,15 +155,15 @@ class _Builder:
                 failed = True
             yield Weighted(rule, enabled.weight)
 
-    def pre_scores(self) -> Iterator[ScorePlugin]:
+    def pre_scores(self) -> Iterator[ScoreRule]:
         """What must be ready before anything is scored, whether it scores itself or not."""
         for plugin in self.plugins("preScore"):
             if plugin.score is not None:
                 rule = plugin.score(self.config.args.get(plugin.name))
-                if type(rule).unready is not ScorePlugin.unready:
+                if type(rule).pre_score is not ScoreRule.pre_score:
                     yield rule
 
-    def score(self, plugin: Plugin, rule: ScorePlugin) -> ScorePlugin:
+    def score(self, plugin: Plugin, rule: ScoreRule) -> ScoreRule:
         """The scores of a plugin, or what is left of them without their preparation."""
         prepared = self.config.names("preScore")
         if "preScore" in plugin.points and plugin.name not in prepared:

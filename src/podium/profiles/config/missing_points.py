@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import AttemptError, Scope
-from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
+from podium.engine.framework.rule import (
+    AttemptError,
+    Everywhere,
+    FilterRule,
+    Refused,
+    Scope,
+    ScoreRule,
+)
+from podium.engine.rows.rows import K
 from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
 from podium.engine.rules.volumes.conflicts.v1_36 import DISK_CONFLICT
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
+    import numpy as np
+
+    from podium.engine.rows.rows import Ints, ManyRows, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
 
 
-class UnpreparedFilter(FilterPlugin):
+class UnpreparedFilter(FilterRule):
     """Fails on every node."""
 
     def __init__(self, name: str, error: str) -> None:
@@ -32,25 +40,25 @@ class UnpreparedFilter(FilterPlugin):
         """Errors are never remembered."""
         return Scope.CLUSTER
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
-        """The error, wherever it is asked."""
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+        """The error, on every row."""
         return at.fail(self.error)
 
 
 class UnpreparedRestrictions(UnpreparedFilter):
     """Disks are looked at first; where they do not conflict the rest fails."""
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A conflict, or the error."""
         taken = pods_in_the_way(pod.cls, at) > 0
         at.fail_where(taken ^ True, self.error)
         return at.codes(self.name, taken * 1, (DISK_CONFLICT,))
 
 
-class LatePreparation(FilterPlugin):
+class LatePreparation(FilterRule):
     """Does on every node what should have been done once; a refusal counts for that node."""
 
-    def __init__(self, rule: FilterPlugin) -> None:
+    def __init__(self, rule: FilterRule) -> None:
         self.rule = rule
         self.name = rule.name
 
@@ -58,54 +66,55 @@ class LatePreparation(FilterPlugin):
         """As the rule itself."""
         return self.rule.scope(cls)
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
-        """The refusal of the first look, or what the rule says."""
-        answer = self.rule.prepare(pod, at.view)
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The refusal of PreFilter, or what the rule says."""
+        answer = self.rule.pre_filter(pod, at.view)
         if isinstance(answer, Refused):
             reason = Reason(answer.reason, curable=answer.curable)
             return at.codes(self.name, at.full(1), (reason,))
-        return self.rule.reject(pod, at)
+        return self.rule.filter(pod, at)
 
 
-class UnpreparedScore(ScorePlugin):
+class UnpreparedScore(ScoreRule):
     """Fails as soon as it comes to scores."""
 
     always = Scope.CLUSTER
-    reduces = True
+    normalizes = True
 
     def __init__(self, name: str, error: str) -> None:
         self.name = name
         self.error = f'running Score plugins: plugin "{name}" failed with: {error}'
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """The error."""
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """Fails the attempt."""
         raise AttemptError(self.error)
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
-        """The error."""
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+        """Fails the attempt."""
         raise AttemptError(self.error)
 
 
-class UnskippedScore(ScorePlugin):
+class UnskippedScore(ScoreRule):
     """Scores every pod, since nobody told it to leave itself out."""
 
-    def __init__(self, rule: ScorePlugin) -> None:
+    def __init__(self, rule: ScoreRule) -> None:
         self.rule = rule
         self.name = rule.name
-        self.reduces = rule.reduces
+        self.normalizes = rule.normalizes
 
     def scope(self, cls: PodClass) -> Scope:
         """As the rule itself."""
         return self.rule.scope(cls)
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """As the rule itself."""
-        return self.rule.uniform(pod, view)
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """What the rule gives to every row; shown even where the rule would skip the pod."""
+        same = self.rule.everywhere(pod, view)
+        return None if same is None else Everywhere(same.score)
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
-        """As the rule itself."""
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The scores of the rule."""
         return self.rule.score(pod, at)
 
-    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:
-        """As the rule itself."""
-        return self.rule.reduce(pod, at, raw)
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
+        """The final scores of the rule."""
+        return self.rule.normalize(pod, at, raw)

@@ -50,7 +50,7 @@ from podium.profiles.config.arguments.volumes import VOLUME_BINDING
 if TYPE_CHECKING:
     from podium.engine.framework.post_filter import PostFilter
     from podium.engine.framework.profile import Gate
-    from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
+    from podium.engine.framework.rule import FilterRule, ScoreRule
     from podium.profiles.config.arguments.shared import Arguments
 
 
@@ -62,8 +62,8 @@ class Plugin:
     #: The extension points that it implements, separated by blanks.
     at: str
     description: str
-    filter: Callable[[Any], FilterPlugin] | None = None
-    score: Callable[[Any], ScorePlugin] | None = None
+    filter: Callable[[Any], FilterRule] | None = None
+    score: Callable[[Any], ScoreRule] | None = None
     gate: Callable[[], Gate] | None = None
     post_filter: Callable[[Any], PostFilter] | None = None
     arguments: Arguments[Any] | None = None

@@ -20,7 +20,7 @@ from podium.profiles.policy.validation import MAX_SCORE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from podium.engine.framework.rule import Predicate, Priority
+    from podium.engine.framework.rule import FilterRule, ScoreRule
     from podium.profiles.policy.document import CapacityRatio
     from podium.profiles.policy.factory_args import FactoryArgs
 
@@ -46,7 +46,7 @@ class PolicyArgument(Generic[R]):
 def rule_factory(
     declared: Sequence[PolicyArgument[R]], argument: object, kind: str, name: str
 ) -> Callable[[FactoryArgs], R]:
-    """What makes the rule called *name*; *kind* is Predicate or Priority."""
+    """What makes the rule called *name*; *kind* is FilterRule or Priority."""
     given = [(each, each.value(argument)) for each in declared]
     given = [(each, value) for each, value in given if value is not None]
     if len(given) != 1:
@@ -64,7 +64,7 @@ def shown_argument(declared: Sequence[PolicyArgument[R]], rule: object) -> dict[
     return {}
 
 
-SERVICE_AFFINITY: Final[PolicyArgument[Predicate]] = PolicyArgument(
+SERVICE_AFFINITY: Final[PolicyArgument[FilterRule]] = PolicyArgument(
     "serviceAffinity",
     lambda argument: argument.service_affinity,
     lambda value, name: CheckServiceAffinity(value.labels, name),
@@ -72,7 +72,7 @@ SERVICE_AFFINITY: Final[PolicyArgument[Predicate]] = PolicyArgument(
     "pods of a service stay on nodes with the same labels",
     lambda rule: {"labels": list(rule.labels)},
 )
-LABELS_PRESENCE: Final[PolicyArgument[Predicate]] = PolicyArgument(
+LABELS_PRESENCE: Final[PolicyArgument[FilterRule]] = PolicyArgument(
     "labelsPresence",
     lambda argument: argument.labels_presence,
     lambda value, name: CheckNodeLabelPresence(value.labels, presence=value.presence, name=name),
@@ -117,7 +117,7 @@ def _shape_errors(points: list[tuple[int, int]]) -> Iterator[str]:
             yield f"score valuses not be greater than {MAX_SCORE}. Score[{i}]=={score}"
 
 
-PRIORITY_ARGUMENTS: Final[tuple[PolicyArgument[Priority], ...]] = (
+PRIORITY_ARGUMENTS: Final[tuple[PolicyArgument[ScoreRule], ...]] = (
     PolicyArgument(
         "serviceAntiAffinity",
         lambda argument: argument.service_anti_affinity,

@@ -23,7 +23,7 @@ from podium.profiles.policy.rule_names import unknown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from podium.engine.framework.rule import Predicate
+    from podium.engine.framework.rule import FilterRule
     from podium.profiles.policy.document import PredicatePolicy
     from podium.profiles.policy.factory_args import FactoryArgs
     from podium.profiles.policy.feature_gates import FeatureGates
@@ -70,7 +70,7 @@ class ConfiguredPredicates:
         built_in = (name for name in self.configured() if name not in others)
         return [name for name in built_in if not self.gates.hold(BY_NAME[name].effective)]
 
-    def make(self, args: FactoryArgs) -> tuple[Predicate, ...]:
+    def make(self, args: FactoryArgs) -> tuple[FilterRule, ...]:
         """Make the predicates that run, in order."""
         return tuple(self._maker(name)(args) for name in self.running())
 

@@ -19,7 +19,7 @@ from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
 
 if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile, Weighted
-    from podium.engine.framework.rule import Predicate
+    from podium.engine.framework.rule import FilterRule
     from podium.profiles.policy.build import Options
 
 Data = dict[str, Any]
@@ -63,7 +63,7 @@ def catalogue(options: Options) -> Data:
     }
 
 
-def _predicate(rule: Predicate, gates: FeatureGates) -> Data:
+def _predicate(rule: FilterRule, gates: FeatureGates) -> Data:
     entry = BY_NAME.get(rule.name)
     return {
         "name": rule.name,

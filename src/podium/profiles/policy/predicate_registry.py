@@ -38,12 +38,12 @@ from podium.profiles.policy.arguments import LABELS_PRESENCE, SERVICE_AFFINITY
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.engine.framework.rule import Predicate
+    from podium.engine.framework.rule import FilterRule
     from podium.profiles.policy.arguments import PolicyArgument
     from podium.profiles.policy.factory_args import FactoryArgs
     from podium.profiles.policy.feature_gates import FeatureGates
 
-    Maker = Callable[[FactoryArgs], Predicate]
+    Maker = Callable[[FactoryArgs], FilterRule]
 
 CONDITIONS = "TaintNodesByCondition=false"
 TAINTS = "TaintNodesByCondition"
@@ -66,10 +66,10 @@ class PredicateEntry:
     #: The condition under which it rejects nodes at all.
     effective: str = ""
     #: The argument that its name usually comes with.
-    argument: PolicyArgument[Predicate] | None = None
+    argument: PolicyArgument[FilterRule] | None = None
 
 
-def _plain(rule: Callable[[], Predicate]) -> Maker:
+def _plain(rule: Callable[[], FilterRule]) -> Maker:
     return lambda _: rule()
 
 

@@ -22,11 +22,11 @@ from podium.engine.rules.taints.v1_13 import TaintTolerationPriority
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.engine.framework.rule import Priority
+    from podium.engine.framework.rule import ScoreRule
     from podium.profiles.policy.factory_args import FactoryArgs
     from podium.profiles.policy.feature_gates import FeatureGates
 
-    Maker = Callable[[FactoryArgs], Priority]
+    Maker = Callable[[FactoryArgs], ScoreRule]
 
 DEFAULT = "DefaultProvider"
 AUTOSCALER = "ClusterAutoscalerProvider"
@@ -51,7 +51,7 @@ class PriorityEntry:
     exists: str = ""
 
 
-def _plain(rule: Callable[[], Priority]) -> Maker:
+def _plain(rule: Callable[[], ScoreRule]) -> Maker:
     return lambda _: rule()
 
 

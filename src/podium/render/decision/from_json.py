@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims, fit_message
-from podium.engine.rules.plugins import Refused
-from podium.engine.rules.volumes.binding.shared import VolumePlan
+from podium.engine.framework.rule import Refused
 from podium.engine.state.verdicts import Verdict, Verdicts
+from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import InputError
 from podium.render.decision.as_json import API_VERSION, Data
 
@@ -41,7 +41,9 @@ def _read(data: Data) -> Decision:
     made.tied, made.cursor = selection.get("tied", 0), selection.get("cursor", 0)
     made.best = selection.get("best", ())
     if volumes := data.get("volumes"):
-        made.volumes = VolumePlan(dict(volumes["bind"]), tuple(volumes["provision"]))
+        made.reservations["volumes"] = VolumePlan(
+            dict(volumes["bind"]), tuple(volumes["provision"])
+        )
     if preemption := data.get("preemption"):
         made.preemption = _preemption(preemption)
     if made.node is None and not made.error and made.held is None:

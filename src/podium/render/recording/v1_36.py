@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from podium.cluster.simulation import Step
     from podium.engine.framework.decision import Decision
-    from podium.engine.rules.plugins import Refused
+    from podium.engine.framework.rule import Refused
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
 

@@ -15,7 +15,7 @@ from builders import (
     scored,
     view,
 )
-from podium.engine.framework.rule import Predicate
+from podium.engine.framework.rule import FilterRule
 from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector, NodeAffinityPriority
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod
@@ -23,7 +23,7 @@ from podium.objects.kinds.pod import NodeSelectorTerm, Pod
 SELECTOR = ("node(s) didn't match node selector",)
 
 
-def said(predicate: Predicate, wanted: Pod, one: Node) -> Said:
+def said(predicate: FilterRule, wanted: Pod, one: Node) -> Said:
     return judged(predicate, wanted, view(one))[one.name]
 
 

@@ -17,7 +17,7 @@ from builders import (
     tolerates,
     view,
 )
-from podium.engine.framework.rule import Predicate
+from podium.engine.framework.rule import FilterRule
 from podium.engine.rules.nodes.v1_13 import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
@@ -41,7 +41,7 @@ NETWORK = "node(s) had unavailable network"
 LABELS = ("node(s) didn't have the requested labels",)
 
 
-def said(predicate: Predicate, wanted: Pod, one: Node) -> Said:
+def said(predicate: FilterRule, wanted: Pod, one: Node) -> Said:
     return judged(predicate, wanted, view(one))[one.name]
 
 
@@ -134,7 +134,7 @@ GUARANTEED = {"cpu": "1"}
     ],
     ids=["memory", "disk", "pid"],
 )
-def test_pressure(predicate: Predicate, condition: str, reason: str, everybody: bool) -> None:
+def test_pressure(predicate: FilterRule, condition: str, reason: str, everybody: bool) -> None:
     pressed = node(conditions={condition: "True"})
 
     assert said(predicate, pod(), pressed) == (reason,)

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 
 from builders import expression, node, pod, selector, term
 from builders_v1_36 import HOST, ZONE, decision, in_spaces, judged, namespace, scores, view
-from podium.engine.rows.many import ManyRows
+from podium.engine.framework.rule import SKIPPED, Activity, Refused
+from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules.plugins import Refused
 from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinity, InterPodAffinityScore
 from podium.objects.kinds.meta import LabelSelector, Object
 from podium.objects.kinds.node import Node
@@ -174,7 +174,7 @@ def test_on_trial_the_first_pod_rule_can_become_true() -> None:
 
     trial.remove(columns.residents[row][0])
 
-    assert InterPodAffinity().reject(wanted, trial) == 0
+    assert InterPodAffinity().filter(wanted, trial) == 0
 
 
 # Namespaces ---------------------------------------------------------------------------------------
@@ -258,10 +258,14 @@ def test_namespaces_of_the_terms_of_others(
 def test_a_namespace_that_gets_the_label_counts_from_then_on() -> None:
     columns = view(*NODES, namespace("red"), there("p", "e1", namespace="red"))
     wanted, rule = pod(anti=[in_spaces(A, HOST, spaces=TEAM)]), InterPodAffinity()
-    before = rule.reject(columns.incoming(wanted), ManyRows(columns, columns.order)).tolist()
+    before = as_array(
+        rule.filter(columns.incoming(wanted), ManyRows(columns, columns.order))
+    ).tolist()
 
     columns.catalog.namespaces.put(namespace("red", {"team": "x"}))
-    after = rule.reject(columns.incoming(wanted), ManyRows(columns, columns.order)).tolist()
+    after = as_array(
+        rule.filter(columns.incoming(wanted), ManyRows(columns, columns.order))
+    ).tolist()
 
     assert [bool(code) for code in before] == [False] * 4
     assert [bool(code) for code in after] == [True, False, False, False]
@@ -340,7 +344,7 @@ def test_scaling_divides_first() -> None:
     columns = view(zoned("a", None), zoned("b", None), zoned("c", None))
     at = ManyRows(columns, columns.order)
 
-    found = InterPodAffinityScore().reduce(
+    found = InterPodAffinityScore().normalize(
         columns.incoming(pod()), at, np.array([0, 29, 50], np.int64)
     )
 
@@ -383,7 +387,7 @@ def test_who_leaves_itself_out(
     rule = InterPodAffinityScore(ignore_preferred_of_existing=ignore)
     wanted = columns.incoming(pod(prefers=own))
 
-    assert rule.skips(wanted, ManyRows(columns, columns.order)) is not scored
+    assert (rule.everywhere(wanted, columns) == SKIPPED) is not scored
 
 
 # The same, plainly --------------------------------------------------------------------------------
@@ -479,14 +483,14 @@ TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=True)
 def test_the_filter_is_what_the_rules_say_one_by_one(world: World) -> None:
     columns = view(*world.objects())
     wanted, rule = columns.incoming(world.wanted), InterPodAffinity()
-    if isinstance(rule.prepare(wanted, columns), Refused):
+    if isinstance(rule.pre_filter(wanted, columns), Refused):
         return
 
-    codes = rule.reject(wanted, ManyRows(columns, columns.order)).tolist()
+    codes = as_array(rule.filter(wanted, ManyRows(columns, columns.order))).tolist()
 
     said = [columns.verdicts[code].reasons for code in codes]
     assert [reasons[0] if reasons else "" for reasons in said] == plainly_rejected(world)
-    if rule.skips(wanted, columns):
+    if rule.activity(wanted, columns) is Activity.SKIPPED:
         assert not any(said)
 
 
@@ -536,10 +540,10 @@ def test_the_score_is_what_the_rules_say_one_by_one(world: World) -> None:
     for hard, ignore in ((1, False), (40, False), (0, True)):
         rule = InterPodAffinityScore(hard, ignore_preferred_of_existing=ignore)
         expected = plain_raw(world, hard, ignore=ignore)
-        assert rule.skips(wanted, at) is (expected is None)
+        assert (rule.everywhere(wanted, columns) == SKIPPED) is (expected is None)
         if expected is not None:
-            raw = np.broadcast_to(rule.score(wanted, at), len(at))
+            raw = np.broadcast_to(as_array(rule.score(wanted, at)), len(at))
             assert raw.tolist() == expected
             low, span = min(expected), max(expected) - min(expected)
             final = [int(100.0 * ((n - low) / span)) if span else 0 for n in expected]
-            assert np.asarray(rule.reduce(wanted, at, raw)).tolist() == final
+            assert np.asarray(rule.normalize(wanted, at, raw)).tolist() == final

@@ -15,8 +15,7 @@ from builders import (
     term,
     view,
 )
-from podium.engine.rows.many import ManyRows
-from podium.engine.rows.one import OneRow
+from podium.engine.rows.rows import ManyRows, OneRow, as_array
 from podium.engine.rules.resources.v1_13 import (
     BalancedResourceAllocation,
     GeneralPredicates,
@@ -341,7 +340,7 @@ def test_scores_that_do_not_fit_are_the_lowest_for_one_node_as_for_many() -> Non
     wanted = columns.incoming(pod(requests={"cpu": 0, "memory": 0}))
     rule = BalancedResourceAllocation()
 
-    assert rule.score(wanted, ManyRows(columns, columns.order)).tolist() == [-(2**63)]
+    assert as_array(rule.score(wanted, ManyRows(columns, columns.order))).tolist() == [-(2**63)]
     assert rule.score(wanted, OneRow(columns, int(columns.order[0]))) == -(2**63)
 
 

@@ -40,7 +40,7 @@ from builders_v1_36 import (
     with_args,
 )
 from podium.engine.framework.rule import AttemptError
-from podium.engine.rows.many import ManyRows, OneRow
+from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
 from podium.objects.kinds.meta import LabelSelector, Object
@@ -295,7 +295,7 @@ def test_a_pod_taken_away_on_trial(chosen: LabelSelector, terminating: bool, fit
 
     trial.remove(columns.residents[columns.row_of["e1"]][0])
 
-    assert (PodTopologySpread().reject(wanted, trial) == 0) is (fits and not terminating)
+    assert (as_int(PodTopologySpread().filter(wanted, trial)) == 0) is (fits and not terminating)
 
 
 def test_removing_pods_that_were_not_counted_can_make_a_count_negative() -> None:
@@ -314,9 +314,9 @@ def test_removing_pods_that_were_not_counted_can_make_a_count_negative() -> None
         gone.remove(resident)
     crowded = TrialRow(columns, west)
 
-    assert PodTopologySpread().reject(wanted, gone) == 0
-    assert PodTopologySpread().reject(wanted, crowded) != 0
-    assert PodTopologySpread().reject(wanted, OneRow(columns, west)) != 0
+    assert PodTopologySpread().filter(wanted, gone) == 0
+    assert PodTopologySpread().filter(wanted, crowded) != 0
+    assert PodTopologySpread().filter(wanted, OneRow(columns, west)) != 0
 
 
 # Defaults -----------------------------------------------------------------------------------------
@@ -460,12 +460,12 @@ def test_two_profiles_with_the_same_defaults_do_not_share_what_they_ignore() -> 
     columns = view(*items)
     wanted, rows = columns.incoming(pod(labels={"app": "a"})), columns.order
 
-    together = [rule.score(wanted, ManyRows(columns, rows)).tolist() for rule in rules]
+    together = [as_array(rule.score(wanted, ManyRows(columns, rows))).tolist() for rule in rules]
 
     for rule, found in zip(rules, together, strict=True):
         fresh = view(*items)
         at = ManyRows(fresh, fresh.order)
-        assert rule.score(fresh.incoming(pod(labels={"app": "a"})), at).tolist() == found
+        assert as_array(rule.score(fresh.incoming(pod(labels={"app": "a"})), at)).tolist() == found
 
 
 # Scores -------------------------------------------------------------------------------------------
@@ -613,7 +613,7 @@ def test_the_filter_is_what_the_rules_say_one_by_one(world: World) -> None:
     if not world.wanted.spec.topology_spread_constraints or not readable(world):
         return
 
-    codes = PodTopologySpread().reject(wanted, ManyRows(columns, columns.order)).tolist()
+    codes = as_array(PodTopologySpread().filter(wanted, ManyRows(columns, columns.order))).tolist()
 
     said = [columns.verdicts[code].reasons for code in codes]
     assert [reasons[0] if reasons else "" for reasons in said] == list(plainly_rejected(world))
@@ -663,11 +663,11 @@ def test_the_score_is_what_the_rules_say_one_by_one(world: World) -> None:
     at = ManyRows(columns, rows)
     feasible = [made for made in world.nodes if columns.row_of[made.name] in rows.tolist()]
     try:
-        raw = rule.score(wanted, at)
+        raw = as_array(rule.score(wanted, at))
     except AttemptError:
         return
 
-    final = rule.reduce(wanted, at, raw)
+    final = rule.normalize(wanted, at, raw)
 
     found = list(zip(np.asarray(raw).tolist(), np.asarray(final).tolist(), strict=True))
     assert found == plain_scores(world, feasible)

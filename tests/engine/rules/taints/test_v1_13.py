@@ -14,7 +14,7 @@ from builders import (
     tolerates,
     view,
 )
-from podium.engine.framework.rule import Predicate
+from podium.engine.framework.rule import FilterRule
 from podium.engine.rules.taints.v1_13 import (
     PodToleratesNodeNoExecuteTaints,
     PodToleratesNodeTaints,
@@ -26,7 +26,7 @@ from podium.objects.kinds.pod import Pod, Toleration
 TAINTS = ("node(s) had taints that the pod didn't tolerate",)
 
 
-def said(predicate: Predicate, wanted: Pod, one: Node) -> Said:
+def said(predicate: FilterRule, wanted: Pod, one: Node) -> Said:
     return judged(predicate, wanted, view(one))[one.name]
 
 

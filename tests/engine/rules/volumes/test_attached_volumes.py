@@ -29,9 +29,8 @@ from builders import (
 from builders_v1_36 import attachment, csi_node, current, ephemeral
 from podium.cluster.cache import columns as columns_module
 from podium.cluster.cache.columns import Columns
-from podium.engine.framework.rule import Predicate
-from podium.engine.rows.many import ManyRows
-from podium.engine.rows.one import OneRow
+from podium.engine.framework.rule import FilterRule
+from podium.engine.rows.rows import ManyRows, OneRow, as_int
 from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
 from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
 from podium.engine.rules.volumes.limits.v1_13 import (
@@ -45,7 +44,7 @@ from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.pod_class import Incoming
 
-RULES: tuple[Predicate, ...] = (
+RULES: tuple[FilterRule, ...] = (
     MaxVolumeCount("ebs", Ebs(), limit=2),
     MaxVolumeCount("gce", GcePd()),
     MaxVolumeCount("azure", Azure(), limit=1),
@@ -144,17 +143,17 @@ def take(columns: Columns, step: tuple[Any, ...]) -> None:  # noqa: C901, PLR091
             catalog.attachments.drop(attachment(name, "", "", ""))
 
 
-def at_once(rule: Predicate, wanted: Incoming, columns: Columns) -> list[int | str]:
+def at_once(rule: FilterRule, wanted: Incoming, columns: Columns) -> list[int | str]:
     at = ManyRows(columns, columns.order)
-    codes = [int(code) for code in at.full(0) + rule.reject(wanted, at)]
+    codes = [int(code) for code in at.full(0) + rule.filter(wanted, at)]
     return [at.errors.get(place, code) for place, code in enumerate(codes)]
 
 
-def one_by_one(rule: Predicate, wanted: Incoming, columns: Columns) -> list[int | str]:
+def one_by_one(rule: FilterRule, wanted: Incoming, columns: Columns) -> list[int | str]:
     told: list[int | str] = []
     for row in columns.order.tolist():
         at = OneRow(columns, row)
-        code = int(rule.reject(wanted, at))
+        code = as_int(rule.filter(wanted, at))
         told.append(at.errors.get(0, code))
     return told
 
@@ -185,7 +184,7 @@ def test_a_ledger_reads_only_rows_that_changed() -> None:
         columns.add_pod(pod(f"p{i}", node=f"n{i}", volumes=[claim_volume(f"c{i}")]))
     rule = MaxVolumeCount("ebs", Ebs())
     wanted = columns.incoming(pod("wanted", volumes=[claim_volume("missing")]))
-    rule.reject(wanted, ManyRows(columns, columns.order))
+    rule.filter(wanted, ManyRows(columns, columns.order))
     read: list[str] = []
     kept = columns.ledgers[rule.disk.limit_name]
     plain = kept._read
@@ -195,13 +194,13 @@ def test_a_ledger_reads_only_rows_that_changed() -> None:
         return plain(row, lookups)
 
     with patch.object(kept, "_read", noted):
-        rule.reject(wanted, ManyRows(columns, columns.order))
+        rule.filter(wanted, ManyRows(columns, columns.order))
         assert read == []
         columns.catalog.claims.put(claim("c3", volume="v"))
-        rule.reject(wanted, ManyRows(columns, columns.order))
+        rule.filter(wanted, ManyRows(columns, columns.order))
         assert read == ["n3"]
         columns.catalog.volumes.put(volume("v", source=ebs("y")))
         columns.add_pod(pod("more", node="n5", volumes=[claim_volume("c3")]))
         columns.add_pod(pod("plain", node="n6"))
-        rule.reject(wanted, ManyRows(columns, columns.order))
+        rule.filter(wanted, ManyRows(columns, columns.order))
         assert sorted(read[1:]) == ["n3", "n5"]

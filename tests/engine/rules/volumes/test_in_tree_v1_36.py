@@ -22,8 +22,8 @@ from builders import (
 )
 from builders_v1_36 import ZONE, csi_node, decision, view
 from builders_v1_36 import judged as judged_at_once
-from podium.engine.framework.rule import Predicate
-from podium.engine.rows.one import OneRow
+from podium.engine.framework.rule import FilterRule
+from podium.engine.rows.rows import OneRow, as_int
 from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding
 from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
 from podium.objects.kinds.meta import Object, ObjectMeta
@@ -57,13 +57,13 @@ def with_drivers(limits: dict[str, int], *, handed_over: str = "") -> CsiNode:
     return msgspec.structs.replace(csi_node("n", **limits), metadata=metadata)
 
 
-def judged(rule: Predicate, wanted: Pod, *items: Object) -> dict[str, Any]:
+def judged(rule: FilterRule, wanted: Pod, *items: Object) -> dict[str, Any]:
     """Node -> what the filter says; the same over all nodes at once and one by one."""
     together = judged_at_once(rule, wanted, *items)
     columns, alone = view(*items), {}
     for row in columns.order.tolist():
         at = OneRow(columns, row)
-        code = rule.reject(columns.incoming(wanted), at)
+        code = as_int(rule.filter(columns.incoming(wanted), at))
         alone[at.name] = at.errors.get(0, columns.verdicts[code].reasons)
     assert alone == together
     return together

@@ -8,20 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.post_filter import FailedSearch, Outcome
-from podium.engine.framework.rule import AttemptError, Scope
-from podium.engine.rules.plugins import FilterPlugin, ScorePlugin
+from podium.engine.framework.rule import (
+    SKIPPED,
+    AttemptError,
+    BitFilter,
+    Everywhere,
+    Scope,
+    ScoreRule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
 NOT_SERVED = "pods with resource claims (dynamic resource allocation) are not supported yet"
 
 
-class DynamicResources(FilterPlugin):
+class DynamicResources(BitFilter):
     """Nothing to filter for a pod without claims."""
 
     name = "DynamicResources"
@@ -30,28 +35,24 @@ class DynamicResources(FilterPlugin):
         """Never looks at a node."""
         return Scope.NONE
 
-    def quiet(self, cls: PodClass) -> bool:
-        """Only resource claims are in the way."""
-        return not cls.spec.resource_claims
+    def may_refuse(self, cls: PodClass) -> bool:
+        """Pods with resource claims are refused."""
+        return bool(cls.spec.resource_claims)
 
-    def prepare(self, pod: Incoming, view: View) -> None:  # noqa: ARG002
+    def pre_filter(self, pod: Incoming, view: View) -> None:  # noqa: ARG002
         """Say so when a pod has claims."""
         if pod.pod.spec.resource_claims:
             raise AttemptError(f"{pod.key}: {NOT_SERVED}; remove spec.resourceClaims to try it")
 
 
-class DynamicResourcesScore(ScorePlugin):
+class DynamicResourcesScore(ScoreRule):
     """0 for every node."""
 
     name = "DynamicResources"
 
-    def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
-        """Nothing worth showing."""
-        return True
-
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """Always 0."""
-        return 0
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """Skipped: a pod without claims gets no score."""
+        return SKIPPED
 
 
 class DynamicResourcesPostFilter:

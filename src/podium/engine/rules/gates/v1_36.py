@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.rules.plugins import Refused
+from podium.engine.framework.rule import Refused
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming

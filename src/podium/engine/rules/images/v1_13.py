@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
+from podium.engine.framework.rule import Everywhere, ScoreRule
+from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
-from podium.engine.rules.priorities import MAX_SCORE, NodePriority
+from podium.engine.rules.v1_13 import MAX_SCORE
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
-    from podium.engine.state.view import ImageState, View
+    from podium.engine.state.view import View
 
 
-class ImageLocalityPriority(NodePriority):
+class ImageLocalityPriority(ScoreRule):
     """Prefers nodes that hold the pod's images; the wider spread an image, the more it counts."""
 
     name = "ImageLocalityPriority"
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """Nobody has any of the images."""
-        return None if any(name in view.images for name in _images(pod.cls)) else 0
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """0 if no node has any of the images."""
+        return None if any(name in view.images for name in _images(pod.cls)) else Everywhere(0)
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Bytes present, weighted by their spread, on a scale from 23 MiB to 1000 MiB."""
         total = len(at.view.row_of)
         present = at.full(0)
         for name in _images(pod.cls):
-            present = present + at.image(name, partial(_spread_bytes, at, total))
+            share = at.image_nodes(name) / total
+            present = present + at.truncate(at.image_size(name) * share)
         present = at.where(present < MIN_IMAGE_BYTES, MIN_IMAGE_BYTES, present)
         present = at.where(present > MAX_IMAGE_BYTES, MAX_IMAGE_BYTES, present)
         span = MAX_IMAGE_BYTES - MIN_IMAGE_BYTES
         return at.divide(MAX_SCORE * (present - MIN_IMAGE_BYTES), span)
-
-
-def _spread_bytes(at: Rows, total: int, state: ImageState) -> Ints:
-    return at.truncate(state.size * (state.nodes / total))
 
 
 def _images(cls: PodClass) -> tuple[str, ...]:

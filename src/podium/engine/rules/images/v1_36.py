@@ -4,40 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.framework.rule import Everywhere, ScoreRule
+from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
-from podium.engine.rules.plugins import MAX_SCORE, ScorePlugin
+from podium.engine.rules.v1_36 import MAX_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
 
 
-class ImageLocality(ScorePlugin):
+class ImageLocality(ScoreRule):
     """Bytes present, weighted by their spread, on a scale that grows with the containers."""
 
     name = "ImageLocality"
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """Nobody has any of the images."""
-        return None if any(name in view.image_registry for name in _images(pod.cls)) else 0
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """0 if no node has any of the images."""
+        known = any(name in view.image_registry for name in _images(pod.cls))
+        return None if known else Everywhere(0)
 
-    def state(self, pod: Incoming, view: View) -> Hashable:
+    def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """How widely the images are spread: the same for all nodes, whichever of them changed."""
         found = (view.image_registry.get(name) for name in _images(pod.cls))
         return (len(view.order), *((each[0], len(each[1])) if each else None for each in found))
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """How widely an image is spread is counted now, for all nodes alike."""
         total = len(at.view.order)
         present = at.full(0)
         for name in _images(pod.cls):
             size, rows = at.view.image_registry.get(name, (0, ()))
             worth = int(float(size) * (float(len(rows)) / float(total))) if rows else 0
-            present = present + at.image(name, lambda _, worth=worth: worth)
+            present = present + at.has_image(name) * worth
         spec = pod.cls.spec
         containers = len(spec.containers or ()) + len(spec.init_containers or ())
         most = MAX_IMAGE_BYTES * containers

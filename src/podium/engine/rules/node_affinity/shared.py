@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.engine.rows.node_match import selects, selects_any
+from podium.engine.rows.rows import Flags, K, Rows
 from podium.objects.selectors.selectors import NodeTerm, Selector, from_map, node_terms
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import PodClass
-    from podium.engine.state.tallies import Flags
 
 Required = tuple[Selector | None, tuple[NodeTerm, ...] | None]
 
@@ -30,8 +29,8 @@ def _required_node(cls: PodClass) -> Required:
     )
 
 
-def matches_required_node(cls: PodClass, at: Rows) -> Flags:
+def matches_required_node(cls: PodClass, at: Rows[K]) -> Flags[K]:
     """Whether rows match the pod's nodeSelector and required node affinity."""
     selector, terms = required_node(cls)
-    matched = at.full(True) if selector is None else selects(at, selector)  # noqa: FBT003
+    matched = at.flags(True) if selector is None else selects(at, selector)  # noqa: FBT003
     return matched if terms is None else matched & selects_any(at, terms)

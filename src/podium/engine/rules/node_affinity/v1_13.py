@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import AttemptError, Scope
+import numpy as np
+
+from podium.engine.framework.rule import AttemptError, BitFilter, Everywhere, Scope, ScoreRule
 from podium.engine.rows.node_match import selects
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
-from podium.engine.rules.predicates import BitPredicate
-from podium.engine.rules.priorities import NodePriority, normalized
+from podium.engine.rules.v1_13 import normalized
 from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.selectors import (
     Selector,
@@ -17,43 +19,38 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
 
 NODE_SELECTOR = Reason("node(s) didn't match node selector", curable=False)
 
 
-class MatchNodeSelector(BitPredicate):
+class MatchNodeSelector(BitFilter):
     """The node must match the pod's nodeSelector and required node affinity."""
 
     name = "MatchNodeSelector"
+    reasons = (NODE_SELECTOR,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Most pods select nothing."""
         return Scope.NODE if any(required_node(cls)) else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (NODE_SELECTOR,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Not matching."""
         return (matches_required_node(pod.cls, at) ^ True) * 1
 
 
-class NodeAffinityPriority(NodePriority):
+class NodeAffinityPriority(ScoreRule):
     """The weights of the preferences a node meets; only matchExpressions are looked at."""
 
     name = "NodeAffinityPriority"
-    reduces = True
+    normalizes = True
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """No preferences, no difference."""
-        return None if _preferences(pod.cls) else 0
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """0 for a pod without preferences."""
+        return None if _preferences(pod.cls) else Everywhere(0)
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """An invalid preference fails the attempt, once per node."""
         total = at.full(0)
         for weight, selector in _preferences(pod.cls):
@@ -62,7 +59,7 @@ class NodeAffinityPriority(NodePriority):
             total = total + selects(at, selector) * weight
         return total
 
-    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled to the best."""
         return normalized(at, raw)
 

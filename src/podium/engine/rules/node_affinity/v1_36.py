@@ -7,11 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import AttemptError, Scope
-from podium.engine.rows.many import NAME_FIELD
+import numpy as np
+
+from podium.engine.framework.rule import (
+    SKIPPED,
+    Activity,
+    AttemptError,
+    BitFilter,
+    Everywhere,
+    OnlyNodes,
+    Refused,
+    Scope,
+    ScoreRule,
+)
 from podium.engine.rows.node_match import selects_any
+from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
-from podium.engine.rules.plugins import FilterPlugin, OnlyNodes, Refused, ScorePlugin, normalized
+from podium.engine.rules.v1_36 import normalized
 from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.faults import preferences_fault
 from podium.objects.selectors.selectors import (
@@ -23,9 +35,7 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
     from podium.objects.kinds import pod as objects
 
@@ -34,10 +44,11 @@ NOT_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", c
 CONFLICT = "pod affinity terms conflict"
 
 
-class NodeAffinity(FilterPlugin):
+class NodeAffinity(BitFilter):
     """The node must match what the pod, and the profile, require."""
 
     name = "NodeAffinity"
+    reasons = (NOT_ENFORCED, NO_MATCH)
 
     def __init__(self, added: objects.NodeAffinity | None = None) -> None:
         required = added.required if added is not None else None
@@ -51,21 +62,22 @@ class NodeAffinity(FilterPlugin):
             return Scope.NONE
         return Scope.NODE
 
-    def skips(self, pod: Incoming, view: View) -> bool:  # noqa: ARG002
-        """Nothing is required."""
+    def activity(self, pod: Incoming, view: View) -> Activity:  # noqa: ARG002
+        """Skipped if neither the pod nor the profile requires anything."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
         required = affinity.required if affinity else None
         selector = pod.cls.spec.node_selector
-        return self.enforced is None and required is None and selector is None
+        nothing = self.enforced is None and required is None and selector is None
+        return Activity.SKIPPED if nothing else Activity.OWN_ROW
 
-    def quiet(self, cls: PodClass) -> bool:
-        """Only required terms that name nodes have anything to tell beforehand."""
+    def may_refuse(self, cls: PodClass) -> bool:
+        """Required terms that name nodes may leave only these nodes."""
         affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
         required = affinity.required if affinity else None
         terms = (required.node_selector_terms if required is not None else None) or ()
-        return not any(term.match_fields for term in terms)
+        return any(term.match_fields for term in terms)
 
-    def prepare(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
         """The only nodes in question, when every term names some."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
         terms = (
@@ -85,11 +97,7 @@ class NodeAffinity(FilterPlugin):
             return Refused(self.name, CONFLICT)
         return OnlyNodes(frozenset(union)) if terms else None
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """The profile's requirement goes first, and alone."""
-        return (NOT_ENFORCED, NO_MATCH)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Whose requirement is not met."""
         wrong = (matches_required_node(pod.cls, at) ^ True) * 2
         if self.enforced is None:
@@ -98,42 +106,41 @@ class NodeAffinity(FilterPlugin):
         return at.where(enforced, wrong, 1)
 
 
-class NodeAffinityScore(ScorePlugin):
+class NodeAffinityScore(ScoreRule):
     """The weights of the preferences a node meets, the pod's and the profile's."""
 
     name = "NodeAffinity"
-    reduces = True
+    normalizes = True
 
     def __init__(self, added: objects.NodeAffinity | None = None) -> None:
         self.added = _compiled(added.preferred if added is not None else None)
         self.has_added = bool(added is not None and added.preferred)
 
-    def unready(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+    def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
         """Its preferences must be understood."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
         return preferences_fault(affinity.preferred if affinity else None)
 
-    def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
-        """Nobody prefers anything."""
-        return self._own(pod.cls) is None and not self.has_added
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """Skipped without preferences of the pod or the profile; 0 if none of them counts."""
+        own = self._own(pod.cls)
+        if own is None and not self.has_added:
+            return SKIPPED
+        return Everywhere(0) if not own and not self.added else None
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """No preferences, no difference."""
-        return 0 if not self._own(pod.cls) and not self.added else None
-
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The sum of the weights."""
         total = at.full(0)
         for weight, term in (*(self._own(pod.cls) or ()), *self.added):
             if term is None:
-                fault = self.unready(pod, at.view)
+                fault = self.pre_score(pod, at.view)
                 raise AttemptError(
                     f'running Score plugins: plugin "{self.name}" failed with: {fault}'
                 )
             total = total + selects_any(at, (term,)) * weight
         return total
 
-    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled to the best."""
         return normalized(at, raw)
 

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.engine.framework.rule import Scope
+from podium.engine.framework.rule import BitFilter, Everywhere, FilterRule, Scope, ScoreRule
+from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.nodes.shared import same_everywhere, tolerates_cordon
-from podium.engine.rules.predicates import BitPredicate
-from podium.engine.rules.priorities import MAX_SCORE, NodePriority
+from podium.engine.rules.v1_13 import MAX_SCORE
 from podium.engine.state.accounting import is_best_effort
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
 
 NOT_READY = Reason("node(s) were not ready", curable=False)
@@ -30,26 +28,23 @@ DISK_PRESSURE = Reason("node(s) had disk pressure", curable=False)
 PID_PRESSURE = Reason("node(s) had pid pressure", curable=False)
 
 
-class CheckNodeCondition(BitPredicate):
+class CheckNodeCondition(FilterRule):
     """The node must be ready, reachable by network, have disk space and not be cordoned.
 
     A condition that is not reported is fine; one that is `Unknown` is not.
     """
 
     name = "CheckNodeCondition"
+    reasons = (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """All of them are reported, in this order."""
-        return (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
-
-    def reject(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """The order of the reasons is the order of the conditions, so verdicts are made whole."""
         facts, verdicts = at.view.facts, at.view.verdicts
         found = at.fact(
             facts.conditions,
             lambda conditions: verdicts.of(self.name, _bad(conditions)) if _bad(conditions) else 0,
         )
-        cordoned = at.fact(facts.unschedulable, bool)
+        cordoned = at.flag(facts.unschedulable, bool)
         both = at.fact(
             facts.conditions,
             lambda conditions: verdicts.of(self.name, (*_bad(conditions), UNSCHEDULABLE)),
@@ -67,47 +62,43 @@ def _bad(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ...]:
     return tuple(texts[kind] for kind, status in conditions if status != wanted.get(kind, status))
 
 
-class CheckNodeUnschedulable(BitPredicate):
+class CheckNodeUnschedulable(BitFilter):
     """A cordoned node takes only pods that tolerate its being cordoned."""
 
     name = "CheckNodeUnschedulable"
+    reasons = (UNSCHEDULABLE,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Nothing to check for a pod that tolerates it."""
         return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (UNSCHEDULABLE,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Cordoned and not tolerated."""
         if tolerates_cordon(pod.cls):
             return at.full(0)
         return at.fact(at.view.facts.unschedulable, int)
 
 
-class HostName(BitPredicate):
+class HostName(BitFilter):
     """A pod that names its node fits that node only."""
 
     name = "HostName"
+    reasons = (HOST_NAME,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Pods to be scheduled name no node."""
         return Scope.NODE if cls.host else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (HOST_NAME,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Another node than the one named."""
         wanted = pod.cls.host
         return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
 
 
-class CheckNodeLabelPresence(BitPredicate):
+class CheckNodeLabelPresence(BitFilter):
     """All of some label keys must exist on the node, or none of them may."""
+
+    reasons = (LABEL_PRESENCE,)
 
     def __init__(
         self, labels: list[str], *, presence: bool, name: str = "CheckNodeLabelPresence"
@@ -120,29 +111,20 @@ class CheckNodeLabelPresence(BitPredicate):
         """Nothing to check without labels."""
         return Scope.NODE if self.labels else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (LABEL_PRESENCE,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """A wanted key is missing, or an unwanted one is there."""
-        wrong = at.full(0)
+        wrong = at.flags(False)  # noqa: FBT003 - a column of False
         for key in self.labels:
             wrong = wrong | (at.has_label(key) != self.presence)
         return wrong * 1
 
 
-class _Pressure(BitPredicate):
+class _Pressure(BitFilter):
     """A node under some pressure takes no new pods."""
 
     condition: str
-    reason: Reason
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (self.reason,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """The node reports the pressure."""
         return at.fact(at.view.facts.pressures, lambda pressures: int(self.condition in pressures))
 
@@ -152,14 +134,14 @@ class CheckNodeMemoryPressure(_Pressure):
 
     name = "CheckNodeMemoryPressure"
     condition = "MemoryPressure"
-    reason = MEMORY_PRESSURE
+    reasons = (MEMORY_PRESSURE,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods without any request or limit are kept away."""
-        best_effort: Any = cls.once("best effort", lambda: is_best_effort(cls.sample))
+        best_effort = cls.once("best effort", lambda: is_best_effort(cls.sample))
         return Scope.NODE if best_effort else Scope.NONE
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The node reports the pressure, and the pod is of the kind that feels it."""
         return super().bits(pod, at) if self.scope(pod.cls) else at.full(0)
 
@@ -169,7 +151,7 @@ class CheckNodeDiskPressure(_Pressure):
 
     name = "CheckNodeDiskPressure"
     condition = "DiskPressure"
-    reason = DISK_PRESSURE
+    reasons = (DISK_PRESSURE,)
 
 
 class CheckNodePIDPressure(_Pressure):
@@ -177,24 +159,24 @@ class CheckNodePIDPressure(_Pressure):
 
     name = "CheckNodePIDPressure"
     condition = "PIDPressure"
-    reason = PID_PRESSURE
+    reasons = (PID_PRESSURE,)
 
 
-class EqualPriority(NodePriority):
+class EqualPriority(ScoreRule):
     """All nodes are as good."""
 
     name = "EqualPriority"
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """Always 1."""
-        return 1
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """Every row gets 1."""
+        return Everywhere(1)
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
-        """Always 1."""
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+        """1 for every row."""
         return at.full(1)
 
 
-class NodeLabelPriority(NodePriority):
+class NodeLabelPriority(ScoreRule):
     """Prefers nodes that have a label key, or that lack it."""
 
     def __init__(self, label: str, *, presence: bool, name: str) -> None:
@@ -202,7 +184,7 @@ class NodeLabelPriority(NodePriority):
         self.presence = presence
         self.name = name
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:  # noqa: ARG002
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """All or nothing."""
         return (at.has_label(self.label) == self.presence) * MAX_SCORE
 
@@ -228,24 +210,22 @@ class _Avoiding(msgspec.Struct):
     preferavoidpods: list[_Avoided] | None = None
 
 
-class NodePreferAvoidPodsPriority(NodePriority):
+class NodePreferAvoidPodsPriority(ScoreRule):
     """Nodes that ask, by an annotation, to be spared the pods of a controller get 0."""
 
     name = "NodePreferAvoidPodsPriority"
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """Only pods of replication controllers and replica sets can be meant."""
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """Only pods of replication controllers and replica sets can be avoided."""
         owner = pod.cls.owner
         if owner is None or owner.kind not in {"ReplicationController", "ReplicaSet"}:
-            return MAX_SCORE
+            return Everywhere(MAX_SCORE)
         column = view.facts.avoid
         same = same_everywhere(pod.cls, column, lambda a: int(_avoids(pod.cls, a)), self.name)
-        return MAX_SCORE if same else None
+        return Everywhere(MAX_SCORE) if same else None
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """All or nothing."""
-        if self.uniform(pod, at.view) is not None:
-            return at.full(MAX_SCORE)
         return at.fact(at.view.facts.avoid, lambda a: 0 if _avoids(pod.cls, a) else MAX_SCORE)
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
+from podium.engine.framework.rule import Activity, BitFilter, Scope
+from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.nodes.shared import tolerates_cordon
-from podium.engine.rules.plugins import FilterPlugin
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
 
 UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
@@ -22,63 +20,54 @@ OTHER_NODE = Reason("node(s) didn't match the requested node name", curable=Fals
 MISSING = Reason("node(s) didn't match Pod's required features", curable=False)
 
 
-class NodeUnschedulable(FilterPlugin):
+class NodeUnschedulable(BitFilter):
     """A cordoned node takes only pods that tolerate its being cordoned."""
 
     name = "NodeUnschedulable"
+    reasons = (UNSCHEDULABLE,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Nothing to check for a pod that tolerates it."""
         return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
 
-    def skips(self, pod: Incoming, view: View) -> bool:  # noqa: ARG002
-        """It has no first look, so it never steps aside."""
-        return False
+    def activity(self, pod: Incoming, view: View) -> Activity:  # noqa: ARG002
+        """The plugin has no PreFilter, so it is never skipped."""
+        return Activity.OWN_ROW
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (UNSCHEDULABLE,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Cordoned and not tolerated."""
         if tolerates_cordon(pod.cls):
             return at.full(0)
         return at.fact(at.view.facts.unschedulable, int)
 
 
-class NodeName(FilterPlugin):
+class NodeName(BitFilter):
     """A pod that names its node fits that node only."""
 
     name = "NodeName"
+    reasons = (OTHER_NODE,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Pods to be scheduled name no node."""
         return Scope.NODE if cls.host else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (OTHER_NODE,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Another node than the one named."""
         wanted = pod.cls.host
         return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
 
 
-class NodeDeclaredFeatures(FilterPlugin):
+class NodeDeclaredFeatures(BitFilter):
     """Every feature the pod needs must be declared."""
 
     name = "NodeDeclaredFeatures"
+    reasons = (MISSING,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Few pods need any."""
         return Scope.NODE if needed_features(cls) else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (MISSING,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Some feature is missing."""
         needed = needed_features(pod.cls)
         return at.fact(at.view.facts.features, lambda declared: int(not needed <= declared))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Reach
 from podium.engine.state.selector_index import NOBODY, anchor_of_all
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable
+    from collections.abc import Hashable, Iterable
 
     from podium.engine.state.tallies import LabelSet, PodTerm, Tally
     from podium.engine.state.view import View
@@ -36,9 +35,6 @@ def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
     return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
 
 
-def reach_of(keys: Collection[str], view: View) -> Reach:
-    """How far terms with these topology keys reach."""
-    if not keys:
-        return Reach.NOWHERE
-    unique = all(view.label_column(key).one_row_each for key in keys)
-    return Reach.ROW if unique else Reach.ANYWHERE
+def have_own_domains(terms: Iterable[PodTerm], view: View) -> bool:
+    """Whether every row is a topology domain of its own for these terms, as with host names."""
+    return all(view.label_column(term.topology_key).one_row_each for term in terms)

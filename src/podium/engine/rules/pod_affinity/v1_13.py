@@ -12,9 +12,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.framework.rule import AttemptError, Reach, Scope
-from podium.engine.rules.pod_affinity.shared import covers_all, domain_state, reach_of, term_tally
-from podium.engine.rules.priorities import MAX_SCORE, NodePriority
+from podium.engine.framework.rule import (
+    Activity,
+    AttemptError,
+    BatchTrials,
+    Everywhere,
+    FilterRule,
+    Scope,
+    ScoreRule,
+    all_rows,
+    no_rows,
+)
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows
+from podium.engine.rules.pod_affinity.shared import (
+    covers_all,
+    domain_state,
+    have_own_domains,
+    term_tally,
+)
+from podium.engine.rules.v1_13 import MAX_SCORE
 from podium.engine.state.affinity_terms import (
     PREFERRED_AFFINITY,
     PREFERRED_ANTI_AFFINITY,
@@ -28,9 +44,8 @@ from podium.engine.state.verdicts import FITS, Reason
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from podium.engine.rows.many import OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
-    from podium.engine.state.tallies import Flags, Ints, LabelSet, PodTerm, Tally
+    from podium.engine.state.tallies import LabelSet, PodTerm, Tally
     from podium.engine.state.view import View
 
 POD_AFFINITY = Reason("node(s) didn't match pod affinity/anti-affinity")
@@ -52,7 +67,7 @@ def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
     return cls.once("required anti-affinity", lambda: required(cls.affinity()[1], cls.namespace))
 
 
-class MatchInterPodAffinity:
+class MatchInterPodAffinity(FilterRule):
     """No anti-affinity is broken, on either side, and the pod's own affinity is met."""
 
     name = "MatchInterPodAffinity"
@@ -61,42 +76,45 @@ class MatchInterPodAffinity:
         """Pods anywhere matter."""
         return Scope.CLUSTER
 
-    def idle(self, pod: Incoming, view: View) -> bool:
-        """Nobody near or far has anything to say about this pod."""
-        if facts_unavailable(pod.cls, view) or own_affinity(pod.cls) or own_anti_affinity(pod.cls):
-            return False
-        return not any(
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Idle if the pod requires nothing and no placed pod's anti-affinity means it.
+
+        With anti-affinity by host name and the like, only pods on the row itself matter.
+        """
+        if not (
+            facts_unavailable(pod.cls, view) or own_affinity(pod.cls) or own_anti_affinity(pod.cls)
+        ) and not any(
             carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
             for carried in pod.cls.labels.terms_meaning(view)
-        )
-
-    def reach(self, pod: Incoming, view: View) -> Reach:
-        """With anti-affinity by host name and the like, only pods on the very same row matter."""
-        known = pod.cls.memo.get("reach")
+        ):
+            return Activity.IDLE
+        known = pod.cls.memo.get("affinity activity")
         now = (view.epoch, len(view.carried), view.node_changes, bool(view.pod_total))
         if known is None or known[0] != now:
-            known = pod.cls.memo["reach"] = (now, self._reach(pod, view))
-        found: Reach = known[1]
+            near = self._looks_at_own_row(pod, view)
+            activity = Activity.OWN_ROW if near else Activity.ACTIVE
+            known = pod.cls.memo["affinity activity"] = (now, activity)
+        found: Activity = known[1]
         return found
 
-    def _reach(self, pod: Incoming, view: View) -> Reach:
+    def _looks_at_own_row(self, pod: Incoming, view: View) -> bool:
         if view.ghosts or view.invalid_carried or own_affinity(pod.cls):
-            return Reach.ANYWHERE
+            return False
         anti = own_anti_affinity(pod.cls)
-        keys = {term.topology_key for term in anti} | {
-            carried.term.topology_key
-            for carried in pod.cls.labels.terms_meaning(view)
-            if carried.kind == REQUIRED_ANTI_AFFINITY
-        }
         if any(term.error for term in anti):
-            return Reach.ANYWHERE
-        return reach_of(keys, view)
+            return False
+        carried = [
+            each.term
+            for each in pod.cls.labels.terms_meaning(view)
+            if each.kind == REQUIRED_ANTI_AFFINITY
+        ]
+        return have_own_domains((*anti, *carried), view)
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
-        """Not by the slow rule, which walks pods."""
-        return at.full(not facts_unavailable(pod.cls, at.view))
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
+        """On every row by the fast rule; the slow one walks pods."""
+        return no_rows(at) if facts_unavailable(pod.cls, at.view) else all_rows(at)
 
-    def state(self, pod: Incoming, view: View) -> Hashable:
+    def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         minding = [
@@ -113,7 +131,7 @@ class MatchInterPodAffinity:
             + [(carried.tally, carried.term.topology_key) for carried in minding],
         )
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The generic reason and the one that applies."""
         if facts_unavailable(pod.cls, at.view):
             return at.map(lambda row: self._slow(pod, row))
@@ -126,7 +144,7 @@ class MatchInterPodAffinity:
             unmet = self._meets_own(pod, own, at) ^ True
             codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         for carried in pod.cls.labels.terms_meaning(at.view):
-            if carried.kind == REQUIRED_ANTI_AFFINITY and (carried.tally.carriers or at.on_trial):
+            if carried.kind == REQUIRED_ANTI_AFFINITY and at.may_count(carried.tally):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
                 codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
         return codes
@@ -134,28 +152,28 @@ class MatchInterPodAffinity:
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (POD_AFFINITY, reason))
 
-    def _meets_own(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
+    def _meets_own(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
         tally = term_tally(at.view, terms)
-        met = at.full(True)  # noqa: FBT003 - a column of True
+        met = at.flags(True)  # noqa: FBT003 - a column of True
         for term in terms:
             met = met & (at.domain(tally, term.topology_key) > 0)
         # The first pod of a group that wants to be together must be able to start somewhere.
-        first = at.full(covers_all(terms, pod.cls.labels))
+        first = at.flags(covers_all(terms, pod.cls.labels))
         for term in terms:
             first = first & (at.total(tally, term.topology_key) == 0)
         return met | first
 
-    def _breaks_own(self, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
-        broken = at.full(False)  # noqa: FBT003 - a column of False
+    def _breaks_own(self, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
+        broken = at.flags(False)  # noqa: FBT003 - a column of False
         for term in terms:
             broken = broken | (at.domain(term_tally(at.view, (term,)), term.topology_key) > 0)
-        if not at.on_trial:
+        if not at.modified:
             return broken
         # A pod that preemption put back counts for all terms as soon as it meets any of them.
-        keys = at.full(False)  # noqa: FBT003 - a column of False
+        keys = at.flags(False)  # noqa: FBT003 - a column of False
         for term in terms:
             keys = keys | at.has_label(term.topology_key)
-        return broken | (keys & (at.returned(terms, partial(_covered_by_any, terms)) > 0))
+        return broken | (keys & (at.readded(terms, partial(_covered_by_any, terms)) > 0))
 
     # The slow rule ------------------------------------------------------------------------------
 
@@ -270,26 +288,26 @@ def _means_itself(terms: tuple[PodTerm, ...], cls: PodClass) -> bool:
     return not any(term.error for term in terms) and covers_all(terms, cls.labels)
 
 
-class InterPodAffinityPriority(NodePriority):
+class InterPodAffinityPriority(ScoreRule):
     """Prefers domains that hold pods it likes, or that like it."""
 
     name = "InterPodAffinityPriority"
     always = Scope.CLUSTER
-    reduces = True
+    normalizes = True
 
     def __init__(self, hard_weight: int = 1) -> None:
         #: What a placed pod's required affinity to this one is worth.
         self.hard_weight = hard_weight
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """Nobody likes or dislikes anybody."""
-        return 0 if not self._weights(pod, view) else None
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """0 if no preference, of the pod or of placed pods, counts for it."""
+        return None if self._weights(pod, view) else Everywhere(0)
 
-    def alike(self, pod: Incoming, view: View) -> tuple[str, ...]:
+    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
         """Rows of the same domains score alike."""
         return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The sum of weights that reach the row's domains."""
         by_key: dict[str, list[tuple[int, Tally]]] = {}
         for weight, tally, topology_key in self._weights(pod, at.view):
@@ -299,17 +317,18 @@ class InterPodAffinityPriority(NodePriority):
             total = total + at.weighted_domain(weighted, key)
         return total
 
-    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled between the lowest and the highest, with 0 always in between."""
         highest, lowest = at.highest(raw), -at.highest(-raw)
         span = highest - lowest
         if not span:
-            return at.full(0)
+            return np.zeros(len(raw), np.int64)
         if span > len(at):
-            return at.truncate(float(MAX_SCORE) * ((raw - lowest) / float(span)))
+            return (float(MAX_SCORE) * ((raw - lowest) / float(span))).astype(np.int64)
         # Few distinct sums: scale each once.
         table = (float(MAX_SCORE) * (np.arange(span + 1) / float(span))).astype(np.int64)
-        return table[raw - lowest]
+        found: np.ndarray = table[raw - lowest]
+        return found
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
         """What counts now; asked several times per decision, so kept until something changes."""

@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.framework.rule import Reach, Scope
-from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, Refused, ScorePlugin
+from podium.engine.framework.rule import (
+    SKIPPED,
+    Activity,
+    BatchTrials,
+    Everywhere,
+    FilterRule,
+    Refused,
+    Scope,
+    ScoreRule,
+    all_rows,
+)
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows
 from podium.engine.rules.pod_affinity.shared import (
     covers_all,
     domain_state,
-    reach_of,
+    have_own_domains,
     term_tally,
 )
+from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.affinity_terms import (
     PREFERRED_AFFINITY,
     PREFERRED_ANTI_AFFINITY,
@@ -33,9 +44,8 @@ from podium.engine.state.verdicts import FITS, Reason
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import CarriedTerm, Flags, Ints, Tally
+    from podium.engine.state.tallies import CarriedTerm, Tally
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import PodAffinityTerm
 
@@ -84,7 +94,7 @@ def _resolved(term: PodAffinityTerm, namespace: str, view: View) -> PodTerm:
     )
 
 
-class InterPodAffinity(FilterPlugin):
+class InterPodAffinity(FilterRule):
     """The pod's affinity is met and no anti-affinity is broken, on either side."""
 
     name = "InterPodAffinity"
@@ -93,46 +103,40 @@ class InterPodAffinity(FilterPlugin):
         """Pods anywhere matter."""
         return Scope.CLUSTER
 
-    def quiet(self, cls: PodClass) -> bool:
-        """Only a term of its own that cannot be compiled is in the way."""
-        return not terms_fault(cls)
+    def may_refuse(self, cls: PodClass) -> bool:
+        """A term of the pod that cannot be compiled refuses it."""
+        return bool(terms_fault(cls))
 
-    def prepare(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
         """A term that cannot be compiled refuses the pod."""
         fault = terms_fault(pod.cls)
         return Refused(self.name, f"parsing pod: {fault}") if fault else None
 
-    def skips(self, pod: Incoming, view: View) -> bool:
-        """Nothing is required, and nobody near any node minds the pod."""
-        return self.idle(pod, view)
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Skipped if the pod requires nothing and no placed pod's anti-affinity means it.
 
-    def idle(self, pod: Incoming, view: View) -> bool:
-        """The same at any time."""
+        With anti-affinity by host name and the like, only pods on the row itself matter.
+        """
         own = own_terms(pod.cls, view)
-        if own.affinity or own.anti_affinity:
-            return False
-        return not any(
+        if not (own.affinity or own.anti_affinity) and not any(
             c.tally.carriers and c.tally.total(c.term.topology_key) for c in _minding(pod.cls, view)
-        )
-
-    def reach(self, pod: Incoming, view: View) -> Reach:
-        """With anti-affinity by host name and the like, only pods on the very same row matter."""
+        ):
+            return Activity.SKIPPED
         now = (view.epoch, len(view.carried), view.node_changes, view.catalog.namespaces.version)
-        known = pod.cls.memo.get("affinity reach")
+        known = pod.cls.memo.get("affinity activity")
         if known is None or known[0] != now:
-            own = own_terms(pod.cls, view)
             terms = (*own.anti_affinity, *(c.term for c in _minding(pod.cls, view)))
-            keys = {term.topology_key for term in terms}
-            reach = Reach.ANYWHERE if own.affinity else reach_of(keys, view)
-            known = pod.cls.memo["affinity reach"] = (now, reach)
-        found: Reach = known[1]
+            near = not own.affinity and have_own_domains(terms, view)
+            activity = Activity.OWN_ROW if near else Activity.ACTIVE
+            known = pod.cls.memo["affinity activity"] = (now, activity)
+        found: Activity = known[1]
         return found
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
         """Everywhere: only counts are read."""
-        return at.full(True)  # noqa: FBT003 - a column of True
+        return all_rows(at)
 
-    def state(self, pod: Incoming, view: View) -> Hashable:
+    def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""
         own = own_terms(pod.cls, view)
         domains = domain_state(
@@ -143,12 +147,12 @@ class InterPodAffinity(FilterPlugin):
         )
         return None if domains is None else (view.catalog.namespaces.version, domains)
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The first that applies: own affinity, own anti-affinity, that of others."""
         own = own_terms(pod.cls, at.view)
         codes = at.full(FITS)
         for carried in _minding(pod.cls, at.view):
-            if carried.tally.carriers or at.on_trial:
+            if at.may_count(carried.tally):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
                 codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
         for term in own.anti_affinity:
@@ -162,14 +166,14 @@ class InterPodAffinity(FilterPlugin):
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (reason,))
 
-    def _meets(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows) -> Flags:
+    def _meets(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
         tally = term_tally(at.view, terms)
-        placed, met = at.full(True), at.full(True)  # noqa: FBT003 - columns of True
+        placed, met = at.flags(True), at.flags(True)  # noqa: FBT003 - columns of True
         for term in terms:
             placed = placed & at.has_label(term.topology_key)
             met = met & (at.domain(tally, term.topology_key) > 0)
         # The first pod of a group that wants to be together must be able to start somewhere.
-        first = at.full(covers_all(terms, pod.cls.labels))
+        first = at.flags(covers_all(terms, pod.cls.labels))
         for term in terms:
             first = first & (at.total(tally, term.topology_key) == 0)
         return placed & (met | first)
@@ -182,37 +186,33 @@ def _minding(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
             yield carried
 
 
-class InterPodAffinityScore(ScorePlugin):
+class InterPodAffinityScore(ScoreRule):
     """Prefers domains that hold pods it likes, or that like it."""
 
     name = "InterPodAffinity"
     always = Scope.CLUSTER
-    reduces = True
+    normalizes = True
 
     def __init__(self, hard_weight: int = 1, *, ignore_preferred_of_existing: bool = False) -> None:
         self.hard_weight = hard_weight
         self.ignore_preferred_of_existing = ignore_preferred_of_existing
 
-    def unready(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+    def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
         """Its terms must be understood, unless they do not matter."""
         affinity, anti = pod.cls.affinity()
         likes = any(part is not None and part.preferred for part in (affinity, anti))
         fault = "" if self.ignore_preferred_of_existing and not likes else terms_fault(pod.cls)
         return f"failed to parse pod: {fault}" if fault else ""
 
-    def skips(self, pod: Incoming, at: Rows) -> bool:
-        """Nobody likes or dislikes anybody."""
-        return self.uniform(pod, at.view) is not None
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """Skipped if no preference, of the pod or of placed pods, counts for it."""
+        return None if self._weights(pod, view) else SKIPPED
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """Left out."""
-        return 0 if not self._weights(pod, view) else None
-
-    def alike(self, pod: Incoming, view: View) -> tuple[str, ...]:
+    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
         """Rows of the same domains score alike."""
         return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The sum of weights that reach the row's domains."""
         by_key: dict[str, list[tuple[int, Tally]]] = {}
         for weight, tally, key in self._weights(pod, at.view):
@@ -220,17 +220,18 @@ class InterPodAffinityScore(ScorePlugin):
         sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
         return sum(sums[1:], sums[0]) if sums else at.full(0)
 
-    def reduce(self, pod: Incoming, at: Rows, raw: Ints) -> Ints:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled between the lowest and the highest, in doubles."""
         lowest = int(raw.min())
         span = int(raw.max()) - lowest
         if not span:
-            return at.full(0)
+            return np.zeros(len(raw), np.int64)
         if span > len(at):
-            return at.truncate(float(MAX_SCORE) * ((raw - lowest) / float(span)))
+            return (float(MAX_SCORE) * ((raw - lowest) / float(span))).astype(np.int64)
         # Few distinct sums: scale each once.
         table = (float(MAX_SCORE) * (np.arange(span + 1) / float(span))).astype(np.int64)
-        return table[raw - lowest]
+        found: np.ndarray = table[raw - lowest]
+        return found
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
         """What counts now; asked several times per decision, so kept until something changes."""

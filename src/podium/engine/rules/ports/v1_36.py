@@ -4,40 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.plugins import FilterPlugin
+from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.view import View
 
 HOST_PORTS = Reason("node(s) didn't have free ports for the requested pod ports")
 
 
-class NodePorts(FilterPlugin):
+class NodePorts(BitFilter):
     """No host port the pod wants may be in use on the node.
 
     The ip 0.0.0.0 stands for all of them, on either side.
     """
 
     name = "NodePorts"
+    reasons = (HOST_PORTS,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Most pods want no host port."""
         return Scope.PODS if cls.ports else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (HOST_PORTS,)
-
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
         """Everywhere: the ports in use are known for each row."""
-        return at.full(True)  # noqa: FBT003 - a column of True
+        return all_rows(at)
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A conflicting port is in use."""
         if not pod.cls.ports:
             return at.full(0)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
-    from podium.engine.state.tallies import Ints
+from podium.engine.rows.rows import Ints, K, Rows
 
 
-def broken_line(at: Rows, shape: tuple[tuple[int, int], ...], utilization: Ints) -> Ints:
+def broken_line(at: Rows[K], shape: tuple[tuple[int, int], ...], utilization: Ints[K]) -> Ints[K]:
     """The line through the points; on falling segments truncation rounds up."""
     score = at.full(shape[-1][1])
     for (x0, y0), (x1, y1) in reversed(list(pairwise(shape))):

@@ -8,14 +8,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
+from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, ScoreRule, all_rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import HostName
 from podium.engine.rules.pod_affinity.v1_13 import facts_unavailable
 from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
-from podium.engine.rules.predicates import BitPredicate
-from podium.engine.rules.priorities import MAX_SCORE, NodePriority
 from podium.engine.rules.resources.shared import broken_line
+from podium.engine.rules.v1_13 import MAX_SCORE
 from podium.engine.state.accounting import CPU, MEMORY, NATIVE
 from podium.engine.state.verdicts import Reason
 from podium.objects.resource_names import is_extended
@@ -23,9 +23,7 @@ from podium.objects.resource_names import is_extended
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
     from podium.engine.state.view import View
 
 
@@ -35,7 +33,7 @@ def insufficient(resource: str) -> Reason:
     return Reason(f"Insufficient {resource}")
 
 
-class PodFitsResources(BitPredicate):
+class PodFitsResources(BitFilter):
     """The node must have room for one more pod and for everything it requests.
 
     A pod that requests nothing at all needs only the room for one more pod. Otherwise cpu, memory
@@ -44,7 +42,6 @@ class PodFitsResources(BitPredicate):
     """
 
     name = "PodFitsResources"
-    always = Scope.PODS
 
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         #: Extended resources that only an extender looks after.
@@ -52,15 +49,11 @@ class PodFitsResources(BitPredicate):
 
     def scope(self, cls: PodClass) -> Scope:
         """Whether ignored resources are ignored depends on facts about the whole cluster."""
-        return Scope.CLUSTER if self.ignored and cls.scalars else Scope.PODS
+        return Scope.CLUSTER if self.ignored and cls.scalars else Scope.RESOURCES
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere: only numbers are read."""
-        return at.full(True)  # noqa: FBT003 - a column of True
-
-    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
-        """Nothing but numbers."""
-        return True
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+        """On every row: only resource numbers of the row are read."""
+        return all_rows(at)
 
     def _checked(self, cls: PodClass, view: View) -> tuple[list[tuple[int, int]], list[str]]:
         """Column and amount of each resource to check, and the names, in the order reported."""
@@ -71,11 +64,11 @@ class PodFitsResources(BitPredicate):
         ignored = self.ignored if not lost else frozenset()
         return cls.once(("resources", ignored), lambda: _resources(cls, view, ignored))
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
+    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Pods, the native resources, then scalars by name."""
         return tuple(map(insufficient, self._checked(pod.cls, view)[1]))
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A bit for each resource that falls short."""
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
         bit = 2
@@ -96,62 +89,55 @@ def _resources(
     return amounts, ["pods", *NATIVE, *(name for name, _, _ in kept)]
 
 
-class GeneralPredicates(BitPredicate):
+class GeneralPredicates(BitFilter):
     """Resources, host name, host ports and node selector, all four always reported together."""
 
     name = "GeneralPredicates"
-    always = Scope.PODS
 
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         resources = PodFitsResources(ignored)
         self.parts = (resources, HostName(), PodFitsHostPorts(), MatchNodeSelector())
 
     def scope(self, cls: PodClass) -> Scope:
-        """As wide as that of the resources; the others need less."""
-        return self.parts[0].scope(cls)
+        """That of the resources; of the pods on the row if more than resources is asked for."""
+        resources = self.parts[0].scope(cls)
+        alone = len(self._active(cls)) == 1
+        return resources if alone or not resources.of_row else Scope.PODS
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere, as all of its parts."""
-        return at.full(True)  # noqa: FBT003 - a column of True
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+        """On every row, like each of its parts."""
+        return all_rows(at)
 
-    def room_only(self, cls: PodClass) -> bool:
-        """Unless more than resources is asked for."""
-        return len(self._active(cls)) == 1
-
-    def _active(self, cls: PodClass) -> list[BitPredicate]:
+    def _active(self, cls: PodClass) -> list[BitFilter]:
         """The parts that have anything to say about pods of this class."""
         return cls.once((self, "parts"), lambda: [p for p in self.parts if p.scope(cls)])
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
+    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Those of the parts, one part after the other."""
         parts = self._active(pod.cls)
-        return tuple(reason for part in parts for reason in part.reasons(pod, view))
+        return tuple(reason for part in parts for reason in part.reasons_of(pod, view))
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Those of the parts, shifted apart."""
         first, *others = self._active(pod.cls)
         bits = first.bits(pod, at)
-        shift = len(first.reasons(pod, at.view)) if others else 0
+        shift = len(first.reasons_of(pod, at.view)) if others else 0
         for part in others:
             bits = bits | (part.bits(pod, at) << shift)
-            shift += len(part.reasons(pod, at.view))
+            shift += len(part.reasons_of(pod, at.view))
         return bits
 
 
-class _Filling(NodePriority):
+class _Filling(ScoreRule):
     """The mean over cpu and memory of a score for each."""
 
-    always = Scope.PODS
+    always = Scope.RESOURCES
 
-    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
-        """Nothing but numbers."""
-        return True
-
-    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """The score of one resource."""
         raise NotImplementedError
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Integer division at each step: it decides ties."""
         cpu, memory = (
             self.rate(at, filled(pod, at, resource), at.allocatable(resource))
@@ -160,9 +146,9 @@ class _Filling(NodePriority):
         return at.divide(cpu + memory, 2)
 
 
-def filled(pod: Incoming, at: Rows, resource: int) -> Ints:
+def filled(pod: Incoming, at: Rows[K], resource: int) -> Ints[K]:
     """What would be requested with the pod there."""
-    return at.wrap(at.assumed(resource) + pod.cls.assumed[resource])
+    return at.wrap(at.nonzero_requested(resource) + pod.cls.assumed[resource])
 
 
 class LeastRequestedPriority(_Filling):
@@ -170,7 +156,7 @@ class LeastRequestedPriority(_Filling):
 
     name = "LeastRequestedPriority"
 
-    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """0 for an unknown or exceeded capacity."""
         share = at.divide(at.wrap(at.wrap(capacity - requested) * MAX_SCORE), capacity)
         return at.where(requested > capacity, 0, share)
@@ -181,7 +167,7 @@ class MostRequestedPriority(_Filling):
 
     name = "MostRequestedPriority"
 
-    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """0 for an unknown or exceeded capacity."""
         share = at.divide(at.wrap(requested * MAX_SCORE), capacity)
         return at.where(requested > capacity, 0, share)
@@ -200,24 +186,20 @@ class RequestedToCapacityRatioPriority(_Filling):
         self.shape = tuple(shape)
         self.name = name
 
-    def rate(self, at: Rows, requested: Ints, capacity: Ints) -> Ints:
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """An unknown or exceeded capacity counts as full."""
         left = at.divide(at.wrap(at.wrap(capacity - requested) * 100), capacity)
         full = (capacity == 0) | (requested > capacity)
         return broken_line(at, self.shape, at.where(full, 100, 100 - left))
 
 
-class BalancedResourceAllocation(NodePriority):
+class BalancedResourceAllocation(ScoreRule):
     """Prefers nodes whose cpu and memory would be used to a similar share."""
 
     name = "BalancedResourceAllocation"
-    always = Scope.PODS
+    always = Scope.RESOURCES
 
-    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
-        """Nothing but numbers."""
-        return True
-
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """0 as soon as one of them is full."""
         cpu = at.ratio(filled(pod, at, CPU), at.allocatable(CPU))
         memory = at.ratio(filled(pod, at, MEMORY), at.allocatable(MEMORY))
@@ -225,15 +207,15 @@ class BalancedResourceAllocation(NodePriority):
         return at.where((cpu >= 1) | (memory >= 1), 0, even)
 
 
-class ResourceLimitsPriority(NodePriority):
+class ResourceLimitsPriority(ScoreRule):
     """1 for nodes that can hold the pod's cpu or memory limit, else 0."""
 
     name = "ResourceLimitsPriority"
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A limit of 0 is no limit."""
         limits = pod.cls.once("limits", lambda: at.view.accounting.limits(pod.cls.sample))
-        holds = at.full(False)  # noqa: FBT003 - a column of False
+        holds = at.flags(False)  # noqa: FBT003 - a column of False
         for resource in (CPU, MEMORY):
             limit, capacity = limits.native[resource], at.allocatable(resource)
             if limit:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, ScorePlugin
+from podium.engine.framework.rule import SKIPPED, BitFilter, Everywhere, Scope, ScoreRule
+from podium.engine.rows.rows import Flags, Floats, Ints, K, Rows
 from podium.engine.rules.resources.shared import broken_line
+from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.pod_requests import FLOORS, pod_requests, rounded
 from podium.engine.state.verdicts import Reason
 from podium.objects.resource_names import is_extended, is_scalar
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
     from podium.engine.state.view import View
 
 TOO_MANY_PODS = Reason("Too many pods")
@@ -31,11 +28,11 @@ def _insufficient(name: str) -> Reason:
     return Reason(f"Insufficient {name}")
 
 
-class NodeResourcesFit(FilterPlugin):
+class NodeResourcesFit(BitFilter):
     """Room for one more pod and for all it requests; what it does not request is not checked."""
 
     name = "NodeResourcesFit"
-    always = Scope.PODS
+    always = Scope.RESOURCES
 
     def __init__(
         self,
@@ -44,14 +41,6 @@ class NodeResourcesFit(FilterPlugin):
     ) -> None:
         self.ignored = ignored
         self.ignored_groups = ignored_groups
-
-    def skips(self, pod: Incoming, view: View) -> bool:  # noqa: ARG002
-        """Never."""
-        return False
-
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere: only numbers are read."""
-        return at.full(True)  # noqa: FBT003 - a column of True
 
     def _checked(self, cls: PodClass, view: View) -> tuple[tuple[str, int, int], ...]:
         """Name, column and amount of each requested resource, extended ones by name."""
@@ -71,16 +60,12 @@ class NodeResourcesFit(FilterPlugin):
             return False
         return name in self.ignored or name.partition("/")[0] in self.ignored_groups
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
+    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Pods, then resources; last whether the node is too small altogether."""
         names = [_insufficient(name) for name, _, _ in self._checked(pod.cls, view)]
         return (TOO_MANY_PODS, *names, TOO_SMALL)
 
-    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
-        """Nothing but numbers."""
-        return True
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A bit for each resource that falls short, and one for a node too small."""
         checked = self._checked(pod.cls, at.view)
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
@@ -92,11 +77,11 @@ class NodeResourcesFit(FilterPlugin):
         return short
 
 
-class NodeResourcesFitScore(ScorePlugin):
+class NodeResourcesFitScore(ScoreRule):
     """How full the node would be, by one of three strategies over weighted resources."""
 
     name = "NodeResourcesFit"
-    always = Scope.PODS
+    always = Scope.RESOURCES
 
     def __init__(
         self,
@@ -109,11 +94,7 @@ class NodeResourcesFitScore(ScorePlugin):
         #: Points (utilization, score), the score on the scale of 100.
         self.shape = tuple((x, y * 10) for x, y in shape)
 
-    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
-        """Nothing but numbers."""
-        return True
-
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The weighted mean over the resources that the node has."""
         total, weights = at.full(0), at.full(0)
         for name, weight in self.resources:
@@ -122,7 +103,7 @@ class NodeResourcesFitScore(ScorePlugin):
             if column is None or (name not in NATIVE and (not wanted or not is_scalar(name))):
                 continue
             capacity = at.allocatable(column)
-            used = at.assumed(column) if column < 2 else at.requested(column)
+            used = at.nonzero_requested(column) if column < 2 else at.requested(column)
             rate = self._rate(at, at.wrap(used + wanted), capacity)
             counted = (capacity != 0) & (rate > 0 if self.shape else capacity != 0)
             total = total + at.where(counted, rate * weight, 0)
@@ -131,7 +112,7 @@ class NodeResourcesFitScore(ScorePlugin):
             return _rounded(at, total, weights)
         return at.divide(total, weights)
 
-    def _rate(self, at: Rows, used: Ints, capacity: Ints) -> Ints:
+    def _rate(self, at: Rows[K], used: Ints[K], capacity: Ints[K]) -> Ints[K]:
         if self.strategy == "LeastAllocated":
             left = at.divide(at.wrap(at.wrap(capacity - used) * MAX_SCORE), capacity)
             return at.where(used > capacity, 0, left)
@@ -142,7 +123,7 @@ class NodeResourcesFitScore(ScorePlugin):
         return broken_line(at, self.shape, at.where(used > capacity, 100, percent))
 
 
-def _rounded(at: Rows, total: Ints, weights: Ints) -> Ints:
+def _rounded(at: Rows[K], total: Ints[K], weights: Ints[K]) -> Ints[K]:
     """The mean, half rounded up; 0 where nothing counted."""
     mean = at.ratio(total, at.where(weights == 0, 1, weights))
     return at.truncate(mean + 0.5)
@@ -150,8 +131,7 @@ def _rounded(at: Rows, total: Ints, weights: Ints) -> Ints:
 
 def _scored_requests(cls: PodClass) -> dict[str, int]:
     """What the pod requests for the score: with floors, without pod-level resources."""
-    found: Any = cls.once("scored requests", lambda: _compute_scored_requests(cls))
-    return dict[str, int](found) if not isinstance(found, dict) else found
+    return cls.once("scored requests", lambda: _compute_scored_requests(cls))
 
 
 def _compute_scored_requests(cls: PodClass) -> dict[str, int]:
@@ -159,31 +139,25 @@ def _compute_scored_requests(cls: PodClass) -> dict[str, int]:
     return {name: rounded(name, number) for name, number in exact.items()}
 
 
-class NodeResourcesBalancedAllocation(ScorePlugin):
+class NodeResourcesBalancedAllocation(ScoreRule):
     """50 plus half of (50 plus the change in balance)."""
 
     name = "NodeResourcesBalancedAllocation"
-    always = Scope.PODS
+    always = Scope.RESOURCES
 
     def __init__(self, resources: tuple[str, ...] = ("cpu", "memory")) -> None:
         self.resources = resources
 
-    def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
-        """The pod requests none of the resources."""
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """Skipped for a pod that requests none of the resources."""
         wanted = _balanced_requests(pod.cls)
-        return not any(wanted.get(name, 0) for name in self.resources)
+        return None if any(wanted.get(name, 0) for name in self.resources) else SKIPPED
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """Left out."""
-        return 0 if self.skips(pod, None) else None
-
-    def room_only(self, cls: PodClass) -> bool:  # noqa: ARG002
-        """Nothing but numbers."""
-        return True
-
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """From the balance before and after."""
-        before, after, counted = [], [], []
+        before: list[Floats[K]] = []
+        after: list[Floats[K]] = []
+        counted: list[Flags[K]] = []
         for name in self.resources:
             wanted = _balanced_requests(pod.cls).get(name, 0)
             column = at.view.resources.get(name)
@@ -198,16 +172,18 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
         return 50 + at.divide(50 + change, 2)
 
 
-def _share(at: Rows, used: Ints, capacity: Ints) -> Any:
+def _share(at: Rows[K], used: Ints[K], capacity: Ints[K]) -> Floats[K]:
     share = at.ratio(used, capacity)
     return at.where(share > 1, 1.0, share)
 
 
-def _balance(at: Rows, shares: list[Any], counted: list[Flags]) -> Ints:
+def _balance(at: Rows[K], shares: list[Floats[K]], counted: list[Flags[K]]) -> Ints[K]:
     """100 for equal shares, less the more they deviate."""
     if len(shares) < 2:
         return at.full(100)
-    number = sum(flag * 1 for flag in counted)
+    number = at.full(0)
+    for flag in counted:
+        number = number + flag * 1
     if len(shares) == 2:
         both = abs(shares[0] - shares[1]) / 2
         deviation = at.where(number == 2, both, 0.0)
@@ -216,7 +192,9 @@ def _balance(at: Rows, shares: list[Any], counted: list[Flags]) -> Ints:
     return at.truncate((1 - deviation) * 100.0)
 
 
-def _deviation(at: Rows, shares: list[Any], counted: list[Flags], number: Ints) -> Any:
+def _deviation(
+    at: Rows[K], shares: list[Floats[K]], counted: list[Flags[K]], number: Ints[K]
+) -> Floats[K]:
     some = at.where(number == 0, 1, number)
     total = at.full(0) * 1.0
     for share in shares:
@@ -225,14 +203,16 @@ def _deviation(at: Rows, shares: list[Any], counted: list[Flags], number: Ints) 
     squares = at.full(0) * 1.0
     for share, flag in zip(shares, counted, strict=True):
         squares = squares + at.where(flag, (share - mean) * (share - mean), 0.0)
-    several = np.sqrt(squares / some)
+    several = at.sqrt(squares / some)
     # Of two, half their distance: the same number, computed as the real program does.
     first, last = _extremes(at, shares, counted)
     pair = abs(first - last) / 2
     return at.where(number < 2, 0.0, at.where(number == 2, pair, several))
 
 
-def _extremes(at: Rows, shares: list[Any], counted: list[Flags]) -> tuple[Any, Any]:
+def _extremes(
+    at: Rows[K], shares: list[Floats[K]], counted: list[Flags[K]]
+) -> tuple[Floats[K], Floats[K]]:
     low, high = at.full(2) * 1.0, at.full(-1) * 1.0
     for share, flag in zip(shares, counted, strict=True):
         low = at.where(flag & (share < low), share, low)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.framework.rule import Scope
+from podium.engine.framework.rule import BitFilter, Scope, ScoreRule
 from podium.engine.rows.node_match import selects
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules.predicates import BitPredicate
-from podium.engine.rules.priorities import NodePriority
 from podium.engine.rules.spreading.shared import living
 from podium.engine.rules.spreading.v1_13 import fewer_is_better
 from podium.engine.state.owner_selectors import services_of
@@ -24,20 +23,21 @@ from podium.objects.selectors.selectors import Selector, from_map
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.engine.rows.many import ManyRows, Rows
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
-    from podium.engine.state.tallies import Ints, LabelSet
+    from podium.engine.state.tallies import LabelSet
     from podium.engine.state.view import View
 
 SERVICE_AFFINITY = Reason("node(s) didn't match service affinity")
 
 
-class CheckServiceAffinity(BitPredicate):
+class CheckServiceAffinity(BitFilter):
     """The node must have the label values that the service's first pod found.
 
     Where the pod's own nodeSelector does not fix a label, the node of the first pod like this one
     does.
     """
+
+    reasons = (SERVICE_AFFINITY,)
 
     def __init__(self, labels: list[str], name: str = "CheckServiceAffinity") -> None:
         self.name = name
@@ -47,11 +47,7 @@ class CheckServiceAffinity(BitPredicate):
         """Where other pods run."""
         return Scope.CLUSTER
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (SERVICE_AFFINITY,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Other label values than wanted."""
         selector = pod.cls.spec.node_selector or {}
         wanted = {label: selector[label] for label in self.labels if label in selector}
@@ -69,7 +65,7 @@ class CheckServiceAffinity(BitPredicate):
         return (selects(at, from_map(wanted)) ^ True) * 1
 
 
-def _pods_like(pod: Incoming, at: Rows) -> Iterator[Resident]:
+def _pods_like(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:
     """Pods of the namespace with all labels of this one: node order, then position on the node."""
     view: View = at.view
     alike = from_map(pod.cls.labels.labels)
@@ -96,29 +92,29 @@ def _alike(labels: LabelSet, namespace: str, selector: Selector) -> bool:
     return labels.namespace == namespace and selector.matches(labels.labels)
 
 
-class ServiceAntiAffinity(NodePriority):
+class ServiceAntiAffinity(ScoreRule):
     """Prefers label values that hold few of the service's pods; nodes without the label get 0."""
 
     always = Scope.CLUSTER
-    reduces = True
+    normalizes = True
 
     def __init__(self, label: str, name: str = "ServiceAntiAffinity") -> None:
         self.label = label
         self.name = name
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """How many pods of the pod's first service the node holds."""
         selector = _first_service(pod.cls, at.view)
         if selector is None:
             return at.full(0)
         return at.on_row(living(at.view, pod.cls.namespace, (selector,)))
 
-    def reduce(self, pod: Incoming, at: ManyRows, raw: Ints) -> Ints:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The total counts nodes without the label too."""
         values = at.label_ids(self.label)
         by_value = np.bincount(values, weights=raw, minlength=1)
         scores = fewer_is_better(by_value, int(raw.sum()))[values]
-        return at.truncate(np.where(values > 0, scores, 0.0))
+        return np.where(values > 0, scores, 0.0).astype(np.int64)
 
 
 def _first_service(cls: PodClass, view: View) -> Selector | None:

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.priorities import MAX_SCORE, NodePriority
+from podium.engine.framework.rule import Everywhere, Scope, ScoreRule
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.spreading.shared import living
+from podium.engine.rules.v1_13 import MAX_SCORE
 from podium.engine.state.owner_selectors import selectors_of
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import ManyRows, Rows
     from podium.engine.state.pod_class import Incoming
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
 
 ZONE_WEIGHT = 2.0 / 3.0
 
 
-class SelectorSpreadPriority(NodePriority):
+class SelectorSpreadPriority(ScoreRule):
     """Prefers nodes, and two thirds of it zones, with few pods of the same service or controller.
 
     Zone totals cover the feasible nodes only.
@@ -28,20 +27,20 @@ class SelectorSpreadPriority(NodePriority):
 
     name = "SelectorSpreadPriority"
     always = Scope.CLUSTER
-    reduces = True
+    normalizes = True
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """Nothing selects the pod: all nodes are as good."""
-        return None if selectors_of(pod.cls, view.catalog) else MAX_SCORE
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """The highest score if no service or controller selects the pod."""
+        return None if selectors_of(pod.cls, view.catalog) else Everywhere(MAX_SCORE)
 
-    def score(self, pod: Incoming, at: Rows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """How many such pods the node holds."""
         selectors = selectors_of(pod.cls, at.view.catalog)
         if not selectors:
             return at.full(0)
         return at.on_row(living(at.view, pod.cls.namespace, selectors))
 
-    def reduce(self, pod: Incoming, at: ManyRows, raw: Ints) -> Ints:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The fewer the better; in doubles, truncated at the end."""
         zones = at.ids(at.view.facts.zone)
         by_zone = np.bincount(zones, weights=raw, minlength=1)
@@ -53,7 +52,8 @@ class SelectorSpreadPriority(NodePriority):
         counts = np.tile(np.arange(most + 1), len(by_zone))
         pairs = np.repeat(np.arange(len(by_zone)), most + 1)
         table = _spread(counts, most, by_zone, pairs)
-        return table[zones * (most + 1) + raw]
+        found: np.ndarray = table[zones * (most + 1) + raw]
+        return found
 
 
 def _spread(counts: np.ndarray, most: int, by_zone: np.ndarray, zones: np.ndarray) -> np.ndarray:

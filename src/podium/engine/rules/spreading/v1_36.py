@@ -14,9 +14,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.framework.rule import AttemptError, Scope
-from podium.engine.rows.many import ManyRows
-from podium.engine.rules.plugins import MAX_SCORE, FilterPlugin, ScorePlugin
+from podium.engine.framework.rule import (
+    SKIPPED,
+    Activity,
+    AttemptError,
+    BatchTrials,
+    Everywhere,
+    FilterRule,
+    Scope,
+    ScoreRule,
+    all_rows,
+)
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_array
 from podium.engine.rules.spreading.v1_36_constraints import (
     HARD,
     HOST,
@@ -26,6 +35,7 @@ from podium.engine.rules.spreading.v1_36_constraints import (
     constraints_of,
     counted_rows,
 )
+from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.tallies import ABSENT
 from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.selectors.faults import label_selector_fault
@@ -33,9 +43,8 @@ from podium.objects.selectors.faults import label_selector_fault
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints, LabelSet
+    from podium.engine.state.tallies import LabelSet
     from podium.engine.state.view import View
     from podium.objects.selectors.selectors import Selector
 
@@ -60,7 +69,7 @@ class _Ground:
     everywhere: bool
 
 
-class PodTopologySpread(FilterPlugin):
+class PodTopologySpread(FilterRule):
     """No domain may get ahead of the emptiest one by more than the allowed skew."""
 
     name = "PodTopologySpread"
@@ -75,31 +84,30 @@ class PodTopologySpread(FilterPlugin):
         hard = any(each.when_unsatisfiable == HARD for each in listed)
         return Scope.CLUSTER if hard else Scope.NONE
 
-    def quiet(self, cls: PodClass) -> bool:
-        """Only a selector of its own that cannot be compiled is in the way."""
+    def may_refuse(self, cls: PodClass) -> bool:
+        """A selector of the pod that cannot be compiled fails the attempt."""
         own = cls.spec.topology_spread_constraints or ()
-        return not any(label_selector_fault(each.label_selector) for each in own)
+        return any(label_selector_fault(each.label_selector) for each in own)
 
-    def prepare(self, pod: Incoming, view: View) -> None:
+    def pre_filter(self, pod: Incoming, view: View) -> None:
         """Its demands must be understood."""
         try:
             constraints_of(pod, view, HARD, self.defaults)
         except AttemptError as error:
             raise AttemptError(f"get constraints from pod: {error}") from error
 
-    def skips(self, pod: Incoming, view: View) -> bool:
-        """Nothing is demanded."""
-        return not constraints_of(pod, view, HARD, self.defaults)
-
-    def idle(self, pod: Incoming, view: View) -> bool:
-        """Nothing is demanded, or all demands are met everywhere just now."""
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Skipped without hard constraints; idle while every domain meets all of them."""
         constraints = constraints_of(pod, view, HARD, self.defaults)
-        return not constraints or all(
+        if not constraints:
+            return Activity.SKIPPED
+        met = all(
             ground.everywhere and not self._skewed_domains(pod, each, ground, view).any()
             for each, ground in self._grounds(pod.cls, constraints, view)
         )
+        return Activity.IDLE if met else Activity.ACTIVE
 
-    def state(self, pod: Incoming, view: View) -> Hashable:
+    def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """As long as this and the nodes stay the same, so do the answers."""
         constraints = constraints_of(pod, view, HARD, self.defaults)
         grounds = self._grounds(pod.cls, constraints, view)
@@ -108,11 +116,11 @@ class PodTopologySpread(FilterPlugin):
             *(self._skewed_domains(pod, each, ground, view).tobytes() for each, ground in grounds),
         )
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
         """Everywhere: only counts are read."""
-        return at.full(True)  # noqa: FBT003 - a column of True
+        return all_rows(at)
 
-    def reject(self, pod: Incoming, at: Rows) -> Ints:
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The first constraint that is not met, in order."""
         verdicts = at.view.verdicts
         missing = verdicts.of(self.name, (NO_LABEL,))
@@ -130,18 +138,20 @@ class PodTopologySpread(FilterPlugin):
         pod: Incoming,
         constraint: Constraint,
         ground: _Ground,
-        at: Rows,
+        at: Rows[K],
         constraints: tuple[Constraint, ...],
-    ) -> Flags:
-        if not at.on_trial:
+    ) -> Flags[K]:
+        if not at.modified:
             domains = self._skewed_domains(pod, constraint, ground, at.view)
-            return at.look_up(domains, constraint.key)
+            return at.label_flag(domains, constraint.key)
         counts = self._counts(pod.cls, constraint, ground, at.view)
         change = self._change(pod.cls, constraint, constraints, at)
-        here = at.look_up(counts, constraint.key) + change
+        here = at.label_entry(counts, constraint.key) + change
         enough = len(ground.domains) >= max(constraint.min_domains, 1)
-        lowest = lowest_with(ground.domains, counts, constraint.key, at, here) if enough else 0
-        return here > self._most(pod, constraint) + lowest
+        most = self._most(pod, constraint)
+        if not enough:
+            return here > most
+        return here > lowest_with(ground.domains, counts, constraint.key, at, here) + most
 
     def _most(self, pod: Incoming, constraint: Constraint) -> int:
         """How many pods more than the emptiest domain one may have before the pod comes."""
@@ -169,13 +179,17 @@ class PodTopologySpread(FilterPlugin):
         return np.bincount(ground.ids, weights=weights, minlength=size).astype(np.int64)
 
     def _change(
-        self, cls: PodClass, constraint: Constraint, constraints: tuple[Constraint, ...], at: Rows
-    ) -> Ints:
+        self,
+        cls: PodClass,
+        constraint: Constraint,
+        constraints: tuple[Constraint, ...],
+        at: Rows[K],
+    ) -> Ints[K]:
         """What a trial changed on rows that count."""
         counted = counted_rows(cls, constraint, at)
         for each in constraints:
             counted = counted & at.has_label(each.key)
-        return at.where(counted, gained(cls.namespace, constraint.selector, at), at.full(0))
+        return at.where(counted, gained(cls.namespace, constraint.selector, at), 0)
 
     def _grounds(
         self, cls: PodClass, constraints: tuple[Constraint, ...], view: View
@@ -191,17 +205,17 @@ class PodTopologySpread(FilterPlugin):
         self, cls: PodClass, constraint: Constraint, constraints: tuple[Constraint, ...], view: View
     ) -> _Ground:
         at = ManyRows(view, view.order)
-        counted = counted_rows(cls, constraint, at)
+        flags = counted_rows(cls, constraint, at)
         for each in constraints:
-            counted = counted & at.has_label(each.key)
-        rows = view.order[counted]
+            flags = flags & at.has_label(each.key)
+        rows = view.order[as_array(flags)]
         ids = view.label_column(constraint.key).ids[rows]
         holders = int(at.has_label(constraint.key).sum())
         everywhere = holders == len(view.order)
         return _Ground(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
 
 
-def gained(namespace: str, selector: Selector, at: Rows) -> Ints:
+def gained(namespace: str, selector: Selector, at: Rows[K]) -> Ints[K] | int:
     """How many pods the trial added. Those being deleted count; an empty selector means all."""
     return at.gained_labels((namespace, selector), partial(_is_meant, namespace, selector))
 
@@ -210,7 +224,9 @@ def _is_meant(namespace: str, selector: Selector, labels: LabelSet) -> bool:
     return labels.namespace == namespace and selector.matches(labels.labels)
 
 
-def lowest_with(domains: np.ndarray, counts: np.ndarray, key: str, at: Rows, here: Ints) -> Ints:
+def lowest_with(
+    domains: np.ndarray, counts: np.ndarray, key: str, at: Rows[K], here: Ints[K]
+) -> Ints[K]:
     """The fewest pods of any of the domains, when the row's own one has `here`."""
     inside = np.zeros(len(counts), np.bool_)
     inside[domains] = True
@@ -219,20 +235,20 @@ def lowest_with(domains: np.ndarray, counts: np.ndarray, key: str, at: Rows, her
     fewest, others = int(numbers[first]), int(np.delete(numbers, first).min(initial=MANY))
     elsewhere = at.where(at.label_ids(key) == int(domains[first]), others, at.full(fewest))
     least = at.where(here < elsewhere, here, elsewhere)
-    return at.where(at.look_up(inside, key), least, at.full(fewest))
+    return at.where(at.label_flag(inside, key), least, fewest)
 
 
-class PodTopologySpreadScore(ScorePlugin):
+class PodTopologySpreadScore(ScoreRule):
     """Prefers domains with few matching pods, weighing keys by their number of domains."""
 
     name = "PodTopologySpread"
     always = Scope.CLUSTER
-    reduces = True
+    normalizes = True
 
     def __init__(self, defaults: SpreadDefaults | None = None) -> None:
         self.defaults = defaults or SpreadDefaults()
 
-    def unready(self, pod: Incoming, view: View) -> str:
+    def pre_score(self, pod: Incoming, view: View) -> str:
         """Its wishes must be understood."""
         try:
             constraints_of(pod, view, SOFT, self.defaults)
@@ -240,15 +256,11 @@ class PodTopologySpreadScore(ScorePlugin):
             return f"calculating preScoreState: {error}"
         return ""
 
-    def skips(self, pod: Incoming, at: Rows) -> bool:
-        """Nothing is wished for."""
-        return not constraints_of(pod, at.view, SOFT, self.defaults)
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """Skipped without soft constraints."""
+        return None if constraints_of(pod, view, SOFT, self.defaults) else SKIPPED
 
-    def uniform(self, pod: Incoming, view: View) -> int | None:
-        """Left out."""
-        return None if constraints_of(pod, view, SOFT, self.defaults) else 0
-
-    def alike(self, pod: Incoming, view: View) -> tuple[str, ...]:
+    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
         """Rows of the same domains score alike, unless every row counts for itself."""
         keys = tuple(each.key for each in constraints_of(pod, view, SOFT, self.defaults))
         return () if HOST in keys else keys
@@ -256,8 +268,14 @@ class PodTopologySpreadScore(ScorePlugin):
     def _needs_all(self, cls: PodClass) -> bool:
         return bool(cls.spec.topology_spread_constraints) or self.defaults.kind == "List"
 
-    def score(self, pod: Incoming, at: ManyRows) -> Ints:
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A sum over the constraints of matching pods times weight; the fewer the better."""
+        return at.either(
+            lambda rows: self._column(pod, rows),
+            lambda row: self._column(pod, ManyRows(row.view, np.array([row.row])))[0],
+        )
+
+    def _column(self, pod: Incoming, at: ManyRows) -> np.ndarray:
         view, cls = at.view, pod.cls
         constraints = constraints_of(pod, view, SOFT, self.defaults)
         ignored = self._ignored(cls, constraints, at)
@@ -297,7 +315,7 @@ class PodTopologySpreadScore(ScorePlugin):
         known = cls.memo.get(("soft ground", each))
         if known is None or known[0] != now:
             everywhere = ManyRows(view, view.order)
-            counted = counted_rows(cls, each, everywhere)
+            counted = as_array(counted_rows(cls, each, everywhere))
             outside = self._ignored(cls, constraints, everywhere)
             counted = counted if outside is None else counted & ~outside
             rows = None if counted.all() else view.order[counted]
@@ -324,14 +342,14 @@ class PodTopologySpreadScore(ScorePlugin):
 
         return at.remembered(("ignored", *(each.key for each in constraints)), lacking)
 
-    def reduce(self, pod: Incoming, at: ManyRows, raw: Ints) -> Ints:
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """The node with the fewest gets 100; ignored ones get 0."""
         constraints = constraints_of(pod, at.view, SOFT, self.defaults)
         ignored = self._ignored(pod.cls, constraints, at)
         counted = raw if ignored is None else raw[~ignored]
         most, least = int(counted.max(initial=0)), int(counted.min()) if len(counted) else 0
         if most == 0:
-            scores = at.full(MAX_SCORE)
+            scores = np.full(len(raw), MAX_SCORE)
         else:
             scores = at.divide(MAX_SCORE * (most + least - raw), most)
         return scores if ignored is None else np.where(ignored, 0, scores)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import AttemptError
+from podium.engine.rows.rows import Flags, K, Rows
 from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
 from podium.engine.rules.spreading.shared import living
 from podium.engine.rules.taints.shared import has_untolerated
@@ -29,10 +30,9 @@ from podium.objects.selectors.selectors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Tally
+    from podium.engine.state.tallies import Tally
     from podium.engine.state.view import View
     from podium.objects.kinds.workloads import ReplicaSet, StatefulSet
 
@@ -160,13 +160,13 @@ def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
     return Selector((*selector.requirements, *more.requirements))
 
 
-def counted_rows(cls: PodClass, constraint: Constraint, at: Rows) -> Flags:
+def counted_rows(cls: PodClass, constraint: Constraint, at: Rows[K]) -> Flags[K]:
     """Which rows a constraint counts pods on, by its policies."""
-    counted = at.full(True)  # noqa: FBT003 - a column of True
+    counted = at.flags(True)  # noqa: FBT003 - a column of True
     if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
         counted = counted & matches_required_node(cls, at)
     if constraint.honours_taints:
         counted = counted & (
-            at.fact(at.view.facts.taints, lambda t: has_untolerated(cls, t)) ^ True
+            at.flag(at.view.facts.taints, lambda t: has_untolerated(cls, t)) ^ True
         )
     return counted

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from podium.engine.rows.rows import Flags, K, ManyRows, OneRow, Rows
 from podium.engine.state.catalog import CLASS_ANNOTATION
 
 if TYPE_CHECKING:
-    from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
+    from collections.abc import Callable
+
+    from podium.objects.kinds.storage import CsiNode, PersistentVolume, PersistentVolumeClaim
 
 
 class VolumeError(Exception):
@@ -20,3 +25,18 @@ def class_name(item: PersistentVolume | PersistentVolumeClaim) -> str:
     if CLASS_ANNOTATION in annotations:
         return annotations[CLASS_ANNOTATION]
     return item.spec.storage_class_name or ""
+
+
+def told_by_drivers(at: Rows[K], told: Callable[[CsiNode], bool]) -> Flags[K]:
+    """Rows whose CSINode has a property; rows without a CSINode do not have it."""
+    view = at.view
+
+    def many(rows: ManyRows) -> np.ndarray:
+        found = (view.row_of.get(node.name, -1) for node in view.catalog.csi_nodes if told(node))
+        return np.isin(rows.index, [row for row in found if row >= 0]) * 1
+
+    def one(row: OneRow) -> int:
+        node = view.catalog.csi_nodes.get(row.name)
+        return int(node is not None and told(node))
+
+    return at.either(many, one) == 1

@@ -25,9 +25,9 @@ from builders import (
     volume,
 )
 from podium.engine.rules.resources.v1_13 import GeneralPredicates
-from podium.engine.rules.volumes.binding.shared import VolumePlan
 from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
 from podium.engine.rules.volumes.zones.v1_13 import NoVolumeZoneConflict
+from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import TopologySelectorTerm

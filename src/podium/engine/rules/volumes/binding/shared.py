@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 from podium.engine.rows.node_match import selects
+from podium.engine.rows.rows import Flags, K, Rows
 from podium.engine.rules.volumes.shared import class_name
 from podium.objects.quantity import nano
 from podium.objects.selectors.selectors import (
@@ -14,9 +15,7 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.catalog import Catalog
-    from podium.engine.state.tallies import Flags
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -33,16 +32,6 @@ class Claims:
     delayed: list[PersistentVolumeClaim] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class VolumePlan:
-    """What becomes of a pod's waiting claims on the chosen node."""
-
-    bind: dict[str, str]  #: claim -> volume
-    provision: tuple[str, ...]  #: claims to make a volume for
-    #: Claims that the pod mounts twice take a second volume, which nobody else gets.
-    again: tuple[tuple[str, str], ...] = ()
-
-
 def storage(item: PersistentVolume | PersistentVolumeClaim) -> int:
     """The storage a claim requests or a volume offers, exactly."""
     if hasattr(item.spec, "capacity"):
@@ -51,14 +40,14 @@ def storage(item: PersistentVolume | PersistentVolumeClaim) -> int:
     return nano(((resources and resources.requests) or {}).get("storage", 0))
 
 
-class ClaimMatching:
+class ClaimMatching(Generic[K]):
     """Finds volumes for claims that wait for their first consumer.
 
     The generations differ in which volumes are in question and in their texts.
     """
 
     def __init__(
-        self, claims: list[PersistentVolumeClaim], volumes: list[PersistentVolume], at: Rows
+        self, claims: list[PersistentVolumeClaim], volumes: list[PersistentVolume], at: Rows[K]
     ) -> None:
         self.at = at
         self.catalog: Catalog = at.view.catalog
@@ -93,12 +82,12 @@ class ClaimMatching:
                 chosen.append((claim, volume))
         return chosen, left
 
-    def allowed(self, found: StorageClass | None) -> Flags:
+    def allowed(self, found: StorageClass | None) -> Flags[K]:
         """The rows where a storage class may provision volumes."""
         terms = topology_terms(found.allowed_topologies) if found is not None else None
         if terms is None:
-            return self.at.full(True)  # noqa: FBT003 - a column of True
-        allowed = self.at.full(False)  # noqa: FBT003 - a column of False
+            return self.at.flags(True)  # noqa: FBT003 - a column of True
+        allowed = self.at.flags(False)  # noqa: FBT003 - a column of False
         for term in terms:
             allowed = allowed | selects(self.at, term)
         return allowed

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
+from podium.engine.framework.rule import BitFilter, ReserveRule, Scope
 from podium.engine.rows.node_match import selects_any
-from podium.engine.rules.predicates import BitPredicate
+from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows
 from podium.engine.rules.volumes.binding.shared import (
     BIND_COMPLETED,
     NO_PROVISIONER,
@@ -19,13 +19,13 @@ from podium.engine.rules.volumes.binding.shared import (
     WAIT,
     ClaimMatching,
     Claims,
-    VolumePlan,
     same_mode,
     storage,
     suits,
 )
 from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.verdicts import Reason
+from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.selectors.selectors import (
     SelectorError,
     from_label_selector,
@@ -33,36 +33,25 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.view import View
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
 VOLUME_NODE_AFFINITY = Reason("node(s) had volume node affinity conflict", curable=False)
 VOLUME_BINDING = Reason("node(s) didn't find available persistent volumes to bind", curable=False)
 
 
-class CheckVolumeBinding(BitPredicate):
+class CheckVolumeBinding(BitFilter, ReserveRule):
     """Every claim is bound to a reachable volume, or one can be found or made for it here."""
 
     name = "CheckVolumeBinding"
-    settled = True
+    reasons = (VOLUME_NODE_AFFINITY, VOLUME_BINDING)
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
-        return Scope.CLUSTER if cls.claims else Scope.NONE
+        return Scope.OBJECTS if cls.claims else Scope.NONE
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere: other pods do not matter."""
-        return at.full(True)  # noqa: FBT003 - a column of True
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """Bound claims first."""
-        return (VOLUME_NODE_AFFINITY, VOLUME_BINDING)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Which of the two does not work out."""
         catalog = at.view.catalog
         try:
@@ -75,15 +64,15 @@ class CheckVolumeBinding(BitPredicate):
             bits = bits | Matching(claims.delayed, at).bits() << 1
         return bits
 
-    def plan(self, pod: Incoming, at: Rows) -> VolumePlan | None:
-        """What to promise for the pod's waiting claims on the one row; None when all are bound."""
+    def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
+        """Volumes for the claims that wait for a consumer; None when all are bound."""
         if not pod.cls.claims:
             return None
         claims = classify(pod, at.view.catalog)
         return Matching(claims.delayed, at).plan() if claims.delayed else None
 
-    def _bound(self, claims: list[PersistentVolumeClaim], at: Rows) -> Flags:
-        reachable = at.full(True)  # noqa: FBT003 - a column of True
+    def _bound(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> Flags[K]:
+        reachable = at.flags(True)  # noqa: FBT003 - a column of True
         for claim in claims:
             volume = at.view.catalog.volumes.get(claim.spec.volume_name)
             if volume is None:
@@ -130,25 +119,25 @@ def waits_for_consumer(name: str, catalog: Catalog) -> bool:
     return found.volume_binding_mode == WAIT
 
 
-def reaches(volume: PersistentVolume, at: Rows) -> Flags:
+def reaches(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
     """From which rows a volume can be reached. Fields of the node are not looked at."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
-        return at.full(True)  # noqa: FBT003 - a column of True
+        return at.flags(True)  # noqa: FBT003 - a column of True
     return selects_any(at, node_terms(affinity.required), fields=False)
 
 
-class Matching(ClaimMatching):
+class Matching(ClaimMatching[K]):
     """Finds volumes for waiting claims, once per distinct combination of reachable volumes."""
 
-    def __init__(self, claims: list[PersistentVolumeClaim], at: Rows) -> None:
+    def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
         catalog: Catalog = at.view.catalog
         names = {claim.spec.storage_class_name or "" for claim in claims}
         found = catalog.volumes.naming(names)
         super().__init__(claims, [v for v in found if v.spec.storage_class_name in names], at)
         self.classes = [catalog.storage_classes.get(class_name(c)) for c in self.claims]
 
-    def bits(self) -> Ints:
+    def bits(self) -> Ints[K]:
         """1 where some claim can be served in no way."""
         flags = [reaches(volume, self.at) for volume in self.volumes]
         flags += [self.allowed(found) for found in self.classes]

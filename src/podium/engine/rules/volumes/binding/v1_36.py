@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import AttemptError, Scope
+from podium.engine.framework.rule import (
+    SKIPPED,
+    AttemptError,
+    BitFilter,
+    Everywhere,
+    Refused,
+    ReserveRule,
+    Scope,
+    ScoreRule,
+)
 from podium.engine.rows.node_match import selects, selects_any_by_labels
-from podium.engine.rules.plugins import FilterPlugin, Refused, ScorePlugin
+from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows
 from podium.engine.rules.volumes.binding.shared import (
     BIND_COMPLETED,
     NO_PROVISIONER,
@@ -18,30 +27,27 @@ from podium.engine.rules.volumes.binding.shared import (
     WAIT,
     ClaimMatching,
     Claims,
-    VolumePlan,
     same_mode,
     storage,
     suits,
 )
-from podium.engine.rules.volumes.shared import VolumeError, class_name
+from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
 from podium.engine.state.in_tree_volumes import (
     UntranslatableError,
     handed_over,
     older_kind,
     reachable_from,
-    told_by_drivers,
 )
 from podium.engine.state.verdicts import Reason
+from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.quantity import value
 from podium.objects.selectors.selectors import SelectorError, from_label_selector, node_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.engine.rows.many import Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import NodeSelector
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -59,16 +65,16 @@ class BindingModeError(VolumeError):
     """A storage class does not say when its volumes are bound."""
 
 
-def reached_by(volume: PersistentVolume, at: Rows) -> Flags:
+def reached_by(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
     """From which rows a volume can be reached; what it says of node fields is passed over."""
     affinity = volume.spec.node_affinity
     return selected_by(affinity.required if affinity is not None else None, at)
 
 
-def selected_by(required: NodeSelector | None, at: Rows) -> Flags:
+def selected_by(required: NodeSelector | None, at: Rows[K]) -> Flags[K]:
     """Which rows carry the labels asked for, if any are."""
     if required is None:
-        return at.full(True)  # noqa: FBT003 - a column of True
+        return at.flags(True)  # noqa: FBT003 - a column of True
     return selects_any_by_labels(at, node_terms(required))
 
 
@@ -81,22 +87,22 @@ def claim_names(pod: Incoming) -> Iterator[tuple[str, bool]]:
             yield f"{pod.pod.name}-{volume.name}", True
 
 
-class VolumeBinding(FilterPlugin):
+class VolumeBinding(BitFilter, ReserveRule):
     """Every claim is bound to a reachable volume, or one can be found or made for it here."""
 
     name = "VolumeBinding"
-    settled = True
+    reasons = (UNREACHABLE, NO_VOLUME, NO_SPACE, LOST_VOLUME)
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
         claims = cls.claims or any(volume.ephemeral is not None for volume in cls.volumes)
-        return Scope.CLUSTER if claims else Scope.NONE
+        return Scope.OBJECTS if claims else Scope.NONE
 
-    def quiet(self, cls: PodClass) -> bool:
-        """Only claims can be in the way."""
-        return self.scope(cls) is Scope.NONE
+    def may_refuse(self, cls: PodClass) -> bool:
+        """A claim that is missing, lost or late refuses the pod."""
+        return self.scope(cls) is not Scope.NONE
 
-    def prepare(self, pod: Incoming, view: View) -> Refused | None:
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
         """Claims must exist, be alive, belong to the pod, and not be late."""
         try:
             for name, ephemeral in claim_names(pod):
@@ -108,15 +114,7 @@ class VolumeBinding(FilterPlugin):
             return Refused(self.name, str(error))
         return None
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere: other pods do not matter."""
-        return at.full(True)  # noqa: FBT003 - a column of True
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """In this order, whichever apply."""
-        return (UNREACHABLE, NO_VOLUME, NO_SPACE, LOST_VOLUME)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """What does not work out."""
         try:
             claims = classify(pod, at.view.catalog)
@@ -125,12 +123,14 @@ class VolumeBinding(FilterPlugin):
         bits = self._bound(claims.bound, at)
         return bits | Finding(claims.delayed, at).bits() if claims.delayed else bits
 
-    def plan(self, pod: Incoming, at: Rows) -> VolumePlan | None:
-        """What to promise for the pod's waiting claims on the one row; None when all are bound."""
+    def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
+        """Volumes for the claims that wait for a consumer; None when all are bound."""
+        if self.scope(pod.cls) is Scope.NONE:
+            return None
         delayed = classify(pod, at.view.catalog).delayed
         return Finding(delayed, at).plan() if delayed else None
 
-    def _bound(self, claims: list[PersistentVolumeClaim], at: Rows) -> Ints:
+    def _bound(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> Ints[K]:
         bits = at.full(0)
         for claim in claims:
             volume = at.view.catalog.volumes.get(claim.spec.volume_name)
@@ -139,7 +139,7 @@ class VolumeBinding(FilterPlugin):
             bits = at.where(bits == 0, failing, bits)
         return bits
 
-    def _unreached(self, volume: PersistentVolume, at: Rows, asked: Flags) -> Ints:
+    def _unreached(self, volume: PersistentVolume, at: Rows[K], asked: Flags[K]) -> Ints[K]:
         """1 where a bound volume cannot be reached; disks of older kinds in the driver's words."""
         unreached = (reached_by(volume, at) ^ True) * 1
         kind = older_kind(volume.spec)
@@ -155,18 +155,14 @@ class VolumeBinding(FilterPlugin):
         return at.where(moved, (now ^ True) * 1, unreached)
 
 
-class VolumeBindingScore(ScorePlugin):
+class VolumeBindingScore(ScoreRule):
     """Gives no scores: scoring by storage capacity is off."""
 
     name = "VolumeBinding"
 
-    def skips(self, pod: Incoming, at: Rows) -> bool:  # noqa: ARG002
-        """Always."""
-        return True
-
-    def uniform(self, pod: Incoming, view: View) -> int | None:  # noqa: ARG002
-        """Left out."""
-        return 0
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+        """Skipped for every pod."""
+        return SKIPPED
 
 
 def _check_claim(pod: Incoming, name: str, catalog: Catalog, *, ephemeral: bool) -> None:
@@ -219,10 +215,10 @@ def selected_node(claim: PersistentVolumeClaim, catalog: Catalog) -> str | None:
     return annotations.get(SELECTED_NODE) or catalog.provisioning.get(claim.key)
 
 
-class Finding(ClaimMatching):
+class Finding(ClaimMatching[K]):
     """Finds volumes for waiting claims, once per distinct combination of what a row offers."""
 
-    def __init__(self, claims: list[PersistentVolumeClaim], at: Rows) -> None:
+    def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
         catalog = at.view.catalog
         self.promised = [claim for claim in claims if selected_node(claim, catalog)]
         others = [claim for claim in claims if claim not in self.promised]
@@ -232,7 +228,7 @@ class Finding(ClaimMatching):
         self.everyone = [*self.promised, *self.claims]
         self.everyones = [catalog.storage_classes.get(class_name(c)) for c in self.everyone]
 
-    def bits(self) -> Ints:
+    def bits(self) -> Ints[K]:
         """2 where some claim can be served in no way, 4 where only the room is missing."""
         at = self.at
         flags = [reached_by(volume, at) for volume in self.volumes]
@@ -271,15 +267,15 @@ class Finding(ClaimMatching):
                 return 4
         return 0
 
-    def _room(self, claim: PersistentVolumeClaim, found: StorageClass | None) -> Flags:
+    def _room(self, claim: PersistentVolumeClaim, found: StorageClass | None) -> Flags[K]:
         """Whether the class has the capacity here, where capacity is tracked."""
         at = self.at
         resources = claim.spec.resources
         request = ((resources and resources.requests) or {}).get("storage")
         driver = self.catalog.csi_drivers.get(found.provisioner) if found is not None else None
         if request is None or driver is None or driver.spec.storage_capacity is not True:
-            return at.full(True)  # noqa: FBT003 - a column of True
-        room = at.full(False)  # noqa: FBT003 - a column of False
+            return at.flags(True)  # noqa: FBT003 - a column of True
+        room = at.flags(False)  # noqa: FBT003 - a column of False
         for capacity in self.catalog.csi_capacities:
             limit = capacity.maximum_volume_size
             limit = capacity.capacity if limit is None else limit

@@ -5,28 +5,27 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
 from podium.engine.state.disk_users import conflicts, own_disks
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import OneRow, Rows
     from podium.engine.state.pod_class import PodClass
-    from podium.engine.state.tallies import Ints
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import RbdVolume, Volume
 
 
-def pods_in_the_way(cls: PodClass, at: Rows) -> Ints:
+def pods_in_the_way(cls: PodClass, at: Rows[K]) -> Ints[K]:
     """How many uses of a disk on the row are in conflict with a disk of the pod."""
     if not own_disks(cls):
         return at.full(0)
     view: View = at.view
 
-    def counted() -> Ints:
-        found = view.disk_users.in_the_way(cls, disks_conflict, view.capacity)[at.index]
-        if at.on_trial:
-            found = found + at.gained_classes(
-                ("disks", cls), partial(conflicts, cls, disks_conflict)
-            )
+    def counted(rows: ManyRows) -> np.ndarray:
+        users = view.disk_users.in_the_way(cls, disks_conflict, view.capacity)
+        gained = rows.gained_classes(("disks", cls), partial(conflicts, cls, disks_conflict))
+        found: np.ndarray = users[rows.index] + gained
         return found
 
     def walked(row: OneRow) -> int:

@@ -7,38 +7,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.predicates import BitPredicate
+from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.view import View
 
 DISK_CONFLICT = Reason("node(s) had no available disk")
 
 
-class NoDiskConflict(BitPredicate):
+class NoDiskConflict(BitFilter):
     """No pod on the node may hold a disk the pod wants, unless both only read it."""
 
     name = "NoDiskConflict"
+    reasons = (DISK_CONFLICT,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Few pods name a disk."""
         return Scope.PODS if own_disks(cls) else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (DISK_CONFLICT,)
-
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
         """Everywhere: users of a disk are counted."""
-        return at.full(True)  # noqa: FBT003 - a column of True
+        return all_rows(at)
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Some disk is taken."""
         return (pods_in_the_way(pod.cls, at) > 0) * 1

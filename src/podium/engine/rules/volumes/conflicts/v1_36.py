@@ -9,16 +9,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.plugins import FilterPlugin, Refused
+from podium.engine.framework.rule import (
+    Activity,
+    BatchTrials,
+    BitFilter,
+    Refused,
+    Scope,
+    all_rows,
+)
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
     from podium.engine.state.view import View
 
 DISK_CONFLICT = Reason("node(s) had no available disk")
@@ -28,47 +33,41 @@ ONE_POD_ONLY = Reason(
 )
 
 
-class VolumeRestrictions(FilterPlugin):
+class VolumeRestrictions(BitFilter):
     """No disk conflict on the node, no exclusive claim in use anywhere."""
 
     name = "VolumeRestrictions"
+    reasons = (DISK_CONFLICT, ONE_POD_ONLY)
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with disks or claims."""
         return Scope.CLUSTER if own_disks(cls) or cls.claims else Scope.NONE
 
-    def quiet(self, cls: PodClass) -> bool:
-        """Only claims can be in the way."""
-        return self.scope(cls) is Scope.NONE
+    def may_refuse(self, cls: PodClass) -> bool:
+        """A claim that does not exist refuses the pod."""
+        return self.scope(cls) is not Scope.NONE
 
-    def prepare(self, pod: Incoming, view: View) -> Refused | None:
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
         """Every claim must exist."""
         for name in pod.cls.claims:
             if view.catalog.claims.get(name, pod.cls.namespace) is None:
                 return Refused(self.name, f'persistentvolumeclaim "{name}" not found')
         return None
 
-    def skips(self, pod: Incoming, view: View) -> bool:
-        """No disk of its own, and no exclusive claim in use."""
-        return not own_disks(pod.cls) and not self._in_use(pod.cls, view)
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Skipped without disks of its own and without exclusive claims in use."""
+        concerned = bool(own_disks(pod.cls)) or bool(self._in_use(pod.cls, view))
+        return Activity.ACTIVE if concerned else Activity.SKIPPED
 
-    def idle(self, pod: Incoming, view: View) -> bool:
-        """The same at any time."""
-        return self.skips(pod, view)
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """The disk goes first, and alone."""
-        return (DISK_CONFLICT, ONE_POD_ONLY)
-
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
         """Everywhere: users of disks and claims are counted."""
-        return at.full(True)  # noqa: FBT003 - a column of True
+        return all_rows(at)
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Which of the two stands in the way."""
         in_use = at.full(self._in_use(pod.cls, at.view))
         exclusive = frozenset(self._exclusive(pod.cls, at.view))
-        if at.on_trial and exclusive:
+        if exclusive:
             in_use = in_use + at.gained_classes(
                 ("exclusive", exclusive), partial(_claims_of, exclusive)
             )

@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.predicates import BitPredicate
-from podium.engine.state.attached_volumes import NO_LIMIT, Held, Lookups, ledger
+from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, no_rows
+from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_array
+from podium.engine.rules.volumes.limits.shared import NO_LIMIT, Held, Lookups, ledger
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from podium.engine.rows.many import OneRow, Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.view import View
     from podium.objects.kinds.pod import Volume
     from podium.objects.kinds.storage import PersistentVolume
 
@@ -117,19 +114,14 @@ class Azure:
         return 16
 
 
-class _VolumeCount(BitPredicate):
+class _VolumeCount(BitFilter):
     """What the limits have in common."""
 
-    #: On rows where it cannot come to the limit, whoever leaves.
-    settled = True
+    reasons = (VOLUME_COUNT,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Claims are looked up, so the answer depends on more than the node and its pods."""
         return Scope.CLUSTER if cls.volumes else Scope.NONE
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (VOLUME_COUNT,)
 
 
 class MaxVolumeCount(_VolumeCount):
@@ -145,11 +137,12 @@ class MaxVolumeCount(_VolumeCount):
         #: A limit for all nodes, set by the operator.
         self.limit = limit
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
-        """Where there is room for all volumes even with everybody there."""
-        return (self.bits(pod, at) == 0) & (_failing(at) ^ True)
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
+        """On rows below the limit with all pods there: removals cannot change the answer."""
+        fits = as_array(self.bits(pod, at) == 0)
+        return BatchTrials(fits & ~_failing(at), constant=True)
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Too many with the pod's own."""
         try:
             wanted = self._ids(pod.cls, Lookups(), at.view.catalog)
@@ -159,15 +152,16 @@ class MaxVolumeCount(_VolumeCount):
         if not wanted:
             return at.full(0)
         together = at.either(
-            lambda: self._counted(wanted, at), lambda row: self._together(wanted, row)
+            lambda rows: self._counted(wanted, rows), lambda row: self._together(wanted, row)
         )
         return (together > self._limits(at)) * 1
 
-    def _counted(self, wanted: set[Hashable], at: Rows) -> Ints:
+    def _counted(self, wanted: set[Hashable], at: ManyRows) -> np.ndarray:
         known = ledger(at.view, self.disk.limit_name, self._held)
         at.fail_where(known.failing()[at.index], NO_CLAIM_NAME)
         held = known.counts("") - known.holding(wanted)
-        return held[at.index] + len(wanted)
+        found: np.ndarray = held[at.index] + len(wanted)
+        return found
 
     def _held(self, row: OneRow, lookups: Lookups) -> Held:
         ids: set[Hashable] = set()
@@ -185,7 +179,7 @@ class MaxVolumeCount(_VolumeCount):
             row.fail(held.error)
         return len(wanted.union(held.volumes))
 
-    def _limits(self, at: Rows) -> Ints:
+    def _limits(self, at: Rows[K]) -> Ints[K]:
         limit = self.limit
         if limit is not None and limit > 0:
             general = at.full(limit)
@@ -196,7 +190,7 @@ class MaxVolumeCount(_VolumeCount):
         own = at.fact(
             at.view.facts.attach_limits, lambda limits: dict(limits).get(self.disk.limit_name, -1)
         )
-        said = at.fact(
+        said = at.flag(
             at.view.facts.attach_limits, lambda limits: self.disk.limit_name in dict(limits)
         )
         return at.where(said, own, general)
@@ -225,8 +219,8 @@ class MaxVolumeCount(_VolumeCount):
         return [] if bound is None else [bound]
 
 
-def _failing(at: Rows) -> Flags:
-    """Which rows could not be judged."""
+def _failing(at: ManyRows) -> np.ndarray:
+    """Rows on which an error was reported; the errors are dropped."""
     found = np.zeros(len(at), np.bool_)
     found[list(at.errors)] = True
     at.errors = {}
@@ -238,30 +232,32 @@ class MaxCSIVolumeCount(_VolumeCount):
 
     name = "MaxCSIVolumeCountPred"
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
-        """Where there is room for all volumes even with everybody there."""
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
+        """On rows below the limit with all pods there: removals cannot change the answer."""
         try:
             wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
         except _NamelessClaimError:
-            return at.full(False)  # noqa: FBT003 - a column of False
+            return no_rows(at)
         known = ledger(at.view, self.name, _csi_held)
         room = known.failing()[at.index] ^ True
         for limit, number in Counter(wanted.values()).items():
             room = room & (known.counts(limit)[at.index] + number <= _said(limit, at))
-        return room
+        return BatchTrials(room, constant=True)
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Too many for some driver. Nodes that name no limit at all take any number."""
         try:
             wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
         except _NamelessClaimError:
             # Only nodes with limits get as far as looking at claims.
-            limited = at.fact(at.view.facts.attach_limits, bool)
+            limited = at.flag(at.view.facts.attach_limits, bool)
             at.fail_where(limited, NO_CLAIM_NAME)
             return at.full(0)
         if not wanted:
             return at.full(0)
-        return at.either(lambda: _csi_over(wanted, at), lambda row: self._crowded(wanted, row))
+        return at.either(
+            lambda rows: _csi_over(wanted, rows), lambda row: self._crowded(wanted, row)
+        )
 
     def _crowded(self, wanted: dict[str, str], row: OneRow) -> int:
         limits = dict(row.fact(row.view.facts.attach_limits, lambda limits: limits))
@@ -274,13 +270,13 @@ class MaxCSIVolumeCount(_VolumeCount):
         return int(any(held.counts[n] + k > limits[n] for n, k in new.items() if n in limits))
 
 
-def _csi_over(wanted: dict[str, str], at: Rows) -> Ints:
+def _csi_over(wanted: dict[str, str], at: ManyRows) -> np.ndarray:
     """The same for many rows. Handles are not qualified by driver: equal ones are one volume."""
     known = ledger(at.view, MaxCSIVolumeCount.name, _csi_held)
     if known.errors:
-        limited = at.fact(at.view.facts.attach_limits, bool)
+        limited = at.flag(at.view.facts.attach_limits, bool)
         at.fail_where(known.failing()[at.index] & limited, NO_CLAIM_NAME)
-    over = at.full(False)  # noqa: FBT003 - a column of False
+    over = np.zeros(len(at), np.bool_)
     for limit in sorted(set(wanted.values())):
         handles = [handle for handle, name in wanted.items() if name == limit]
         new = len(handles) - known.holding(handles)[at.index]
@@ -289,7 +285,7 @@ def _csi_over(wanted: dict[str, str], at: Rows) -> Ints:
     return over * 1
 
 
-def _said(limit: str, at: Rows) -> Ints:
+def _said(limit: str, at: Rows[K]) -> Ints[K]:
     """What nodes say of a limit; beyond all numbers where they say nothing."""
     return at.fact(at.view.facts.attach_limits, lambda limits: dict(limits).get(limit, NO_LIMIT))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.plugins import FilterPlugin
-from podium.engine.rules.volumes.shared import VolumeError, class_name
-from podium.engine.state.attached_volumes import Held, Lookups, ledger
+import numpy as np
+
+from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, no_rows
+from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
+from podium.engine.rules.volumes.limits.shared import Held, Lookups, ledger
+from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
 from podium.engine.state.in_tree_volumes import (
     SUCCESSORS,
     UntranslatableError,
@@ -17,18 +19,14 @@ from podium.engine.state.in_tree_volumes import (
     made_by,
     nameless,
     older_kind,
-    told_by_drivers,
 )
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.engine.rows.many import OneRow, Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
-    from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.view import View
     from podium.objects.kinds.pod import Volume
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
@@ -37,35 +35,30 @@ CsiVolume = tuple[str, str]  #: driver, handle
 NONE: CsiVolume = ("", "")
 
 
-class NodeVolumeLimits(FilterPlugin):
+class NodeVolumeLimits(BitFilter):
     """Counts the volumes of the node's pods, and those attached to it without a pod."""
 
     name = "NodeVolumeLimits"
-    #: On rows where it cannot come to the limit, whoever leaves.
-    settled = True
+    reasons = (VOLUME_COUNT,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims, or with disks that are a CSI driver's today."""
         return Scope.CLUSTER if any(map(_counts, cls.volumes)) else Scope.NONE
 
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (VOLUME_COUNT,)
-
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:
-        """Where there is room for all volumes even with everybody there."""
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
+        """On rows below the limit with all pods there: removals cannot change the answer."""
         try:
             wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), at.view.catalog))
         except VolumeError:
-            return at.full(False)  # noqa: FBT003 - a column of False
+            return no_rows(at)
         known = ledger(at.view, self.name, _held, all_rows=True)
         room = known.failing()[at.index] ^ True
         for driver, number in Counter(driver for driver, _ in wanted).items():
             held = known.counts(driver)[at.index]
             room = room & (held + number <= known.limits(driver)[at.index])
-        return room
+        return BatchTrials(room, constant=True)
 
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Too many for some driver; without a limit any number goes."""
         catalog = at.view.catalog
         if not len(catalog.csi_nodes):
@@ -78,14 +71,14 @@ class NodeVolumeLimits(FilterPlugin):
             return at.full(0)
         if not wanted:
             return at.full(0)
-        return at.either(lambda: _over(wanted, at), lambda row: _over_on(wanted, row))
+        return at.either(lambda rows: _over(wanted, rows), lambda row: _over_on(wanted, row))
 
 
-def _over(wanted: set[CsiVolume], at: Rows) -> Ints:
+def _over(wanted: set[CsiVolume], at: ManyRows) -> np.ndarray:
     known = ledger(at.view, NodeVolumeLimits.name, _held, all_rows=True)
     for row, text in known.errors.items():
         at.fail_where(at.index == row, text)
-    over = at.full(False)  # noqa: FBT003 - a column of False
+    over = np.zeros(len(at), np.bool_)
     for driver in sorted({driver for driver, _ in wanted}):
         volumes = [volume for volume in wanted if volume[0] == driver]
         new = len(volumes) - known.holding(volumes)[at.index]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.predicates import BitPredicate
+from podium.engine.framework.rule import BitFilter, Scope
+from podium.engine.rows.rows import Flags, Ints, K, Rows
 from podium.engine.rules.volumes.binding.v1_13 import waits_for_consumer
 from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
-    from podium.engine.state.view import View
     from podium.objects.kinds.storage import PersistentVolume
 
 VOLUME_ZONE = Reason("node(s) had no available volume zone", curable=False)
@@ -26,11 +24,11 @@ ZONE_LABELS = (
 NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
 
 
-class NoVolumeZoneConflict(BitPredicate):
+class NoVolumeZoneConflict(BitFilter):
     """A volume with zone labels is used only in its zones. Nodes without zone labels take all."""
 
     name = "NoVolumeZoneConflict"
-    settled = True
+    reasons = (VOLUME_ZONE,)
 
     def __init__(self, *, waits: bool = True) -> None:
         #: Whether claims may wait for their first consumer.
@@ -38,20 +36,12 @@ class NoVolumeZoneConflict(BitPredicate):
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
-        return Scope.CLUSTER if cls.claims else Scope.NONE
+        return Scope.OBJECTS if cls.claims else Scope.NONE
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere: other pods do not matter."""
-        return at.full(True)  # noqa: FBT003 - a column of True
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (VOLUME_ZONE,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Some volume lives in another zone."""
         checked = at.has_label(ZONE_LABELS[0]) | at.has_label(ZONE_LABELS[1])
-        wrong = at.full(False)  # noqa: FBT003 - a column of False
+        wrong = at.flags(False)  # noqa: FBT003 - a column of False
         for name in pod.cls.claims:
             try:
                 volume = _zoned_volume(name, pod.cls, at.view.catalog, waits=self.waits)
@@ -62,8 +52,8 @@ class NoVolumeZoneConflict(BitPredicate):
                 wrong = wrong | (checked & self._elsewhere(volume, at))
         return wrong * 1
 
-    def _elsewhere(self, volume: PersistentVolume, at: Rows) -> Flags:
-        elsewhere = at.full(False)  # noqa: FBT003 - a column of False
+    def _elsewhere(self, volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
+        elsewhere = at.flags(False)  # noqa: FBT003 - a column of False
         for key in ZONE_LABELS:
             zones = (
                 {zone.strip() for zone in volume.labels[key].split("__")}
@@ -72,7 +62,7 @@ class NoVolumeZoneConflict(BitPredicate):
             )
             if zones and "" not in zones:
                 column = at.view.label_column(key)
-                inside = at.fact(column, lambda value, zones=zones: (value or "") in zones)
+                inside = at.flag(column, partial(_is_in, zones))
                 elsewhere = elsewhere | (inside ^ True)
         return elsewhere
 
@@ -94,3 +84,7 @@ def _zoned_volume(
     if volume is None:
         raise VolumeError(f'persistentvolume "{claim.spec.volume_name}" not found')
     return volume
+
+
+def _is_in(zones: set[str], value: str | None) -> bool:
+    return (value or "") in zones

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Scope
-from podium.engine.rules.plugins import FilterPlugin, Refused
+from podium.engine.framework.rule import Activity, BitFilter, Refused, Scope
+from podium.engine.rows.rows import Flags, Ints, K, Rows
 from podium.engine.rules.volumes.binding.v1_36 import waits_for_consumer
 from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from podium.engine.rows.many import Rows
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Flags, Ints
     from podium.engine.state.view import View
     from podium.objects.kinds.storage import PersistentVolume
 
@@ -28,21 +26,21 @@ BETA = {
 KEYS = (*BETA, *BETA.values())
 
 
-class VolumeZone(FilterPlugin):
+class VolumeZone(BitFilter):
     """Nodes without any zone label take all volumes."""
 
     name = "VolumeZone"
-    settled = True
+    reasons = (VOLUME_ZONE,)
 
     def scope(self, cls: PodClass) -> Scope:
         """Only pods with claims."""
-        return Scope.CLUSTER if cls.claims else Scope.NONE
+        return Scope.OBJECTS if cls.claims else Scope.NONE
 
-    def quiet(self, cls: PodClass) -> bool:
-        """Only claims can be in the way."""
-        return self.scope(cls) is Scope.NONE
+    def may_refuse(self, cls: PodClass) -> bool:
+        """A claim that leads to no volume refuses the pod."""
+        return self.scope(cls) is not Scope.NONE
 
-    def prepare(self, pod: Incoming, view: View) -> Refused | None:
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
         """Every claim must lead to a volume, or to a class that waits."""
         try:
             _zones(pod.cls, view.catalog)
@@ -50,43 +48,33 @@ class VolumeZone(FilterPlugin):
             return Refused(self.name, str(error))
         return None
 
-    def skips(self, pod: Incoming, view: View) -> bool:
-        """No volume has zones."""
-        return not _zones(pod.cls, view.catalog)
-
-    def idle(self, pod: Incoming, view: View) -> bool:
-        """The same at any time."""
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Skipped if no volume has zones."""
         try:
-            return self.skips(pod, view)
+            zoned = bool(_zones(pod.cls, view.catalog))
         except VolumeError:
-            return True  # refused before any node is looked at
+            zoned = False  # `pre_filter` refuses the pod
+        return Activity.ACTIVE if zoned else Activity.SKIPPED
 
-    def lockstep(self, pod: Incoming, at: Rows) -> Flags:  # noqa: ARG002
-        """Everywhere: other pods do not matter."""
-        return at.full(True)  # noqa: FBT003 - a column of True
-
-    def reasons(self, pod: Incoming, view: View) -> tuple[Reason, ...]:  # noqa: ARG002
-        """One."""
-        return (VOLUME_ZONE,)
-
-    def bits(self, pod: Incoming, at: Rows) -> Ints:
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Some volume lives elsewhere."""
-        labelled = at.full(False)  # noqa: FBT003 - a column of False
+        labelled = at.flags(False)  # noqa: FBT003 - a column of False
         for key in KEYS:
             labelled = labelled | at.has_label(key)
-        elsewhere = at.full(False)  # noqa: FBT003 - a column of False
+        elsewhere = at.flags(False)  # noqa: FBT003 - a column of False
         for key, zones in _zones(pod.cls, at.view.catalog):
             elsewhere = elsewhere | (_inside(key, zones, at) ^ True)
         return (labelled & elsewhere) * 1
 
 
-def _inside(key: str, zones: frozenset[str], at: Rows) -> Flags:
-    inside = at.fact(at.view.label_column(key), lambda value: value in zones)
+def _inside(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
+    inside = at.flag(at.view.label_column(key), lambda value: value in zones)
     newer = BETA.get(key)
     if newer is None:
         return inside
-    other = at.fact(at.view.label_column(newer), lambda value: value in zones)
-    return at.where(at.has_label(key), inside, other)
+    other = at.flag(at.view.label_column(newer), lambda value: value in zones)
+    has = at.has_label(key)
+    return (has & inside) | ((has ^ True) & other)
 
 
 def _zones(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[str]]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.rows.one import OneRow
+from podium.engine.rows.rows import OneRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

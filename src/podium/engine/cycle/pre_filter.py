@@ -1,0 +1,96 @@
+"""The PreFilter stage: a look at the pod before any node.
+
+A rule may refuse the pod everywhere, name the only nodes in question, or skip the attempt.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import Activity, AttemptError, OnlyNodes, Refused
+from podium.engine.pipelines.filtering import positioned
+
+if TYPE_CHECKING:
+    from podium.engine.framework.profile import Profile
+    from podium.engine.framework.rule import FilterRule, Positioned
+    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.view import View
+
+
+class PreFilter:
+    """The outcome of the stage for one pod.
+
+    Where no rule may refuse pods of this class, rules are asked whether they skip the attempt only
+    when that is needed.
+    """
+
+    def __init__(self, pod: Incoming, view: View, profile: Profile) -> None:
+        self._pod, self._view, self._profile = pod, view, profile
+        self._done = False
+        self.refused: Refused | None = None
+        #: The only nodes in question; None when all are.
+        self.only: frozenset[str] | None = None
+        #: Plugins that named nodes.
+        self.naming: list[str] = []
+        self._asked: set[str] = set()
+        self._skipped: set[str] = set()
+        if any(self._ask(rule) is not None for rule in _refusing(pod, profile)):
+            self._run()
+
+    @property
+    def asked(self) -> set[str]:
+        """Names of the plugins that were asked before the stage ended."""
+        self._run()
+        return self._asked
+
+    def taking_part(self) -> list[Positioned]:
+        """The filter rules that take part in this attempt, trials included."""
+        self._run()
+        rules = positioned(self._pod, self._profile.predicates)
+        if not self._skipped:
+            return rules
+        return [each for each in rules if each.rule.name not in self._skipped]
+
+    def _run(self) -> None:
+        """Ask each plugin in order, until one refuses the pod."""
+        if self._done:
+            return
+        self._done = True
+        for rule in self._profile.pre_filters:
+            answer = self._ask(rule)
+            if isinstance(answer, Refused):
+                self.refused = answer
+                return
+            self._asked.add(rule.name)
+            if isinstance(answer, OnlyNodes):
+                self.naming.append(rule.name)
+                self.only = answer.names if self.only is None else self.only & answer.names
+                if not self.only:
+                    self.refused = _no_node_left(self.naming)
+                    return
+            elif rule.activity(self._pod, self._view) is Activity.SKIPPED:
+                self._skipped.add(rule.name)
+
+    def _ask(self, rule: FilterRule) -> Refused | OnlyNodes | None:
+        try:
+            return rule.pre_filter(self._pod, self._view)
+        except AttemptError as error:
+            raise AttemptError(f'running PreFilter plugin "{rule.name}": {error}') from error
+
+
+def _refusing(pod: Incoming, profile: Profile) -> list[FilterRule]:
+    """The rules that may refuse pods of this class, or name nodes for them."""
+    return pod.cls.once(
+        ("may refuse", profile.pre_filters),
+        lambda: [rule for rule in profile.pre_filters if rule.may_refuse(pod.cls)],
+    )
+
+
+def _no_node_left(names: list[str]) -> Refused:
+    """The refusal when the plugins that named nodes leave none."""
+    plugins = tuple(sorted(names))
+    if len(names) == 1:
+        reason = f"node(s) didn't satisfy plugin {names[0]}"
+    else:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
+    return Refused("", reason, plugins=plugins)

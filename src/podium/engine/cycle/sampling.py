@@ -1,0 +1,82 @@
+"""How many feasible nodes are enough, and where the search for them ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.framework.rule import AttemptError
+from podium.engine.pipelines.filtering import merged_errors
+from podium.engine.state.verdicts import FITS, histogram
+
+if TYPE_CHECKING:
+    from podium.engine.cycle.attempt import Attempt
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.engine.pipelines.filtering import Fit
+    from podium.engine.state.view import View
+
+
+def wanted_nodes(nodes: int, percentage: int, *, adaptive: bool = False) -> int:
+    """How many feasible nodes are enough.
+
+    `adaptive`: 0 percent stands for a share that shrinks as the cluster grows.
+    """
+    if adaptive and percentage == 0:
+        percentage = max(5, 50 - nodes // 125)
+    if nodes < 100 or not 0 < percentage < 100:
+        return nodes
+    return max(nodes * percentage // 100, 100)
+
+
+def wanted_by(profile: Profile, nodes: int) -> int:
+    """How many feasible nodes are enough for a profile."""
+    if profile.first_if_equal and not _compares_nodes(profile):
+        return 1
+    percentage = profile.percentage_of_nodes_to_score
+    return wanted_nodes(nodes, percentage, adaptive=profile.adaptive_sampling)
+
+
+def _compares_nodes(profile: Profile) -> bool:
+    asks = any(each.filter_verb or each.prioritize_verb for each in profile.extenders)
+    return asks or bool(profile.priorities)
+
+
+def sample(
+    view: View, attempt: Attempt, fit: Fit, only: frozenset[str] | None, decision: Decision
+) -> np.ndarray:
+    """The feasible rows, up to the wanted number, in node order.
+
+    Verdicts and errors of rows beyond that do not count: these were never looked at. What was
+    looked at is noted in the decision.
+    """
+    order, codes = attempt.order, fit.codes
+    fits = np.flatnonzero(codes == FITS)
+    nodes = len(view.order) if only is None else len(only & view.row_of.keys())
+    want = wanted_by(attempt.profile, nodes)
+    seen = len(order)
+    if len(fits) > want:
+        # The search stops at the first feasible node too many, which is dropped again.
+        seen = int(fits[want])
+        decision.consumed, decision.dropped = seen + 1, True
+        fits = fits[:want]
+    else:
+        decision.consumed = seen
+    if only is not None:
+        inside = np.isin(order[:seen], [view.row_of[n] for n in only if n in view.row_of])
+        decision.consumed = int(inside.sum()) + decision.dropped
+    failed = np.sort(np.fromiter(fit.errors, np.int64, len(fit.errors)))
+    errors = list(map(fit.errors.__getitem__, failed[failed < seen].tolist()))
+    if errors:
+        raise AttemptError(merged_errors(errors) if attempt.profile.all_errors else errors[0])
+    decision.feasible_count = len(fits)
+    decision.codes = codes[:seen]
+    counted = decision.codes
+    if not view.names_once(order):
+        counted = counted[np.unique(order[:seen], return_index=True)[1]]
+    if len(fits) < seen:
+        decision.histogram = histogram(counted)
+    if attempt.recording:
+        decision.examined = [view.names[row] for row in order[:seen].tolist()]
+    return order if len(fits) == len(order) else order[fits]

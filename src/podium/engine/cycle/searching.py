@@ -1,0 +1,136 @@
+"""The Filter stage: the feasible rows of a pod.
+
+The node nominated to the pod comes first, if the profile says so; otherwise all rows are filtered,
+those that pods are nominated to once more with these pods on them, then sampled in node order, then
+given to the extenders.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.engine.cycle.extenders import ask_filters
+from podium.engine.cycle.nominated_nodes import respect_nominations
+from podium.engine.cycle.sampling import sample
+from podium.engine.pipelines.filtering import active, run_filters, run_filters_with_nominated
+from podium.engine.rows.rows import ManyRows
+from podium.engine.rows.trial_one import TrialRow
+from podium.engine.state.verdicts import FITS, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    from podium.engine.cycle.attempt import Attempt
+    from podium.engine.cycle.pre_filter import PreFilter
+    from podium.engine.fast.class_answers import ClassAnswers
+    from podium.engine.framework.decision import Decision
+    from podium.engine.pipelines.filtering import Fit
+    from podium.engine.state.view import View
+
+
+def find_feasible(
+    view: View,
+    attempt: Attempt,
+    pre_filter: PreFilter,
+    answers: ClassAnswers | None,
+    decision: Decision,
+) -> Generator[Any, Any, np.ndarray]:
+    """The feasible rows: the nominated node alone if it fits, else all that pass."""
+    nominated, code = _nominated_row(view, attempt, pre_filter)
+    if nominated is not None and code == FITS:
+        alone: np.ndarray = yield from ask_filters(view, attempt, np.array([nominated]), decision)
+        if len(alone):
+            decision.nominated = view.names[int(alone[0])]
+            decision.feasible_count = 1
+            return alone
+    fit = _filtered(view, attempt, pre_filter, answers)
+    if pre_filter.only is not None:
+        _exclude_unnamed(view, attempt.order, pre_filter, fit)
+        if nominated is not None and code > 0:
+            _keep_verdict(view, attempt.order, pre_filter, fit, (nominated, code))
+    feasible = sample(view, attempt, fit, pre_filter.only, decision)
+    return (yield from ask_filters(view, attempt, feasible, decision))
+
+
+def _nominated_row(view: View, attempt: Attempt, pre_filter: PreFilter) -> tuple[int | None, int]:
+    """The row nominated to the pod, if the profile tries it first, and its verdict."""
+    pod, profile = attempt.pod, attempt.profile
+    row = view.row_of.get(pod.pod.status.nominated_node_name)
+    if not profile.nominated_first or row is None or not view.known[row]:
+        return None, FITS
+    code = run_filters_with_nominated(
+        pod,
+        TrialRow(view, row),
+        pre_filter.taking_part(),
+        nominees_count_for_affinity=profile.nominees_count_for_affinity,
+    )
+    return row, code
+
+
+def _filtered(
+    view: View, attempt: Attempt, pre_filter: PreFilter, answers: ClassAnswers | None
+) -> Fit:
+    """The verdict of every row in node order."""
+    pod, profile, order = attempt.pod, attempt.profile, attempt.order
+    if answers is not None:
+        fit = answers.fit(pod, order)
+    else:
+        rules = active(pod, view, pre_filter.taking_part())
+        fit = run_filters(pod, ManyRows(view, order), rules, check_all=profile.always_check_all)
+    if view.nominated:
+        respect_nominations(
+            pod,
+            view,
+            pre_filter.taking_part(),
+            order,
+            fit,
+            check_all=profile.always_check_all,
+            nominees_count_for_affinity=profile.nominees_count_for_affinity,
+            min_batch_rows=profile.tuning.min_batch_rows,
+        )
+    return fit
+
+
+def _excluded(view: View, names: Iterable[str]) -> int:
+    """The verdict of nodes that plugins left out when they named the only nodes."""
+    plugins = tuple(sorted(set(names)))
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
+    return view.verdicts.code(Verdict("", (text,), curable=False, plugins=plugins))
+
+
+def _exclude_unnamed(view: View, order: np.ndarray, pre_filter: PreFilter, fit: Fit) -> None:
+    """Give the rows that plugins left out one verdict, whatever the filters said."""
+    assert pre_filter.only is not None
+    rows = [view.row_of[name] for name in pre_filter.only if name in view.row_of]
+    inside = np.isin(order, rows)
+    fit.codes[~inside] = _excluded(view, pre_filter.naming)
+    fit.errors = {i: text for i, text in fit.errors.items() if inside[i]}
+
+
+def _keep_verdict(
+    view: View, order: np.ndarray, pre_filter: PreFilter, fit: Fit, nominated: tuple[int, int]
+) -> None:
+    """The nominated row was filtered although plugins left it out: it keeps its verdict.
+
+    The plugin that rejected it is named along with those that named nodes.
+    """
+    row, code = nominated
+    before = _excluded(view, pre_filter.naming)
+    after = _excluded(view, [*pre_filter.naming, view.verdicts[code].predicate])
+    fit.codes[fit.codes == before] = after
+    if pre_filter.only is None or view.names[row] not in pre_filter.only:
+        fit.codes[order == row] = code
+
+
+def potential_rows(view: View, attempt: Attempt, decision: Decision) -> np.ndarray:
+    """Rows where evicting pods could help: all that were not rejected for good."""
+    if decision.refused is not None:
+        return np.zeros(0, np.int64)
+    curable = np.array([verdict.curable for verdict in view.verdicts], np.bool_)
+    hopeless = np.zeros(view.capacity, np.bool_)
+    seen = attempt.order[: len(decision.codes)]
+    hopeless[seen[~curable[decision.codes]]] = True
+    hopeless[[view.row_of[name] for name in decision.extender_hopeless]] = True
+    return view.order[~hopeless[view.order]]

@@ -1,0 +1,113 @@
+"""The Score stage and the choice of the node: the best feasible row, ties by the caller's rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.engine.cycle.extenders import ask_priorities
+from podium.engine.cycle.sampling import wanted_by
+from podium.engine.pipelines.scoring import check_pre_scores, run_scores
+from podium.engine.rows.rows import ManyRows
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from podium.engine.cycle.attempt import Attempt
+    from podium.engine.fast.class_answers import ClassAnswers
+    from podium.engine.framework.decision import Decision, ScoreColumn
+    from podium.engine.state.view import View
+
+
+def select_from_answers(
+    view: View, attempt: Attempt, answers: ClassAnswers, decision: Decision
+) -> int | None:
+    """One of the best rows by the answers kept for the pod's class, where these are all there is.
+
+    None when the stages must run: nominated pods, extenders, sampling, or a cluster-wide rule that
+    has something to say.
+    """
+    pod, profile, order = attempt.pod, attempt.profile, attempt.order
+    nodes = len(view.order)
+    if view.nominated or profile.extenders or len(order) != nodes or not view.names_once(order):
+        return None
+    if wanted_by(profile, nodes) < nodes:
+        return None
+    if profile.nominated_first and pod.pod.status.nominated_node_name:
+        return None
+    index = answers.indexed(pod, order)
+    rows = order if index is not None else answers.feasible(order)
+    if rows is None or not (count := len(rows) if index is None else len(index)):
+        return None
+    # Before anything is scored: an error there does not undo that the nodes were looked at.
+    decision.consumed, decision.feasible_count = nodes, count
+    if rejections := answers.rejections():
+        decision.histogram = rejections.copy()
+    attempt.mark("Computing predicates done")
+    best: Sequence[int] | np.ndarray
+    if count > 1:
+        check_pre_scores(pod, view, profile)
+    if index is not None:
+        best = index.best()
+    elif count == 1:
+        best = [0]
+    else:
+        totals = answers.totals(pod, rows)
+        best = np.flatnonzero(totals == totals.max())
+    attempt.mark("Prioritizing done")
+    return int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
+
+
+def select_node(
+    view: View,
+    attempt: Attempt,
+    feasible: np.ndarray,
+    answers: ClassAnswers | None,
+    decision: Decision,
+) -> Generator[Any, Any, int]:
+    """Score the feasible rows, add the scores of extenders, and choose one of the best."""
+    if attempt.recording:
+        decision.feasible = [view.names[row] for row in feasible.tolist()]
+    if len(feasible) == 1 and not (attempt.recording and attempt.score_single):
+        return int(feasible[0])
+    columns: list[ScoreColumn] = []
+    totals = _totals(view, attempt, feasible, answers, columns)
+    totals, more = yield from ask_priorities(view, attempt, feasible, totals)
+    attempt.mark("Prioritizing done")
+    best = np.flatnonzero(totals == totals.max())
+    if attempt.recording:
+        decision.scores, decision.totals = (*columns, *more), totals
+        decision.best = [decision.feasible[i] for i in best.tolist()]
+    return _choose(attempt, decision, feasible, best)
+
+
+def _totals(
+    view: View,
+    attempt: Attempt,
+    feasible: np.ndarray,
+    answers: ClassAnswers | None,
+    columns: list[ScoreColumn],
+) -> np.ndarray:
+    """The weighted sum of each feasible row; the scores behind it when recording."""
+    pod, profile = attempt.pod, attempt.profile
+    if not profile.priorities and not profile.extenders:
+        return np.ones(len(feasible), np.int64)
+    check_pre_scores(pod, view, profile)
+    if answers is not None:
+        return answers.totals(pod, feasible)
+    return run_scores(
+        pod,
+        ManyRows(view, feasible, {}),
+        profile.priorities,
+        profile,
+        columns=columns if attempt.recording else None,
+    )
+
+
+def _choose(
+    attempt: Attempt, decision: Decision, rows: np.ndarray, best: Sequence[int] | np.ndarray
+) -> int:
+    """One of the best rows, by the rule for ties."""
+    decision.cursor, decision.tied = attempt.ties.cursor, len(best)
+    return int(rows[best[attempt.ties.choose(len(best))]])

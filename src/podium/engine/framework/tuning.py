@@ -1,0 +1,23 @@
+"""Numbers that decide how an answer is computed, never what it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The thresholds between equivalent ways of computing. Tests make them small."""
+
+    #: Up to this many changed rows are evaluated one by one, more of them as arrays.
+    one_by_one: int = 24
+    #: For this many decisions the answers of a cluster-wide rule must have stayed the same before
+    #: they are kept like those about nodes; twice as many each time that turned out wrong.
+    steady_decisions: int = 8
+    #: Score one row of each group only if there are this many times fewer groups than rows.
+    min_reduction: int = 8
+    #: Trials run in a batch only if at least this many rows take part.
+    min_batch_rows: int = 8
+
+
+DEFAULT_TUNING = Tuning()

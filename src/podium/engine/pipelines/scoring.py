@@ -1,0 +1,157 @@
+"""The score pipeline: how good feasible rows are.
+
+The only place that runs score rules: all of them over the feasible rows, normalized, checked and
+summed up; or those that need one row at a time, for the answers kept per pod class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.engine.framework.decision import ScoreColumn
+from podium.engine.framework.rule import AttemptError
+from podium.engine.rows.rows import K, ManyRows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.engine.framework.profile import Profile, Weighted
+    from podium.engine.framework.rule import Everywhere, ScoreRule
+    from podium.engine.rows.rows import Flags, Ints, Rows
+    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.view import View
+
+
+def check_pre_scores(pod: Incoming, view: View, profile: Profile) -> None:
+    """Fail if some rule cannot score pods of this class, whatever the rows."""
+    if not profile.pre_scores or not (profile.priorities or profile.extenders):
+        return
+
+    def first() -> str:
+        for rule in profile.pre_scores:
+            if fault := rule.pre_score(pod, view):
+                return f'running PreScore plugin "{rule.name}": {fault}'
+        return ""
+
+    if fault := pod.cls.once(("pre-score", profile.pre_scores), first):
+        raise AttemptError(fault)
+
+
+def run_scores(
+    pod: Incoming,
+    at: ManyRows,
+    weighted: Sequence[Weighted],
+    profile: Profile,
+    *,
+    columns: list[ScoreColumn] | None = None,
+    known: Sequence[Everywhere | None] | None = None,
+) -> np.ndarray:
+    """The weighted sums of final scores over the feasible rows.
+
+    `weighted` are some or all of the score rules of the profile. A score outside the range of the
+    profile fails the attempt. What each rule gave is added to `columns`, if a list is given.
+    `known` holds what the rules answered to `everywhere` in this decision, if they were asked.
+    """
+    highest = profile.highest_score
+    totals = np.zeros(len(at), np.int64)
+    constant = 0
+    errors: list[str] = []
+    out_of_range = ""
+    for number, each in enumerate(weighted):
+        rule = each.priority
+        try:
+            same = known[number] if known is not None else rule.everywhere(pod, at.view)
+            if same is None:
+                raw, final = _scored(rule, pod, at, profile.tuning.min_reduction)
+        except AttemptError as error:
+            errors += error.args
+            continue
+        if same is None:
+            column = ScoreColumn(rule.name, each.weight, raw, final)
+            totals += final * each.weight if each.weight != 1 else final
+        else:
+            column = _same_column(each, same.score, len(at) if columns is not None else 1)
+            constant += same.score * each.weight
+        if columns is not None and (same is None or same.shown):
+            columns.append(column)
+        out_of_range = out_of_range or _out_of_range(column, highest)
+    if errors or out_of_range:
+        raise AttemptError(*(errors or [out_of_range]))
+    return totals + constant if constant else totals
+
+
+def run_row_scores(
+    pod: Incoming, at: Rows[K], weighted: Sequence[Weighted], *, highest: int | None
+) -> tuple[Ints[K], Flags[K]]:
+    """Sums of rules that neither normalize nor look beyond the row, and where one is out of range.
+
+    Such sums are kept; a row out of range makes the whole attempt fail, which `run_scores` words.
+    """
+    total, wrong = at.full(0), at.flags(False)  # noqa: FBT003 - a column of False
+    for each in weighted:
+        score = each.priority.score(pod, at)
+        total = total + score * each.weight
+        if highest is not None:
+            wrong = wrong | (score < 0) | (score > highest)
+    return total, wrong
+
+
+def _scored(
+    rule: ScoreRule, pod: Incoming, at: ManyRows, min_reduction: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Raw and final scores of one rule."""
+    groups, of_row = _groups(rule, pod, at, min_reduction)
+    groups.errors = {}
+    raw = np.broadcast_to(np.asarray(rule.score(pod, groups), np.int64), (len(groups),))
+    final = raw
+    if rule.normalizes:
+        final = np.broadcast_to(rule.normalize(pod, groups, raw), (len(groups),))
+    return (raw, final) if of_row is None else (raw[of_row], final[of_row])
+
+
+def _groups(
+    rule: ScoreRule, pod: Incoming, at: ManyRows, min_reduction: int
+) -> tuple[ManyRows, np.ndarray | None]:
+    """One row of each group of rows that the rule cannot tell apart, and the group of each row.
+
+    Where only topology domains count, three zones stand for five thousand nodes. Whatever a rule
+    computes over all feasible rows (the highest, how many domains there are) is the same over one
+    row of each group. All rows as they are, if grouping does not reduce them enough.
+    """
+    keys = rule.group_keys(pod, at.view) if at.memo is not None else ()
+    if not keys:
+        return at, None
+    first, of_row, memo = at.remembered(("groups", keys), lambda: _grouped(at, keys))
+    if len(first) * min_reduction > len(at):
+        return at, None
+    return ManyRows(at.view, at.index[first], memo), of_row
+
+
+def _grouped(at: ManyRows, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, dict[Any, Any]]:
+    """The first row of each group, the group of each row, and the memo of the first rows."""
+    ids: np.ndarray = at.label_ids(keys[0]).astype(np.int64)
+    for key in keys[1:]:
+        ids = ids * len(at.view.label_column(key).values) + at.label_ids(key)
+    _, first, of_row = np.unique(ids, return_index=True, return_inverse=True)
+    return first, of_row, {}
+
+
+def _same_column(each: Weighted, score: int, size: int) -> ScoreColumn:
+    """The column of a rule that gives every row the same."""
+    same = np.full(size, score, np.int64)
+    raw = np.zeros(size, np.int64) if each.priority.normalizes else same
+    return ScoreColumn(each.name, each.weight, raw, same, uniform=True)
+
+
+def _out_of_range(column: ScoreColumn, highest: int | None) -> str:
+    """The error of a rule with a score outside 0 to `highest`; empty if there is none."""
+    scores = column.score
+    if highest is None or not len(scores) or (scores.min() >= 0 and scores.max() <= highest):
+        return ""
+    wrong = scores[(scores < 0) | (scores > highest)]
+    return (
+        f'applying score defaultWeights on Score plugins: plugin "{column.name}" returns an '
+        f"invalid score {wrong[0]}, it should in the range of [0, {highest}] after normalizing"
+    )

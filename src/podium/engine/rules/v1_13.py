@@ -1,0 +1,19 @@
+"""What the rules of v1.13 have in common: the range of scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import scaled_to
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from podium.engine.rows.rows import ManyRows
+
+MAX_SCORE = 10
+
+
+def normalized(at: ManyRows, raw: np.ndarray, *, reverse: bool = False) -> np.ndarray:
+    """Scores scaled so that the largest becomes 10; `reverse` turns them upside down."""
+    return scaled_to(MAX_SCORE, at, raw, reverse=reverse)
