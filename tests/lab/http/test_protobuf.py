@@ -11,16 +11,12 @@ from lab.serving import LabServer
 
 #: What `kubectl create` of release 1.32 sends for a namespace, a deployment and a budget.
 NAMESPACE = "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEc2hvcBIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA=="
-
-
 DEPLOYMENT = (
     "azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50ErYBCh8KA3dlYhIAGgAiACoAMgA4AEIAWgoKA2FwcBIDd2ViEoQBCAAS"
     "DAoKCgNhcHASA3dlYhpqChwKABIAGgAiACoAMgA4AEIAWgoKA2FwcBIDd2ViEkoSLAoDYXBwEgVhcHA6MSoAMgoKABAA"
     "GFAiACoAQgBqAHIAgAEAiAEAkAEAogEAGgAyAEIASgBSAFgAYABoAIIBAIoBAJoBAMIBACICCgAoADgAGgwIABAAGAAg"
     "ACgAOAAaACIA"
 )
-
-
 BUDGET = (
     "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSOgoRCgFiEgAaACIAKgAyADgAQgASGQoJCAEQABoD"
     "NTAlEgwKCgoDYXBwEgN3ZWIaCggAGAAgACgAMAAaACIA"

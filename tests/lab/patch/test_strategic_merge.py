@@ -81,8 +81,6 @@ def test_true_is_no_number() -> None:
 
 
 NAMES: dict[str, Any] = {"name": st.sampled_from("abcd")}
-
-
 VARIABLES: dict[str, Any] = {"name": st.sampled_from("XY"), "value": st.just("1")}
 
 

@@ -31,7 +31,7 @@ from podium.library.recordings.scenarios import objects_of, pending_of, scenario
 from podium.render.decision.as_json import to_json
 from render.json_schema import problems
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "decision.schema.json").read_text())
 RECORDINGS = sorted((ROOT / "tests" / "golden" / "v1.13").glob("*.jsonl"))
 RULES = profile(priorities=[(LeastRequestedPriority(), 2)])
@@ -145,7 +145,7 @@ def test_an_error_is_an_outcome() -> None:
     assert found["error"] == "no nodes available to schedule pods"
 
 
-def test_extenders_turn_nodes_down_too() -> None:
+def test_extenders_reject_nodes_too() -> None:
     def answer(question: Any) -> Any:
         return Filtered(("a",), {"b": "no licence"}) if hasattr(question, "nodes") else None
 

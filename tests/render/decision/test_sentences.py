@@ -1,69 +1,15 @@
-"""Sentences about decisions, and the facts they are made of."""
+"""Sentences about decisions."""
 
 from __future__ import annotations
 
 import pytest
 
-from builders import node, nodes, pod, profile, simulation
+from builders import node, nodes, profile, simulation
 from podium.engine.framework.decision import Decision, Preemption, Victims
-from podium.engine.rules.resources.v1_13 import LeastRequestedPriority, MostRequestedPriority
+from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
 from podium.render.decision import sentences
-from podium.render.decision.analysis import differing_columns, ranking, rejection_groups, score_gaps
 from podium.render.decision.explanation import node_report
-from podium.render.decision.tables import common_domain
-from podium.render.plain import counted, printable
-from podium.render.quantities import format_amount
-
-RULES = profile(priorities=[(LeastRequestedPriority(), 3), (MostRequestedPriority(), 1)])
-WANTED = pod(requests={"cpu": "1", "memory": "1Gi"})
-
-
-def choice() -> Decision:
-    """Two equals and a smaller one."""
-    sizes = {"small": "2", "large": "8", "big": "8"}
-    made = [node(name, cpu=cpu, memory=f"{cpu}Gi") for name, cpu in sizes.items()]
-    return simulation(*made, node("no", unschedulable=True), profile=RULES).attempt(
-        WANTED, recording=True
-    )
-
-
-def test_the_chosen_node_comes_first_among_equals() -> None:
-    decision = choice()
-    decision.node = "big"
-
-    assert [decision.feasible[at] for at in ranking(decision)] == ["big", "large", "small"]
-
-
-def test_gaps_are_weighted_and_the_largest_comes_first() -> None:
-    found = score_gaps(choice(), 1, 0)
-
-    assert [(gap.priority, gap.points) for gap in found] == [
-        ("LeastRequestedPriority", 9),
-        ("MostRequestedPriority", -4),
-    ]
-
-
-def test_priorities_that_make_no_difference_are_told_apart() -> None:
-    cluster = simulation(*nodes(2), profile=RULES)
-
-    differing, same = differing_columns(cluster.attempt(WANTED, recording=True))
-
-    assert (differing, [column.name for column in same]) == (
-        [],
-        ["LeastRequestedPriority", "MostRequestedPriority"],
-    )
-
-
-def test_groups_are_sorted_by_size() -> None:
-    made = [node("full", cpu="0"), *nodes(2, unschedulable=True)]
-    decision = simulation(*made, profile=RULES).attempt(WANTED, recording=True)
-
-    assert [
-        (group.predicate, group.count, group.nodes) for group in rejection_groups(decision)
-    ] == [
-        ("CheckNodeUnschedulable", 2, ("n000", "n001")),
-        ("GeneralPredicates", 1, ("full",)),
-    ]
+from render.decision.decided import RULES, WANTED, choice
 
 
 @pytest.mark.parametrize(
@@ -199,42 +145,3 @@ def test_ordinals(number: int, text: str) -> None:
 def test_lists_are_cut() -> None:
     assert sentences.listed(["a", "b"], 2) == "a, b"
     assert sentences.listed(["a", "b", "c", "d"], 2) == "a, b and 2 more"
-    assert [counted(n, "node") for n in (0, 1, 2)] == ["0 nodes", "1 node", "2 nodes"]
-
-
-def test_control_characters_are_made_visible() -> None:
-    assert printable("a\x1b[2Jb\u202ec\n") == "a\\x1b[2Jb\\u202ec\n"
-
-
-@pytest.mark.parametrize(
-    ("names", "ending"),
-    [
-        (["a.eu.compute.internal", "b.eu.compute.internal"], ".eu.compute.internal"),
-        (["xa.eu.compute.internal", "ya.eu.compute.internal"], ".eu.compute.internal"),
-        (["a.x", "b.x"], ""),
-        (["one.eu.compute.internal"], ""),
-        (["a", "b"], ""),
-        ([], ""),
-    ],
-)
-def test_what_all_names_end_in(names: list[str], ending: str) -> None:
-    assert common_domain(names) == ending
-
-
-@pytest.mark.parametrize(
-    ("resource", "amount", "text"),
-    [
-        ("cpu", 2000, "2"),
-        ("cpu", 1500, "1500m"),
-        ("cpu", 0, "0"),
-        ("memory", 512 << 20, "512Mi"),
-        ("memory", 1536 << 20, "1.5Gi"),
-        ("memory", -(1 << 30), "-1Gi"),
-        ("ephemeral-storage", 1000, "1000"),
-        ("hugepages-2Mi", 4 << 20, "4Mi"),
-        ("example.com/gpu", 4096, "4096"),
-        ("pods", 110, "110"),
-    ],
-)
-def test_amounts_are_short(resource: str, amount: int, text: str) -> None:
-    assert format_amount(resource, amount) == text

@@ -15,7 +15,6 @@ from podium.render.decision.placements import (
     rows,
     summary,
 )
-from podium.render.recording.v1_13 import scenario
 
 RULES = profile()
 LOW = pod("low", node="a", requests={"cpu": "1"})
@@ -44,7 +43,7 @@ def test_attempts_at_one_pod_are_one_row() -> None:
     assert summary(found) == "1 of 2 pods placed, 1 not, 1 pod evicted"
 
 
-def test_who_had_to_go_is_said_once_as_a_table_and_once_as_a_sentence() -> None:
+def test_evicted_pods_are_in_a_table_and_in_sentences() -> None:
     found = placed(VIP, BIG)
 
     why = "it is the only node where evicting pods helps"
@@ -56,7 +55,7 @@ def test_who_had_to_go_is_said_once_as_a_table_and_once_as_a_sentence() -> None:
     assert evictions(placed(BIG)) == []
 
 
-def test_only_what_is_not_placed_stands_out() -> None:
+def test_only_pods_that_are_not_placed_are_highlighted() -> None:
     lines = list(report(placed(VIP, BIG), RULES, 1, 3))
 
     assert lines[0] == ("test: 1 node, 3 pods, 2 pending", {"bold": True})
@@ -79,17 +78,3 @@ def test_a_manifest_gets_its_node() -> None:
 
     assert (vip["kind"], vip["spec"]["nodeName"]) == ("Pod", "a")
     assert "nodeName" not in big["spec"]
-
-
-def test_a_scenario_holds_objects_pods_and_steps() -> None:
-    world = objects(LOW, node("a", cpu="1"))
-    run = simulation(node("a", cpu="1"), LOW, profile=RULES)
-    steps = list(run.run([VIP], recording=True))
-
-    made = scenario(world, [VIP], steps, RULES)
-
-    assert [each["kind"] for each in made["objects"]] == ["Node", "Pod"]
-    assert made["objects"][0]["apiVersion"] == "v1"
-    assert made["pending"][0]["spec"]["priority"] == 5
-    assert [step["attempt"] for step in made["expected"]["steps"]] == [1, 2]
-    assert "priorities" not in made["expected"]
