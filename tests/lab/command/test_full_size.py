@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from lab.test_lab_command import Lab
+from lab.command.lab_process import LabProcess
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 EVERYTHING, KUBELETS = 10, 90
@@ -46,7 +46,7 @@ class Event(msgspec.Struct):
 class Crowd:
     """Everybody who talks to one lab."""
 
-    def __init__(self, lab: Lab, session: aiohttp.ClientSession) -> None:
+    def __init__(self, lab: LabProcess, session: aiohttp.ClientSession) -> None:
         self.server = lab.told["server"]
         self.session = session
         #: Seconds that each page took while the lab was at work.
@@ -106,7 +106,7 @@ class Crowd:
         return sum(each.get("status", {}).get("readyReplicas", 0) for each in found)
 
 
-async def at_work(lab: Lab, pods: int, seconds: float) -> dict[str, float]:
+async def at_work(lab: LabProcess, pods: int, seconds: float) -> dict[str, float]:
     """Deployments come to rest with everybody watching; seconds that pages took."""
     timeout = aiohttp.ClientTimeout(total=None, sock_read=seconds)
     headers = {"Authorization": f"Bearer {lab.told['token']}"}
@@ -168,7 +168,7 @@ def test_a_hundred_watchers_and_a_page_follow_deployments_of_thousands(
     seconds: float,
     record_property: Callable[[str, object], None],
 ) -> None:
-    lab = Lab(tmp_path, "--nodes", str(nodes), "--zones", "3")
+    lab = LabProcess(tmp_path, "--nodes", str(nodes), "--zones", "3")
     try:
         pages = asyncio.run(at_work(lab, pods, seconds))
     finally:

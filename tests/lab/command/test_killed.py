@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from lab.command.lab_process import LabProcess
 from lab.serving import pod
-from lab.test_lab_command import Lab
 
 KILLS = 10
 PODS = "/api/v1/namespaces/default/pods"
@@ -38,7 +38,7 @@ class Said:
 class Client:
     """Requests to one lab."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: LabProcess) -> None:
         self._address = urlsplit(lab.told["server"]).netloc
         self._token = lab.told["token"]
 
@@ -117,7 +117,7 @@ def check(client: Client, said: Said) -> None:
 def test_a_lab_that_is_killed_ten_times_keeps_its_word_and_goes_on(tmp_path: Path) -> None:
     arguments = ("--data", str(tmp_path / "data"), "--nodes", "40")
     said, chance = Said(), random.Random(11)  # noqa: S311
-    lab = Lab(tmp_path, *arguments)
+    lab = LabProcess(tmp_path, *arguments)
     Client(lab).call("POST", DEPLOYMENTS, deployment(0))
     for turn in range(KILLS):
         try:
@@ -133,7 +133,7 @@ def test_a_lab_that_is_killed_ten_times_keeps_its_word_and_goes_on(tmp_path: Pat
             lab.end(signal.SIGKILL)
         for each in at_work:
             each.join(30)
-        lab = Lab(tmp_path, *arguments)
+        lab = LabProcess(tmp_path, *arguments)
     try:
         client = Client(lab)
         check(client, said)

@@ -1,30 +1,25 @@
-"""`podium lab` as people run it: a process, a kubeconfig, kubectl, the end."""
+"""`podium lab` as a process: start, kubeconfig, kubectl, shutdown."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lab.command.lab_process import LabProcess
 from podium.cli.main import run
 from podium.errors import InputError
 from podium.host.lab_kubeconfig import default_path, read_token, write_kubeconfig
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NODES = """
 apiVersion: v1
 kind: Node
@@ -37,87 +32,7 @@ spec: {containers: [{name: app, image: "app:1"}]}
 """
 
 
-class Lab:
-    """A lab in a process of its own."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.kubeconfig = folder / "kubeconfig"
-        command = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
-        self.process = subprocess.Popen(
-            [*command, "--kubeconfig", str(self.kubeconfig), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-            cwd=folder,
-        )
-        self.told: dict[str, Any] = json.loads(self._first_document())
-
-    def _first_document(self) -> bytes:
-        """What it prints when it is ready."""
-        assert self.process.stdout is not None
-        text, ends = b"", time.monotonic() + 60
-        while not text.rstrip().endswith(b"}"):
-            ready, _, _ = select.select([self.process.stdout], [], [], 1.0)
-            part = os.read(self.process.stdout.fileno(), 65536) if ready else b""
-            text += part
-            if (ready and not part) or time.monotonic() > ends:
-                raise AssertionError(f"no lab: {text!r} {self.end()}")
-        return text
-
-    def ask(self, path: str, **headers: str) -> tuple[int, Any]:
-        """A request with the token."""
-        given = {"Authorization": f"Bearer {self.told['token']}", **headers}
-        request = urllib.request.Request(f"{self.told['server']}{path}", headers=given)
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read()
-
-    def items(self, path: str) -> list[Any]:
-        code, body = self.ask(path)
-        assert code == 200, body
-        found: list[Any] = json.loads(body)["items"]
-        return found
-
-    def until(self, true: Callable[[], bool], seconds: float = 20.0) -> None:
-        ends = time.monotonic() + seconds
-        while not true():
-            assert time.monotonic() < ends, "it did not come to that"
-            time.sleep(0.05)
-
-    def running(self) -> set[str]:
-        return {
-            pod["metadata"]["name"]
-            for pod in self.items("/api/v1/pods")
-            if pod["status"].get("phase") == "Running"
-        }
-
-    def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """Stop it; its exit code and what it complained about."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        _, errors = self.process.communicate(timeout=20)
-        return self.process.returncode, errors.decode()
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
-    """Start labs that end with the test."""
-    started: list[Lab] = []
-
-    def made(*arguments: str) -> Lab:
-        started.append(Lab(tmp_path, *arguments))
-        return started[-1]
-
-    yield made
-    for each in started:
-        if each.process.poll() is None:
-            each.process.kill()
-        each.process.communicate()
-
-
-def kubectl(lab: Lab, *arguments: str) -> str:
+def kubectl(lab: LabProcess, *arguments: str) -> str:
     done = subprocess.run(
         ["kubectl", "--kubeconfig", str(lab.kubeconfig), *arguments],
         capture_output=True,
@@ -129,7 +44,7 @@ def kubectl(lab: Lab, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_demo_comes_up_and_ends_in_peace(start: Callable[..., Lab]) -> None:
+def test_the_demo_comes_up_and_ends_in_peace(start: Callable[..., LabProcess]) -> None:
     lab = start()
     assert lab.told["profile"] == "v1.36 default-scheduler"
     lab.until(lambda: len(lab.running()) >= 30)
@@ -141,7 +56,7 @@ def test_the_demo_comes_up_and_ends_in_peace(start: Callable[..., Lab]) -> None:
     assert lab.end() == (0, "")
 
 
-def test_nobody_gets_in_without_the_token(start: Callable[..., Lab]) -> None:
+def test_nobody_gets_in_without_the_token(start: Callable[..., LabProcess]) -> None:
     lab = start("--nodes", "1")
 
     assert lab.ask("/api/v1/pods", Authorization="Bearer wrong")[0] == 401
@@ -150,7 +65,7 @@ def test_nobody_gets_in_without_the_token(start: Callable[..., Lab]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
-def test_kubectl_makes_a_pod_that_soon_runs(start: Callable[..., Lab]) -> None:
+def test_kubectl_makes_a_pod_that_soon_runs(start: Callable[..., LabProcess]) -> None:
     lab = start("--nodes", "3")
     kubectl(lab, "run", "web", "--image=app:1")
     kubectl(lab, "wait", "--for=condition=Ready", "pod/web", "--timeout=10s")
@@ -162,7 +77,7 @@ def test_kubectl_makes_a_pod_that_soon_runs(start: Callable[..., Lab]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
-def test_the_page_about_the_lab_can_be_followed(start: Callable[..., Lab]) -> None:
+def test_the_page_about_the_lab_can_be_followed(start: Callable[..., LabProcess]) -> None:
     lab = start()
     page = (ROOT / "docs" / "lab.md").read_text("utf-8")
     followed = page[page.index("## Look around") : page.index("## Other worlds")]
@@ -184,7 +99,9 @@ def test_the_page_about_the_lab_can_be_followed(start: Callable[..., Lab]) -> No
 
 
 def test_why_asks_the_lab_of_the_shell(
-    start: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    start: Callable[..., LabProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     lab = start()
     monkeypatch.setenv(
@@ -203,7 +120,9 @@ def test_why_asks_the_lab_of_the_shell(
     assert "http://127.0.0.1:10251" in capsys.readouterr().err
 
 
-def test_a_lab_from_files_by_another_profile(start: Callable[..., Lab], tmp_path: Path) -> None:
+def test_a_lab_from_files_by_another_profile(
+    start: Callable[..., LabProcess], tmp_path: Path
+) -> None:
     file = tmp_path / "world.yaml"
     file.write_text(NODES)
     lab = start("-f", str(file), "--profile", "v1.13")
@@ -213,7 +132,7 @@ def test_a_lab_from_files_by_another_profile(start: Callable[..., Lab], tmp_path
 
 
 def test_without_a_scheduler_pods_wait_for_somebody_else(
-    start: Callable[..., Lab], tmp_path: Path
+    start: Callable[..., LabProcess], tmp_path: Path
 ) -> None:
     file = tmp_path / "world.yaml"
     file.write_text(NODES)
@@ -238,7 +157,9 @@ def test_without_a_scheduler_pods_wait_for_somebody_else(
         outside.wait(20)
 
 
-def test_what_is_kept_is_there_the_next_time(start: Callable[..., Lab], tmp_path: Path) -> None:
+def test_what_is_kept_is_there_the_next_time(
+    start: Callable[..., LabProcess], tmp_path: Path
+) -> None:
     data = str(tmp_path / "kept")
     file = tmp_path / "world.yaml"
     file.write_text(NODES)
