@@ -89,9 +89,9 @@ _READS: Final = {
     "ImageLocality": _NOTHING,
     "NodeDeclaredFeatures": _NOTHING,
     # Plugins that a profile enables without their preFilter or preScore point
-    "UnpreparedFilter": _NOTHING,
-    "UnpreparedRestrictions": _NOTHING,
-    "UnpreparedScore": _NOTHING,
+    "FailingFilter": _NOTHING,
+    "DiskConflictsOnly": _NOTHING,
+    "FailingScore": _NOTHING,
 }
 
 

@@ -18,11 +18,9 @@ from podium.profiles.config.loading import (
     load_config,
 )
 from podium.profiles.config.missing_points import (
-    LatePreparation,
-    UnpreparedFilter,
-    UnpreparedRestrictions,
-    UnpreparedScore,
-    UnskippedScore,
+    FailingFilter,
+    FailingScore,
+    NeverSkippedScore,
 )
 from podium.profiles.config.plugins import PLUGINS, Plugin
 from podium.profiles.config.scheduler_config import (
@@ -132,31 +130,31 @@ class _Builder:
         return given
 
     def filter(self, plugin: Plugin) -> FilterRule:
-        """The filter of a plugin, or what is left of it without its first look."""
+        """The filter of a plugin, which may depend on its PreFilter."""
         rule = self.filters[plugin.name]
         if "preFilter" not in plugin.points or plugin.name in self.config.names("preFilter"):
             return rule
-        if plugin.name == "VolumeRestrictions":
-            return UnpreparedRestrictions(plugin.name, plugin.unprepared)
-        if plugin.unprepared:
-            return UnpreparedFilter(plugin.name, plugin.unprepared)
-        return LatePreparation(rule) if plugin.name == "VolumeZone" else rule
+        if plugin.without_pre_filter is not None:
+            return plugin.without_pre_filter(rule)
+        if plugin.pre_filter_error:
+            return FailingFilter(plugin.name, plugin.pre_filter_error)
+        return rule
 
     def priorities(self) -> Iterator[Weighted]:
-        """The scores, in order; of several that fail every pod the first one does."""
+        """The scores, in order; of several that always fail, the first one is enough."""
         failed = False
         for enabled in self.config.points.get("score", ()):
             plugin = PLUGINS[enabled.name]
-            assert plugin.score is not None, enabled.name  # only what can score is there
+            assert plugin.score is not None, enabled.name  # only plugins with this point are there
             rule = self.score(plugin, plugin.score(self.config.args.get(enabled.name)))
-            if isinstance(rule, UnpreparedScore):
+            if isinstance(rule, FailingScore):
                 if failed:
                     continue
                 failed = True
             yield Weighted(rule, enabled.weight)
 
     def pre_scores(self) -> Iterator[ScoreRule]:
-        """What must be ready before anything is scored, whether it scores itself or not."""
+        """Scores with a PreScore that may fail, whether the plugin is at score or not."""
         for plugin in self.plugins("preScore"):
             if plugin.score is not None:
                 rule = plugin.score(self.config.args.get(plugin.name))
@@ -164,24 +162,23 @@ class _Builder:
                     yield rule
 
     def score(self, plugin: Plugin, rule: ScoreRule) -> ScoreRule:
-        """The scores of a plugin, or what is left of them without their preparation."""
-        prepared = self.config.names("preScore")
-        if "preScore" in plugin.points and plugin.name not in prepared:
-            if plugin.unscored:
-                return UnpreparedScore(plugin.name, plugin.unscored)
-            return UnskippedScore(rule)
-        if plugin.name == "DynamicResources" and plugin.name not in self.config.names("preFilter"):
-            return UnpreparedScore(plugin.name, plugin.unprepared)
+        """The score of a plugin, which may depend on its PreScore and PreFilter."""
+        if "preScore" in plugin.points and plugin.name not in self.config.names("preScore"):
+            if plugin.pre_score_error:
+                return FailingScore(plugin.name, plugin.pre_score_error)
+            return NeverSkippedScore(rule)
+        if plugin.score_needs_pre_filter and plugin.name not in self.config.names("preFilter"):
+            return FailingScore(plugin.name, plugin.pre_filter_error)
         return rule
 
     def post_filter_names(self) -> list[str]:
-        """What is tried when no node fits."""
+        """The plugins that run when no node fits."""
         off = {"DefaultPreemption"} if self.options.disable_preemption else set()
         return [name for name in self.config.names("postFilter") if name not in off]
 
     def post_filters(self) -> Iterator[PostFilter]:
-        """The same, made."""
+        """Make the rules that run when no node fits."""
         for name in self.post_filter_names():
             make = PLUGINS[name].post_filter
-            assert make is not None, name  # only what can help is there
+            assert make is not None, name  # only plugins with this point are there
             yield make(self.config.args.get(name))

@@ -1,7 +1,7 @@
-"""Rules of plugins whose preparation is turned off.
+"""Rules of plugins that a profile enables without the extension point that prepares them.
 
-A profile can leave a plugin's filter on and its first look at the pod off, or its scores on and
-their preparation off. Some plugins then do the preparation late, others fail every pod.
+A profile can enable a plugin at filter and not at preFilter, or at score and not at preScore. In
+kube-scheduler some plugins then prepare on every node, and others fail every pod.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
-class UnpreparedFilter(FilterRule):
-    """Fails on every node."""
+class FailingFilter(FilterRule):
+    """The filter of a plugin that needs its PreFilter and does not have it: it always fails."""
 
     def __init__(self, name: str, error: str) -> None:
         self.name = name
         self.error = f'running "{name}" filter plugin: {error}'
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
-        """Errors are never remembered."""
+        """The widest scope, since errors are never cached."""
         return Scope.CLUSTER
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
@@ -45,29 +45,29 @@ class UnpreparedFilter(FilterRule):
         return at.fail(self.error)
 
 
-class UnpreparedRestrictions(UnpreparedFilter):
-    """Disks are looked at first; where they do not conflict the rest fails."""
+class DiskConflictsOnly(FailingFilter):
+    """VolumeRestrictions without PreFilter: disks are compared; without a conflict it fails."""
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """A conflict, or the error."""
+        """The conflict of disks, or the error."""
         taken = pods_in_the_way(pod.cls, at) > 0
         at.fail_where(taken ^ True, self.error)
         return at.codes(self.name, taken * 1, (DISK_CONFLICT,))
 
 
-class LatePreparation(FilterRule):
-    """Does on every node what should have been done once; a refusal counts for that node."""
+class PreFilterPerNode(FilterRule):
+    """A filter that runs its PreFilter on every node; a refusal counts for that node."""
 
     def __init__(self, rule: FilterRule) -> None:
         self.rule = rule
         self.name = rule.name
 
     def scope(self, cls: PodClass) -> Scope:
-        """As the rule itself."""
+        """The scope of the filter itself."""
         return self.rule.scope(cls)
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The refusal of PreFilter, or what the rule says."""
+        """The refusal of PreFilter, or the verdicts of the filter."""
         answer = self.rule.pre_filter(pod, at.view)
         if isinstance(answer, Refused):
             reason = Reason(answer.reason, curable=answer.curable)
@@ -75,8 +75,8 @@ class LatePreparation(FilterRule):
         return self.rule.filter(pod, at)
 
 
-class UnpreparedScore(ScoreRule):
-    """Fails as soon as it comes to scores."""
+class FailingScore(ScoreRule):
+    """The score of a plugin that needs its PreScore and does not have it: it always fails."""
 
     always = Scope.CLUSTER
     normalizes = True
@@ -94,8 +94,8 @@ class UnpreparedScore(ScoreRule):
         raise AttemptError(self.error)
 
 
-class UnskippedScore(ScoreRule):
-    """Scores every pod, since nobody told it to leave itself out."""
+class NeverSkippedScore(ScoreRule):
+    """A score without PreScore, which could have skipped the pod: every pod is scored."""
 
     def __init__(self, rule: ScoreRule) -> None:
         self.rule = rule
@@ -103,7 +103,7 @@ class UnskippedScore(ScoreRule):
         self.normalizes = rule.normalizes
 
     def scope(self, cls: PodClass) -> Scope:
-        """As the rule itself."""
+        """The scope of the score itself."""
         return self.rule.scope(cls)
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:

@@ -46,6 +46,7 @@ from podium.profiles.config.arguments.resources import (
 )
 from podium.profiles.config.arguments.spreading import POD_TOPOLOGY_SPREAD, PodTopologySpreadArgs
 from podium.profiles.config.arguments.volumes import VOLUME_BINDING
+from podium.profiles.config.missing_points import DiskConflictsOnly, PreFilterPerNode
 
 if TYPE_CHECKING:
     from podium.engine.framework.post_filter import PostFilter
@@ -71,10 +72,14 @@ class Plugin:
     weight: int = 0
     #: The feature gate without which it is not among the default plugins.
     feature_gate: str = ""
-    #: The error of its filter when it is not at preFilter; empty if it can do without.
-    unprepared: str = ""
-    #: The error of its score when it is not at preScore; empty if it can do without.
-    unscored: str = ""
+    #: The error of its filter in a profile without it at preFilter; empty if it needs none.
+    pre_filter_error: str = ""
+    #: The filter in such a profile, made from its own, unless it always fails or is the same.
+    without_pre_filter: Callable[[FilterRule], FilterRule] | None = None
+    #: Whether its score fails as well without preFilter.
+    score_needs_pre_filter: bool = False
+    #: The error of its score in a profile without it at preScore; empty if it needs none.
+    pre_score_error: str = ""
 
     @property
     def points(self) -> frozenset[str]:
@@ -135,6 +140,7 @@ def _preemption(found: DefaultPreemptionArgs) -> DefaultPreemption:
     )
 
 
+_NO_RESTRICTIONS: Final = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
 _LIST: Final = (
     Plugin(
         "SchedulingGates",
@@ -166,7 +172,7 @@ _LIST: Final = (
         filter=_plain(TaintToleration),
         score=_plain(TaintTolerationScore),
         weight=3,
-        unscored='failed to read "PreScoreTaintToleration" from cycleState: not found',
+        pre_score_error='failed to read "PreScoreTaintToleration" from cycleState: not found',
     ),
     Plugin(
         "NodeAffinity",
@@ -182,7 +188,7 @@ _LIST: Final = (
         "preFilter filter",
         "free host ports",
         filter=_plain(NodePorts),
-        unprepared='reading "PreFilterNodePorts" from cycleState: not found',
+        pre_filter_error='reading "PreFilterNodePorts" from cycleState: not found',
     ),
     Plugin(
         "NodeResourcesFit",
@@ -192,14 +198,15 @@ _LIST: Final = (
         score=_fit_score,
         arguments=NODE_RESOURCES_FIT,
         weight=1,
-        unprepared='error reading "PreFilterNodeResourcesFit" from cycleState: not found',
+        pre_filter_error='error reading "PreFilterNodeResourcesFit" from cycleState: not found',
     ),
     Plugin(
         "VolumeRestrictions",
         "preFilter filter",
         "disks and claims that exclude each other",
         filter=_plain(VolumeRestrictions),
-        unprepared='cannot read "PreFilterVolumeRestrictions" from cycleState',
+        pre_filter_error=_NO_RESTRICTIONS,
+        without_pre_filter=lambda rule: DiskConflictsOnly(rule.name, _NO_RESTRICTIONS),
     ),
     Plugin(
         "NodeVolumeLimits",
@@ -214,13 +221,14 @@ _LIST: Final = (
         filter=_plain(VolumeBinding),
         score=_plain(VolumeBindingScore),
         arguments=VOLUME_BINDING,
-        unprepared="not found",
+        pre_filter_error="not found",
     ),
     Plugin(
         "VolumeZone",
         "preFilter filter",
         "volumes are in the zone of the node",
         filter=_plain(VolumeZone),
+        without_pre_filter=PreFilterPerNode,
     ),
     Plugin(
         "PodTopologySpread",
@@ -230,8 +238,8 @@ _LIST: Final = (
         score=_spread(PodTopologySpreadScore),
         arguments=POD_TOPOLOGY_SPREAD,
         weight=2,
-        unprepared='reading "PreFilterPodTopologySpread" from cycleState: not found',
-        unscored='error reading "PreScorePodTopologySpread" from cycleState: not found',
+        pre_filter_error='reading "PreFilterPodTopologySpread" from cycleState: not found',
+        pre_score_error='error reading "PreScorePodTopologySpread" from cycleState: not found',
     ),
     Plugin(
         "InterPodAffinity",
@@ -241,8 +249,8 @@ _LIST: Final = (
         score=_pod_affinity_score,
         arguments=INTER_POD_AFFINITY,
         weight=2,
-        unprepared='error reading "PreFilterInterPodAffinity" from cycleState: not found',
-        unscored='failed to read "PreScoreInterPodAffinity" from cycleState: not found',
+        pre_filter_error='error reading "PreFilterInterPodAffinity" from cycleState: not found',
+        pre_score_error='failed to read "PreScoreInterPodAffinity" from cycleState: not found',
     ),
     # Freeing an idle device is tried before DefaultPreemption evicts pods.
     Plugin(
@@ -255,7 +263,8 @@ _LIST: Final = (
         arguments=DYNAMIC_RESOURCES,
         weight=2,
         feature_gate="DynamicResourceAllocation",
-        unprepared="not found",
+        pre_filter_error="not found",
+        score_needs_pre_filter=True,
     ),
     Plugin(
         "DefaultPreemption",
@@ -290,7 +299,7 @@ _LIST: Final = (
         "features that the node declares",
         filter=_plain(NodeDeclaredFeatures),
         feature_gate="NodeDeclaredFeatures",
-        unprepared='error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
+        pre_filter_error='error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
     ),
     Plugin(
         "GangScheduling",

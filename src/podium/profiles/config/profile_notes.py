@@ -57,12 +57,12 @@ def _about_missing_parts(points: Points) -> Iterator[str]:
     """Plugins that run at one point and not at the point that prepares it."""
     at = {point: {plugin.name for plugin in plugins} for point, plugins in points.items()}
     for name, plugin in PLUGINS.items():
-        if plugin.unprepared and name not in at["preFilter"]:
+        if plugin.pre_filter_error and name not in at["preFilter"]:
             for point in ("filter", "reserve"):
                 if name in at[point]:
                     yield f"{name} fails every pod: it is at {point} and not at preFilter"
                     break
-        if plugin.unscored and name in at["score"] and name not in at["preScore"]:
+        if plugin.pre_score_error and name in at["score"] and name not in at["preScore"]:
             yield f"{name} fails every pod: it is at score and not at preScore"
     if not at["filter"] & {"NodeResourcesFit"}:
         yield "NodeResourcesFit is not at filter: nothing keeps pods off full nodes"
