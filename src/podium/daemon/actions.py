@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from podium.daemon.binder import Binder
-from podium.daemon.failure_handler import FailureHandler
+from podium.daemon.binder import Binder, BindingClient
+from podium.daemon.failure_handler import DeletingClient, FailureHandler
 from podium.daemon.pod_events import NoEvents, PodEvents
-from podium.daemon.pod_status import PodStatusWriter
+from podium.daemon.pod_status import PodStatusWriter, StatusClient
 from podium.daemon.shadow_binder import ShadowBinder
-from podium.daemon.volumes import VolumeBinder
+from podium.daemon.volumes import PatchingClient, VolumeBinder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.pod_events import Recorder
     from podium.daemon.worker_pool import WorkerPool
-    from podium.kube.api import KubeApi
+
+
+class ActionsClient(BindingClient, DeletingClient, StatusClient, PatchingClient, Protocol):
+    """All requests that the actions send."""
 
 
 class Actions:
@@ -29,7 +32,7 @@ class Actions:
 
     def __init__(
         self,
-        client: KubeApi,
+        client: ActionsClient,
         state: ClusterState,
         recorder: Recorder,
         *,

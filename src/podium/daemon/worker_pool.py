@@ -22,20 +22,22 @@ class WorkerPool:
     def __init__(self, workers: int) -> None:
         self._limit = workers
         self._jobs: deque[Job] = deque()
-        self._working = 0
+        self._workers = 0
+        #: How many of the workers have a job; a new worker takes one when its task starts.
+        self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
 
     def __len__(self) -> int:
         """The number of jobs that are queued or running."""
-        return len(self._jobs) + self._working
+        return len(self._jobs) + self._running
 
     def submit(self, job: Job) -> None:
         """Queue a job, and start a worker for it if fewer than the limit are running."""
         self._jobs.append(job)
-        if self._working < self._limit:
-            self._working += 1
+        if self._workers < self._limit:
+            self._workers += 1
             self._idle.clear()
             task = asyncio.get_running_loop().create_task(self._work())
             self._tasks.add(task)
@@ -45,17 +47,22 @@ class WorkerPool:
         try:
             while self._jobs:
                 job = self._jobs.popleft()
+                self._running += 1
                 try:
                     await job()
                 except Exception:  # a bug in one job must not stop the other jobs
                     logger.exception("a job failed")
+                finally:
+                    self._running -= 1
         finally:
-            self._working -= 1
-            if not self._working:
+            self._workers -= 1
+            if not self._workers:
                 self._idle.set()
 
     async def drain(self, seconds: float) -> bool:
         """Wait until all jobs have ended; False if some have not after *seconds*."""
+        if self._idle.is_set():
+            return True
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
