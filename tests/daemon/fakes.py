@@ -23,6 +23,7 @@ from podium.daemon.options import SchedulerOptions
 from podium.daemon.worker_pool import WorkerPool
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Extender
+from podium.engine.state.volume_plan import VolumePlan
 from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
@@ -180,11 +181,15 @@ class Cluster:
     def drop(self, item: Any) -> None:
         self.state.index(item.kind).drop(item)
 
-    def attempt(self, **decided: Any) -> tuple[Turn, AttemptResult]:
+    def attempt(
+        self, *, volumes: VolumePlan | None = None, **decided: Any
+    ) -> tuple[Turn, AttemptResult]:
         """Take the next pod, which was decided like this; one with a node is assumed."""
         turn = self.state.queue.pop()
         assert turn is not None
         decision = Decision(turn.pod.key, turn.pod.uid, self.profile.name, nodes=1, **decided)
+        if volumes is not None:
+            decision.reservations["volumes"] = volumes
         result = AttemptResult(turn.pod, decision, self.profile, turn.number, NOON, 0.0, NOON)
         if decision.node is not None:
             self.state.cache.assume(turn.pod, decision.node, decision.volumes)

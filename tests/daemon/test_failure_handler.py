@@ -14,7 +14,7 @@ from daemon.fakes import LOST, VERSIONS, Cluster, cluster, refused, running, wai
 from podium.cluster.queue.queued_pod import Pool
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.decision import Preemption, Victims
-from podium.engine.rules.plugins import Refused
+from podium.engine.framework.rule import Refused
 from podium.engine.state.verdicts import Verdict, Verdicts
 from podium.objects.kinds.pod import Pod
 

@@ -1,56 +1,22 @@
-"""A running scheduler over HTTP, and `podium why` that asks it."""
+"""The HTTP endpoints of a running scheduler."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
-from starlette.applications import Starlette
 
-from builders import node, pod, simulation
 from control_plane.harness import ROOT
-from daemon.attempts import tried
-from podium.cli.main import run
+from daemon.serving import a_log, served
 from podium.daemon.decisions.decision_log import DecisionLog
-from podium.daemon.http_server import Health, application, listening, serve_on
+from podium.daemon.http_server import Health, application, listening
 from podium.daemon.metrics import Metrics
 from podium.daemon.shadow import Shadow
 from podium.errors import InputError
-from podium.profiles.config.build import default_config, from_config
-from podium.profiles.policy.build import Options
 from render.json_schema import problems
-
-V1_36 = from_config(default_config({}), Options())[0]
-
-
-@contextmanager
-def served(app: Starlette) -> Iterator[str]:
-    """The application on a port of its own, in a loop of its own."""
-    listener = listening("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(serve_on(app, listener))
-
-    def running() -> None:
-        with pytest.raises(asyncio.CancelledError):
-            loop.run_until_complete(task)
-
-    thread = threading.Thread(target=running)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join(10)
-        loop.close()
-    assert not thread.is_alive()
 
 
 def fetched(url: str, **headers: str) -> tuple[int, str]:
@@ -68,17 +34,6 @@ def health() -> Health:
     found.alive["leaderElection"] = lambda: ""
     found.ready["informer-sync"] = lambda: "pods are not listed yet"
     return found
-
-
-def a_log() -> DecisionLog:
-    log = DecisionLog()
-    world = simulation(node("n1", cpu="2"), node("n2", cpu="4"), profile=V1_36)
-    for number in (1, 2):
-        log.attempted(tried(world, pod("big", requests={"cpu": "8"}), number=number))
-    placed = tried(world, pod("small", requests={"cpu": "1"}), recording=True)
-    log.attempted(placed)
-    log.bound(placed, "n2", 0.004)
-    return log
 
 
 def test_probes_answer_as_those_of_kubernetes(health: Health) -> None:
@@ -171,53 +126,6 @@ def test_what_is_served_keeps_to_the_schema(health: Health) -> None:
         ]
 
     assert [problems(item, schema, schema) for item in items] == [[]] * 4
-
-
-def test_why_shows_a_decision_as_explain_does(
-    health: Health, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with served(application(health, log=a_log())) as url:
-        assert run(["why", "small", "--scheduler", url]) == 0
-        placed = capsys.readouterr().out
-        assert run(["why", "default/big", f"--scheduler={url}"]) == 1
-        stuck = capsys.readouterr().out
-        assert run(["why", "default/big", f"--scheduler={url}", "-o", "json"]) == 1
-        data = json.loads(capsys.readouterr().out)
-
-    assert "default/small goes to n2" in placed
-    assert "What puts n2 ahead of n1" in placed
-    assert "default/big fits nowhere" in stuck
-    assert ["NodeResourcesFit", "Insufficient", "cpu", "2"] in [
-        line.split() for line in stuck.splitlines()
-    ]
-    attempts = stuck.partition("Attempts")[2]
-    assert attempts.count("unschedulable") == 2
-    assert data["kind"] == "DecisionList"
-
-
-def test_why_says_what_is_wrong_in_a_sentence(
-    health: Health, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-
-    def said(*arguments: str) -> str:
-        assert run(["why", *arguments]) == 2
-        return capsys.readouterr().err
-
-    assert said("default/p", "--scheduler", f"127.0.0.1:{port}") == (
-        f"podium: nothing answers at http://127.0.0.1:{port}: connection refused; "
-        "name the address that `podium run` listens on with --scheduler\n"
-    )
-    assert "--scheduler: 'ftp://x' is no address" in said("p", "--scheduler", "ftp://x")
-    assert "'a/b/c' is no pod" in said("a/b/c")
-    with served(application(health, log=DecisionLog())) as url:
-        assert said("ns/p", "--scheduler", url) == (
-            f"podium: {url} knows of no decision about pod ns/p; "
-            "it may be another scheduler's, not tried yet, or too long ago\n"
-        )
-    with served(application(health)) as url:
-        assert "answered with code 404, not with decisions" in said("p", "--scheduler", url)
 
 
 def test_the_comparison_is_served(health: Health) -> None:

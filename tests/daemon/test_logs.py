@@ -1,20 +1,14 @@
-"""Lines that a scheduler writes about what it does."""
+"""The lines of a scheduler's log."""
 
 from __future__ import annotations
 
 import io
 import json
+import logging
 
-import pytest
-
-from builders import node, pod, profile, simulation
-from daemon.attempts import NOON, Clock, attempted, tried
-from podium.daemon.logs import JSON, TEXT, DecisionLines, Log
-from podium.daemon.slow_trace import SlowTrace, Steps
-from podium.engine.cycle.attempt import Attempt
-from podium.engine.cycle.cycle import decide
-from podium.engine.cycle.ties import First
-from podium.engine.framework.decision import Decision
+from builders import node, pod, simulation
+from daemon.attempts import NOON, tried
+from podium.daemon.logs import JSON, TEXT, WARNINGS_ONLY, DecisionLines, Log, LogHandler
 
 
 def a_log(fmt: str = TEXT, v: int = 2) -> tuple[Log, io.StringIO]:
@@ -79,44 +73,28 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
     Log(stream=stream).error("gone")
 
 
-def test_a_slow_decision_is_told_with_its_steps() -> None:
-    log, stream = a_log(v=0)
-    trace = SlowTrace(log)
-    decision = Decision("default/p", "p", "v1.36", nodes=5000, node="n1")
-    steps = (("Basic checks done", 0.001), ("Computing predicates done", 0.15))
-    trace.attempted(attempted(pod(), decision, profile(), seconds=0.099, steps=steps))
-    assert stream.getvalue() == ""
+def test_at_the_lowest_verbosity_only_warnings_and_errors_are_written() -> None:
+    log, stream = a_log(v=WARNINGS_ONLY)
+    log.info("started")
+    log.warning("odd")
+    log.error("broken")
 
-    trace.attempted(attempted(pod(), decision, profile(), seconds=0.2, steps=steps))
-
-    [line] = stream.getvalue().splitlines()
-    assert line.startswith("W")
-    assert '"Scheduling default/p took 200 ms"' in line
-    assert (
-        'steps="Basic checks done 1 ms; Computing predicates done 150 ms; the rest 49 ms"' in line
-    )
+    assert [line[0] for line in stream.getvalue().splitlines()] == ["W", "E"]
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["ranked", "plain"])
-def test_the_engine_tells_its_steps_to_whoever_has_a_clock(fast: bool) -> None:
-    clock = Clock()
-    steps = Steps(clock)
-    world = simulation(node("n1"), node("n2"))
-    columns, rankings = world.cache.columns, world._answers["default-scheduler"]
-    for name in ("a", "b", "c"):
-        steps = Steps(clock)
-        attempt = Attempt(
-            columns.incoming(pod(name)),
-            world.profile,
-            world.cache.order(),
-            First(),
-            answers=rankings if fast else None,
-            mark=steps.mark,
-        )
-        decide(columns, attempt)
+def test_records_of_pythons_logging_become_lines() -> None:
+    log, stream = a_log()
+    handler = LogHandler(log)
+    error = ValueError("oh")
+    for level, text, given in (
+        (logging.WARNING, "%d writes", None),
+        (logging.ERROR, "%d jobs failed", (ValueError, error, None)),
+    ):
+        handler.emit(logging.LogRecord("podium.daemon.binder", level, "", 0, text, (3,), given))
 
-    assert [name for name, _ in steps.taken()] == [
-        "Basic checks done",
-        "Computing predicates done",
-        "Prioritizing done",
-    ]
+    first, second = stream.getvalue().splitlines()
+
+    assert first.startswith("W")
+    assert first.endswith('"3 writes" where="podium.daemon.binder"')
+    assert second.startswith("E")
+    assert """error="ValueError('oh')\"""" in second

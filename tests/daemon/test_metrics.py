@@ -5,18 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from builders import node, nodes, pod, profile, simulation
-from daemon.attempts import NOON, Clock, attempted, tried
+from daemon.attempts import NOON, attempted, tried
 from podium.daemon.metrics import Metrics
 from podium.daemon.rule_timings import RuleTimings
 from podium.engine.framework.decision import Decision
-from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
-from random_clusters import node_like, pod_like
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -205,44 +201,6 @@ def test_buckets_are_those_of_kube_scheduler(name: str) -> None:
     assert len(bounds) == count
     assert min(bounds) == pytest.approx(first)
     assert max(bounds) == pytest.approx(last)
-
-
-def test_one_attempt_in_ten_is_measured_rule_by_rule() -> None:
-    clock = Clock()
-    timings = RuleTimings(clock)
-    metrics = Metrics(timings)
-    rules = timings.instrument(from_config(default_config({}), Options())[0])
-    world = simulation(node("n1"), node("n2"), profile=rules)
-
-    for number in range(21):
-        metrics.attempted(tried(world, pod(f"p{number}")))
-
-    found = samples(metrics)
-    plugin = {"extension_point": "Filter", "plugin": "NodeResourcesFit", "status": "Success"}
-    name = "scheduler_plugin_execution_duration_seconds_count"
-    assert 1 <= found[name, tuple(sorted(plugin.items()))] <= 3
-    point = {"extension_point": "Score", "profile": "default-scheduler", "status": "Success"}
-    name = "scheduler_framework_extension_point_duration_seconds_count"
-    assert 1 <= found[name, tuple(sorted(point.items()))] <= 3
-
-
-@given(data=st.data())
-@settings(max_examples=25, deadline=None)
-def test_a_measured_profile_decides_like_the_one_it_was_made_from(data: st.DataObject) -> None:
-    generation = data.draw(st.sampled_from(["v1.13", "v1.36"]))
-    plain = (
-        from_provider("DefaultProvider", Options())
-        if generation == "v1.13"
-        else from_config(default_config({}), Options())[0]
-    )
-    items = [data.draw(node_like(f"n{at}")) for at in range(data.draw(st.integers(1, 5)))]
-    pods = [data.draw(pod_like(f"p{at}")) for at in range(6)]
-
-    def placements(rules: object) -> list[tuple[str | None, str]]:
-        world = simulation(*items, profile=rules)  # type: ignore[arg-type]
-        return [(step.decision.node, step.decision.message) for step in world.run(pods)]
-
-    assert placements(RuleTimings().instrument(plain)) == placements(plain)
 
 
 def test_counting_an_attempt_takes_microseconds() -> None:

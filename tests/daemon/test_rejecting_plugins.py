@@ -23,7 +23,10 @@ class Names(FilterRule):
         self.name = name
         self.nodes = frozenset(nodes)
 
-    def prepare(self, pod: object, view: object) -> OnlyNodes:
+    def may_refuse(self, cls: object) -> bool:
+        return True
+
+    def pre_filter(self, pod: object, view: object) -> OnlyNodes:
         return OnlyNodes(self.nodes)
 
     def filter(self, pod: object, at: Any) -> Any:

@@ -12,7 +12,8 @@ from builders import BIND_COMPLETED, claim, claim_volume, expression, node, node
 from daemon.fakes import LOST, Cluster, cluster, refused, waiting
 from podium.cluster.queue.queued_pod import Pool
 from podium.daemon.volumes import BOUND_BY_CONTROLLER
-from podium.engine.rules.volumes.binding.shared import SELECTED_NODE, VolumePlan
+from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
+from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.kinds.storage import ObjectReference
 
 BIND = VolumePlan({"data": "disk"}, ())

@@ -72,15 +72,11 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[
     assert asyncio.run(read()) == [line for line in lines if line]
 
 
-def test_a_watch_that_nobody_answers_is_asked_for_again(
-    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reflector, "_GRACE_SECONDS", 0.1)
-
+def test_a_watch_without_an_answer_is_opened_again(control_plane: ControlPlane) -> None:
     async def run() -> None:
         with Proxy(control_plane) as proxy:
             silent = proxy.swallow("GET", "watch=", times=1)
-            options: Any = {"watch_seconds": 1}
+            options: Any = {"watch_seconds": 1, "grace_seconds": 0.1}
             async with (
                 connected(control_plane.kubeconfig(ADMIN, url=proxy.url)) as client,
                 following(client, CONFIG_MAPS, Object, **options) as (known, _),

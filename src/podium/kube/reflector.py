@@ -92,6 +92,7 @@ class Reflector(Generic[Kind]):
         clock: Callable[[], float] = time.monotonic,
         first_pause: float = _FIRST_PAUSE_SECONDS,
         watch_seconds: float = _WATCH_SECONDS,
+        grace_seconds: float = _GRACE_SECONDS,
     ) -> None:
         """Read the objects at *path*; *params* select some of them, such as a fieldSelector."""
         self.path = path
@@ -109,7 +110,7 @@ class Reflector(Generic[Kind]):
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._sleep, self._clock = sleep, clock
         self._first_pause = first_pause
-        self._watch_seconds = watch_seconds
+        self._watch_seconds, self._grace_seconds = watch_seconds, grace_seconds
         self._pause = first_pause
 
     async def run(self) -> None:
@@ -169,7 +170,7 @@ class Reflector(Generic[Kind]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(seconds),
         }
-        idle = seconds + _GRACE_SECONDS
+        idle = seconds + self._grace_seconds
         async with self._client.stream(self.path, params, idle_seconds=idle) as pieces:
             async for line in _lines(pieces):
                 self._take(line)

@@ -245,4 +245,4 @@ def test_candidates_are_told_in_the_order_of_their_cost() -> None:
 
     assert [each["node"] for each in told["candidates"]] == ["a1", "a2"]
     assert told["node"] == "a1"
-    assert told["criterionWords"] == "the priorities of its victims add up to the least"
+    assert told["criterionWords"] == "the sum of the priorities of its victims is the lowest"
