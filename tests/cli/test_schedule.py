@@ -237,7 +237,8 @@ def test_a_recording_cannot_hold_other_ties(classic: Podium, write: Files) -> No
 
     assert (result.code, result.out) == (2, "")
     assert result.err == (
-        "podium: a recording cannot say --ties first; leave it out, or choose another output\n"
+        "podium: a recording cannot hold the tie rule first; "
+        "round-robin is what recordings of this generation go by\n"
     )
 
 

@@ -1,1 +1,1 @@
-"""The command line: wires everything together, prints, exits."""
+"""The commands: parse flags, call the library or the host, print, exit."""

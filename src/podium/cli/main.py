@@ -91,17 +91,17 @@ def app() -> None:
 
 def main() -> None:
     """Run as `podium`."""
-    _accept_any_text()
+    _escape_unencodable()
     sys.exit(run(sys.argv[1:], "podium"))
 
 
 def kubectl_main() -> None:
     """Run as a plugin: `kubectl podium`."""
-    _accept_any_text()
+    _escape_unencodable()
     sys.exit(run(sys.argv[1:], "kubectl podium"))
 
 
-def _accept_any_text() -> None:
+def _escape_unencodable() -> None:
     """Print characters that the terminal's encoding lacks as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

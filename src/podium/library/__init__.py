@@ -1,1 +1,1 @@
-"""The functions behind `import podium` and the commands: read, simulate, replay, snapshot."""
+"""Read, simulate, explain, record, replay, snapshot: the functions behind `import podium`."""

@@ -280,7 +280,7 @@ def test_rules_cannot_be_recorded(
     flags = ["--provider", "DefaultProvider", "--rules", own, "-o", "recording"]
 
     assert run(["schedule", cluster, *flags]) == 2
-    assert "a recording cannot hold rules" in capsys.readouterr().err
+    assert "a recording cannot hold user rules" in capsys.readouterr().err
 
 
 def test_rules_join_the_plugins_of_today(

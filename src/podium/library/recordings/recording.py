@@ -76,13 +76,14 @@ def check_recordable(chosen: ChosenProfiles) -> None:
         urls = ", ".join(extender.url_prefix for extender in profile.extenders)
         raise InputError(
             f"{profile.name} asks extenders ({urls}), whose answers a recording cannot hold",
-            hint="take the extenders out, or choose another output",
+            hint="take the extenders out",
         )
-    if profile.ties != ("round-robin" if chosen.is_v1_13 else "first"):
-        what = f"a recording cannot say --ties {profile.ties}"
-        raise InputError(what, hint="leave it out, or choose another output")
+    usual = "round-robin" if chosen.is_v1_13 else "first"
+    if profile.ties != usual:
+        what = f"a recording cannot hold the tie rule {profile.ties}"
+        raise InputError(what, hint=f"{usual} is what recordings of this generation go by")
     if chosen.options.rules:
-        raise InputError("a recording cannot hold rules", hint="choose another output")
+        raise InputError("a recording cannot hold user rules", hint="leave them out")
 
 
 def _node_order(objects: Objects, profile: Profile) -> dict[str, int]:

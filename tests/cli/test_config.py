@@ -15,7 +15,7 @@ from podium.host.options import scheduler_options
 from podium.library.profile_source import ProfileSource
 from profiles.config.documents import HEAD
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "configs"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"
 
 
 @pytest.fixture
