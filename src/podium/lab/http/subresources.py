@@ -29,7 +29,7 @@ class Subresources:
         self._registry = registry
 
     async def respond(self, request: Request, where: Route, verb: str) -> Response:
-        """Do what *verb* says with the subresource of *where*."""
+        """Carry out *verb* on the subresource that *where* names."""
         namespace, name = where.namespace, where.name
         if where.subresource == "log":
             self._registry.record(where.resource.storage, name, namespace)

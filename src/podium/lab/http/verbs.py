@@ -58,7 +58,7 @@ class Verbs:
         self._subresources = Subresources(registry)
 
     async def respond(self, request: Request, where: Route) -> Response:
-        """Do what the method says with what the path names; 405 if it has no such verb."""
+        """Carry out the verb of the request; 405 if what the path names does not have it."""
         verb = _verb(request, where)
         if verb == "list":
             return self._list(request, where)

@@ -1,6 +1,6 @@
 """Comparing, merging and pruning objects field by field, as the ownership of fields demands.
 
-A `FieldSchema` says how ownership divides a value: an atomic value has one owner as a whole; an
+A `FieldSchema` states how ownership divides a value: an atomic value has one owner as a whole; an
 object is owned field by field, and an associative list item by item, where an item is known by its
 keys or by its value. Fields that the API does not have are objects if they hold objects, and atomic
 otherwise.

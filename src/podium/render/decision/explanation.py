@@ -62,7 +62,7 @@ class Explanation:
     timings: list[tuple[str, float]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """The decision as plain data, with what only the explanation knows."""
+        """The decision as plain data, with the other parts of the explanation."""
         found = to_json(self.decision)
         if self.actual is not None:
             found["actual"] = self.actual
