@@ -122,7 +122,7 @@ def test_a_placed_pod_is_explained_as_of_now_and_all_nodes_scroll(
 
 
 def test_a_comparison_tells_its_progress_and_can_be_left(large: Served) -> None:
-    """Twenty thousand pods take a while; who goes away does not keep others from comparing."""
+    """A client that disconnects ends its comparison of 20,000 pods, and another one can begin."""
     wish = json.dumps({"weights": {"LeastRequestedPriority": 2}}).encode()
     request = urllib.request.Request(f"{large.url}podium/v1/what-if", wish, method="POST")
     with urllib.request.urlopen(request, timeout=60) as answer:
