@@ -43,8 +43,8 @@ class Event(msgspec.Struct):
     object: Pod
 
 
-class Crowd:
-    """Everybody who talks to one lab."""
+class Clients:
+    """The clients of one lab: watches of all pods, watches of one node's pods, and pages."""
 
     def __init__(self, lab: LabProcess, session: aiohttp.ClientSession) -> None:
         self.server = lab.told["server"]
@@ -107,51 +107,51 @@ class Crowd:
 
 
 async def at_work(lab: LabProcess, pods: int, seconds: float) -> dict[str, float]:
-    """Deployments come to rest with everybody watching; seconds that pages took."""
+    """Create deployments and wait until all pods run; the seconds that pages took."""
     timeout = aiohttp.ClientTimeout(total=None, sock_read=seconds)
     headers = {"Authorization": f"Bearer {lab.told['token']}"}
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(
         connector=connector, timeout=timeout, headers=headers, read_bufsize=2**20
     ) as session:
-        crowd = Crowd(lab, session)
-        nodes = [each["metadata"]["name"] for each in (await crowd.get("/api/v1/nodes"))["items"]]
+        clients = Clients(lab, session)
+        nodes = [each["metadata"]["name"] for each in (await clients.get("/api/v1/nodes"))["items"]]
         kubelets = nodes[:: max(len(nodes) // KUBELETS, 1)][:KUBELETS]
         around = [
-            *map(crowd.hear_everything, crowd.heard),
-            *map(crowd.hear_of_one_node, kubelets),
-            crowd.look_at_pages(),
+            *map(clients.hear_everything, clients.heard),
+            *map(clients.hear_of_one_node, kubelets),
+            clients.look_at_pages(),
         ]
         tasks = [asyncio.ensure_future(each) for each in around]
         assert len(tasks) == EVERYTHING + KUBELETS + 1
         for number in range(10):
-            await crowd.deploy(f"app-{number}", pods // 10)
+            await clients.deploy(f"app-{number}", pods // 10)
         ends = time.monotonic() + seconds
-        while await crowd.ready() < pods:
-            assert time.monotonic() < ends, await crowd.ready()
+        while await clients.ready() < pods:
+            assert time.monotonic() < ends, await clients.ready()
             assert not any(each.done() for each in tasks), [each for each in tasks if each.done()]
             await asyncio.sleep(1)
         await asyncio.sleep(2)
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        resting = [await crowd.look(path) for path in PAGES for _ in range(3)]
+        resting = [await clients.look(path) for path in PAGES for _ in range(3)]
 
     assert max(resting) < 1, resting
-    for path, took in crowd.took.items():
+    for path, took in clients.took.items():
         assert statistics.median(took) < 1, (path, sorted(took))
-    for heard in crowd.heard:
+    for heard in clients.heard:
         assert len(heard) == pods
-        assert heard == crowd.heard[0]
+        assert heard == clients.heard[0]
         assert all(heard.values())
     expected: dict[str, set[str]] = {node: set() for node in kubelets}
-    for name, node in crowd.heard[0].items():
+    for name, node in clients.heard[0].items():
         if node in expected:
             expected[node].add(name)
-    assert crowd.on_node == expected
-    load = Counter(crowd.heard[0].values())
+    assert clients.on_node == expected
+    load = Counter(clients.heard[0].values())
     assert max(load.values()) <= 3 * pods / len(nodes)
-    return {path: statistics.median(took) for path, took in crowd.took.items()}
+    return {path: statistics.median(took) for path, took in clients.took.items()}
 
 
 @pytest.mark.parametrize(

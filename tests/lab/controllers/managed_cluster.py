@@ -25,7 +25,7 @@ class ManagedCluster:
         self, *, store: Store | None = None, nodes: int = 3, binds: bool = True, seed: int = 0
     ) -> None:
         self.clock = VirtualClock()
-        self.complaints: list[str] = []
+        self.warnings: list[str] = []
         rng = random.Random(seed)  # noqa: S311  the same names and uids every time
         self.registry = Registry(store, clock=self.clock.now, rng=rng)
         self.controllers = self._controllers()
@@ -40,7 +40,7 @@ class ManagedCluster:
             self.registry,
             self.clock,
             timings=KubeletTimings(0.1, 0.2, 2.0),
-            warn=self.complaints.append,
+            warn=self.warnings.append,
         )
 
     def restart(self) -> None:
@@ -63,10 +63,10 @@ class ManagedCluster:
                 break
             self.clock.time = max(due, self.clock.time) + 1e-3
         self.clock.time = max(ends, self.clock.time)
-        assert self.complaints == []
+        assert self.warnings == []
 
     def bind(self) -> int:
-        """Put every pending pod on a node that it may go to, whatever else it wants."""
+        """Bind every pending pod to a node, in turn; only its affinity to one node counts."""
         waiting = [pod for pod in self.pods() if not pod["spec"].get("nodeName")]
         ready = [
             node["metadata"]["name"]

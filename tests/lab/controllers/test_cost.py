@@ -1,4 +1,4 @@
-"""What a pod costs from its replica set to being reported as running."""
+"""The CPU time of a pod from its replica set until it is reported as running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whichever order: when all is quiet, there is what was wished and no more."""
+"""After any sequence of changes the controllers reach the state that the specs ask for."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NODES = st.sampled_from(["n0", "n1", "n2"])
 
 
 class Cluster(RuleBasedStateMachine):
-    """People who make, change and delete things while controllers work."""
+    """Creates, changes and deletes workloads while controllers sync."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lab = ManagedCluster()
-        self.wishes: dict[tuple[str, str], int] = {}
+        self.desired: dict[tuple[str, str], int] = {}
         self.quiet = True
 
     def name_of(self, kind: str, name: str) -> str:
@@ -28,7 +28,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(kind=KINDS, name=NAMES, replicas=COUNTS)
     def make(self, kind: str, name: str, replicas: int) -> None:
-        if (kind, name) in self.wishes:
+        if (kind, name) in self.desired:
             return
         made = workload(self.name_of(kind, name), replicas)
         if kind == "ReplicationController":
@@ -36,28 +36,28 @@ class Cluster(RuleBasedStateMachine):
         elif kind == "StatefulSet":
             made["spec"] |= {"serviceName": "x", "podManagementPolicy": "Parallel"}
         self.lab.create(kind, made)
-        self.wishes[kind, name] = replicas
+        self.desired[kind, name] = replicas
 
     @rule(data=st.data(), replicas=COUNTS)
-    @precondition(lambda self: self.wishes)
+    @precondition(lambda self: self.desired)
     def scale(self, data: st.DataObject, replicas: int) -> None:
-        kind, name = data.draw(st.sampled_from(sorted(self.wishes)))
+        kind, name = data.draw(st.sampled_from(sorted(self.desired)))
         self.lab.edit(kind, self.name_of(kind, name), replicas=replicas)
-        self.wishes[kind, name] = replicas
+        self.desired[kind, name] = replicas
 
     @rule(data=st.data(), number=st.integers(1, 3))
-    @precondition(lambda self: self.wishes)
+    @precondition(lambda self: self.desired)
     def change_template(self, data: st.DataObject, number: int) -> None:
-        kind, name = data.draw(st.sampled_from(sorted(self.wishes)))
+        kind, name = data.draw(st.sampled_from(sorted(self.desired)))
         full = self.name_of(kind, name)
         self.lab.edit(kind, full, template=template(full, f"app:{number}"))
 
     @rule(data=st.data(), how=st.sampled_from(["Background", "Foreground"]))
-    @precondition(lambda self: self.wishes)
+    @precondition(lambda self: self.desired)
     def delete(self, data: st.DataObject, how: str) -> None:
-        kind, name = data.draw(st.sampled_from(sorted(self.wishes)))
+        kind, name = data.draw(st.sampled_from(sorted(self.desired)))
         self.lab.delete(kind, self.name_of(kind, name), how)
-        del self.wishes[kind, name]
+        del self.desired[kind, name]
         self.lab.settle(20)  # the name is free again when all is gone
 
     @rule(which=st.integers(0, 99))
@@ -103,23 +103,23 @@ class Cluster(RuleBasedStateMachine):
             self.lab.edit("Node", name, unschedulable=False)
         self.lab.settle(120)
         self.quiet = True
-        self.check_wishes()
+        self.check_desired()
 
-    def check_wishes(self) -> None:
+    def check_desired(self) -> None:
         alive = [pod for pod in self.lab.pods() if pod["status"].get("phase") == "Running"]
         counts: dict[str, int] = {}
         for pod in alive:
             app = pod["metadata"]["labels"]["app"]
             counts[app] = counts.get(app, 0) + 1
-        wished = {self.name_of(*key): number for key, number in self.wishes.items() if number}
-        assert counts == wished
+        expected = {self.name_of(*key): number for key, number in self.desired.items() if number}
+        assert counts == expected
         self.check_owners()
-        for (kind, name), number in self.wishes.items():
+        for (kind, name), number in self.desired.items():
             status = self.lab.status(kind, self.name_of(kind, name))
             assert status.get("readyReplicas", 0) == number
 
     def check_owners(self) -> None:
-        """Everything that has an owner has one that lives."""
+        """Every owner that an object names exists."""
         live = {
             each["metadata"]["uid"]
             for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
@@ -131,8 +131,8 @@ class Cluster(RuleBasedStateMachine):
                 assert owner["uid"] in live
 
     @invariant()
-    def nobody_complains(self) -> None:
-        assert self.lab.complaints == []
+    def nothing_is_reported(self) -> None:
+        assert self.lab.warnings == []
 
     @invariant()
     def the_index_is_what_is_stored(self) -> None:

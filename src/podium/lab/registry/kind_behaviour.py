@@ -13,11 +13,55 @@ from dataclasses import dataclass
 from podium.lab.api.field_errors import FieldError
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import JsonDict
-from podium.lab.defaults import cluster_objects as cluster_defaults
-from podium.lab.defaults import pods as pod_defaults
-from podium.lab.defaults import storage as storage_defaults
-from podium.lab.defaults import workloads as workload_defaults
-from podium.lab.validation import cluster_objects, pods, storage, workloads
+from podium.lab.defaults.cluster_objects import (
+    add_namespace_finalizer,
+    new_budget_status,
+    new_namespace_status,
+    new_service_status,
+    set_limit_range_defaults,
+    set_namespace_defaults,
+    set_node_defaults,
+    set_priority_class_defaults,
+    set_secret_defaults,
+    set_service_defaults,
+)
+from podium.lab.defaults.pods import (
+    new_pod_status,
+    set_pod_defaults,
+)
+from podium.lab.defaults.storage import (
+    pending_status,
+    set_claim_defaults,
+    set_csi_driver_defaults,
+    set_storage_class_defaults,
+    set_volume_defaults,
+)
+from podium.lab.defaults.workloads import (
+    new_daemon_set_status,
+    new_replica_status,
+    set_cron_job_defaults,
+    set_daemon_set_defaults,
+    set_deployment_defaults,
+    set_job_defaults,
+    set_job_selector,
+    set_replica_set_defaults,
+    set_replication_controller_defaults,
+    set_stateful_set_defaults,
+    set_template_generation,
+)
+from podium.lab.validation.cluster_objects import (
+    validate_budget,
+    validate_csi_node,
+    validate_data_keys,
+    validate_event,
+    validate_lease,
+    validate_node,
+    validate_node_update,
+    validate_priority_class,
+    validate_priority_class_update,
+    validate_service,
+    validate_service_update,
+)
 from podium.lab.validation.metadata import validate_metadata
 from podium.lab.validation.names import (
     NameRule,
@@ -25,6 +69,28 @@ from podium.lab.validation.names import (
     dns_label_reasons,
     dns_subdomain_reasons,
     path_segment_reasons,
+)
+from podium.lab.validation.pods import (
+    validate_pod,
+    validate_pod_update,
+)
+from podium.lab.validation.storage import (
+    validate_claim,
+    validate_claim_update,
+    validate_storage_class,
+    validate_storage_class_update,
+    validate_volume,
+)
+from podium.lab.validation.workloads import (
+    validate_daemon_set,
+    validate_deployment,
+    validate_job,
+    validate_job_update,
+    validate_replica_set,
+    validate_replication_controller,
+    validate_selector_unchanged,
+    validate_stateful_set,
+    validate_stateful_set_update,
 )
 
 Edit = Callable[[JsonDict], None]
@@ -107,122 +173,118 @@ def _copy_field(field: str, source: JsonDict, target: JsonDict) -> None:
 _DEFAULT = KindBehaviour()
 _BY_KIND: Mapping[str, KindBehaviour] = {
     "Pod": KindBehaviour(
-        set_defaults=pod_defaults.set_pod_defaults,
-        new_status=pod_defaults.new_pod_status,
-        validate=pods.validate_pod,
-        validate_update=pods.validate_pod_update,
+        set_defaults=set_pod_defaults,
+        new_status=new_pod_status,
+        validate=validate_pod,
+        validate_update=validate_pod_update,
     ),
     "Namespace": KindBehaviour(
-        set_defaults=cluster_defaults.set_namespace_defaults,
-        complete_new=cluster_defaults.add_namespace_finalizer,
-        new_status=cluster_defaults.new_namespace_status,
+        set_defaults=set_namespace_defaults,
+        complete_new=add_namespace_finalizer,
+        new_status=new_namespace_status,
         name_rule=dns_label_reasons,
     ),
     "Node": KindBehaviour(
-        set_defaults=cluster_defaults.set_node_defaults,
+        set_defaults=set_node_defaults,
         new_status=None,
-        validate=cluster_objects.validate_node,
-        validate_update=cluster_objects.validate_node_update,
+        validate=validate_node,
+        validate_update=validate_node_update,
     ),
     "Service": KindBehaviour(
-        set_defaults=cluster_defaults.set_service_defaults,
-        new_status=cluster_defaults.new_service_status,
+        set_defaults=set_service_defaults,
+        new_status=new_service_status,
         name_rule=dns_1035_label_reasons,
-        validate=cluster_objects.validate_service,
-        validate_update=cluster_objects.validate_service_update,
+        validate=validate_service,
+        validate_update=validate_service_update,
     ),
     "PersistentVolume": KindBehaviour(
-        set_defaults=storage_defaults.set_volume_defaults,
-        new_status=storage_defaults.pending_status,
-        validate=storage.validate_volume,
+        set_defaults=set_volume_defaults,
+        new_status=pending_status,
+        validate=validate_volume,
     ),
     "PersistentVolumeClaim": KindBehaviour(
-        set_defaults=storage_defaults.set_claim_defaults,
-        new_status=storage_defaults.pending_status,
-        validate=storage.validate_claim,
-        validate_update=storage.validate_claim_update,
+        set_defaults=set_claim_defaults,
+        new_status=pending_status,
+        validate=validate_claim,
+        validate_update=validate_claim_update,
     ),
     "ReplicationController": KindBehaviour(
-        set_defaults=workload_defaults.set_replication_controller_defaults,
-        new_status=workload_defaults.new_replica_status,
+        set_defaults=set_replication_controller_defaults,
+        new_status=new_replica_status,
         has_generation=True,
-        validate=workloads.validate_replication_controller,
+        validate=validate_replication_controller,
     ),
     "Deployment": KindBehaviour(
-        set_defaults=workload_defaults.set_deployment_defaults,
+        set_defaults=set_deployment_defaults,
         has_generation=True,
-        validate=workloads.validate_deployment,
-        validate_update=workloads.validate_selector_unchanged,
+        validate=validate_deployment,
+        validate_update=validate_selector_unchanged,
     ),
     "ReplicaSet": KindBehaviour(
-        set_defaults=workload_defaults.set_replica_set_defaults,
-        new_status=workload_defaults.new_replica_status,
+        set_defaults=set_replica_set_defaults,
+        new_status=new_replica_status,
         has_generation=True,
-        validate=workloads.validate_replica_set,
-        validate_update=workloads.validate_selector_unchanged,
+        validate=validate_replica_set,
+        validate_update=validate_selector_unchanged,
     ),
     "StatefulSet": KindBehaviour(
-        set_defaults=workload_defaults.set_stateful_set_defaults,
-        new_status=workload_defaults.new_replica_status,
+        set_defaults=set_stateful_set_defaults,
+        new_status=new_replica_status,
         has_generation=True,
-        validate=workloads.validate_stateful_set,
-        validate_update=workloads.validate_stateful_set_update,
+        validate=validate_stateful_set,
+        validate_update=validate_stateful_set_update,
     ),
     "DaemonSet": KindBehaviour(
-        set_defaults=workload_defaults.set_daemon_set_defaults,
-        complete_new=workload_defaults.set_template_generation,
-        new_status=workload_defaults.new_daemon_set_status,
+        set_defaults=set_daemon_set_defaults,
+        complete_new=set_template_generation,
+        new_status=new_daemon_set_status,
         has_generation=True,
-        validate=workloads.validate_daemon_set,
-        validate_update=workloads.validate_selector_unchanged,
+        validate=validate_daemon_set,
+        validate_update=validate_selector_unchanged,
     ),
     "Job": KindBehaviour(
-        set_defaults=workload_defaults.set_job_defaults,
-        complete_new=workload_defaults.set_job_selector,
+        set_defaults=set_job_defaults,
+        complete_new=set_job_selector,
         has_generation=True,
-        validate=workloads.validate_job,
-        validate_update=workloads.validate_job_update,
+        validate=validate_job,
+        validate_update=validate_job_update,
     ),
-    "CronJob": KindBehaviour(
-        set_defaults=workload_defaults.set_cron_job_defaults, has_generation=True
-    ),
+    "CronJob": KindBehaviour(set_defaults=set_cron_job_defaults, has_generation=True),
     "PodDisruptionBudget": KindBehaviour(
-        new_status=cluster_defaults.new_budget_status,
+        new_status=new_budget_status,
         has_generation=True,
-        validate=cluster_objects.validate_budget,
+        validate=validate_budget,
         allows_unconditional_update=False,
     ),
     "PriorityClass": KindBehaviour(
-        set_defaults=cluster_defaults.set_priority_class_defaults,
+        set_defaults=set_priority_class_defaults,
         has_generation=True,
-        validate=cluster_objects.validate_priority_class,
-        validate_update=cluster_objects.validate_priority_class_update,
+        validate=validate_priority_class,
+        validate_update=validate_priority_class_update,
     ),
     "StorageClass": KindBehaviour(
-        set_defaults=storage_defaults.set_storage_class_defaults,
-        validate=storage.validate_storage_class,
-        validate_update=storage.validate_storage_class_update,
+        set_defaults=set_storage_class_defaults,
+        validate=validate_storage_class,
+        validate_update=validate_storage_class_update,
     ),
     "CSIDriver": KindBehaviour(
-        set_defaults=storage_defaults.set_csi_driver_defaults, allows_unconditional_update=False
+        set_defaults=set_csi_driver_defaults, allows_unconditional_update=False
     ),
-    "CSINode": KindBehaviour(
-        validate=cluster_objects.validate_csi_node, allows_unconditional_update=False
-    ),
-    "ConfigMap": KindBehaviour(validate=cluster_objects.validate_data_keys),
+    "CSINode": KindBehaviour(validate=validate_csi_node, allows_unconditional_update=False),
+    "ConfigMap": KindBehaviour(validate=validate_data_keys),
     "Secret": KindBehaviour(
-        set_defaults=cluster_defaults.set_secret_defaults,
-        validate=cluster_objects.validate_data_keys,
+        set_defaults=set_secret_defaults,
+        validate=validate_data_keys,
     ),
-    "LimitRange": KindBehaviour(set_defaults=cluster_defaults.set_limit_range_defaults),
+    "LimitRange": KindBehaviour(set_defaults=set_limit_range_defaults),
     "ClusterRole": KindBehaviour(name_rule=path_segment_reasons),
     "ClusterRoleBinding": KindBehaviour(name_rule=path_segment_reasons),
     "Endpoints": KindBehaviour(allows_create_on_update=True),
-    "Event": KindBehaviour(validate=cluster_objects.validate_event, allows_create_on_update=True),
+    "Event": KindBehaviour(validate=validate_event, allows_create_on_update=True),
     "Role": KindBehaviour(name_rule=path_segment_reasons),
     "RoleBinding": KindBehaviour(name_rule=path_segment_reasons),
     "Lease": KindBehaviour(
-        validate=cluster_objects.validate_lease,
+        validate=validate_lease,
         allows_unconditional_update=False,
         allows_create_on_update=True,
     ),
