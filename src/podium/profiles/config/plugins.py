@@ -299,7 +299,9 @@ _LIST: Final = (
         "features that the node declares",
         filter=_plain(NodeDeclaredFeatures),
         feature_gate="NodeDeclaredFeatures",
-        pre_filter_error='error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
+        pre_filter_error=(
+            'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
+        ),
     ),
     Plugin(
         "GangScheduling",
