@@ -36,9 +36,11 @@ from podium.engine.user_rules.adapter import (
     ACCEPT,
     DEPENDS,
     NORMALIZE,
+    PERMIT,
     PREDICATE,
     PRIORITY,
     REJECT,
+    RESERVE,
     RuleSpec,
     Unwatched,
     UserPredicate,
@@ -69,8 +71,10 @@ __all__ = [
     "RuleFailure",
     "RuleNode",
     "RulePod",
+    "permit",
     "predicate",
     "priority",
+    "reserve",
     "try_predicate",
     "try_priority",
 ]
@@ -142,6 +146,55 @@ def priority(
             weight=weight,
             normalize=normalize,
             description=_first_line(function),
+        )
+    )
+
+
+def reserve(
+    name: str,
+    *,
+    depends: str = "cluster",
+    annotation: str = "",
+    pre_bind: Callable[[str, str, Any], None] | None = None,
+    undo: Callable[[str, str, Any], None] | None = None,
+) -> Callable[[_Function], _Function]:
+    """Declare `reserve(pod, node) -> object | None`: what the pod takes on the chosen node.
+
+    It is asked once the node is chosen, and changes nothing itself. The scheduler keeps the answer
+    with the pod: other rules, and this one for later pods, see it as `node.reserved(name)`. With
+    `annotation`, the answer is written to that annotation of the pod as JSON before the pod is
+    bound, and read back from there. `pre_bind(pod, node, reserved)` is called before the pod is
+    bound, and fails the binding if it raises; `undo(pod, node, reserved)` when the reservation is
+    over: the pod was not bound, or has left the node. None reserves nothing.
+    """
+    check_name(name)
+    _one_of(name, "depends", depends, DEPENDS)
+    return _declared(
+        lambda function: RuleSpec(
+            RESERVE,
+            name,
+            function,
+            depends=depends,
+            description=_first_line(function),
+            pre_bind=pre_bind,
+            undo=undo,
+            annotation=annotation,
+        )
+    )
+
+
+def permit(name: str, *, depends: str = "cluster") -> Callable[[_Function], _Function]:
+    """Declare `permit(pod, node) -> bool | str | float`: whether the pod may be bound.
+
+    It is asked when the node is chosen and everything is reserved. True allows the binding, a
+    string rejects the pod for that reason, a number lets the pod wait for as many seconds at most;
+    a waiting pod is asked about again every second.
+    """
+    check_name(name)
+    _one_of(name, "depends", depends, DEPENDS)
+    return _declared(
+        lambda function: RuleSpec(
+            PERMIT, name, function, depends=depends, description=_first_line(function)
         )
     )
 

@@ -17,9 +17,10 @@ from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import cycle
 from podium.engine.cycle.ties import ties
 from podium.engine.fast.class_answers import AnswerCache
+from podium.engine.framework.rule import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from podium.engine.framework.decision import Decision
@@ -76,6 +77,7 @@ class Simulation:
         self.cache = Cache(
             profile.accounting, listed_order=listed_order, node_order=profile.node_order
         )
+        self.cache.unreserved = self._unreserve
         self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
@@ -178,6 +180,7 @@ class Simulation:
                 decision: Decision = done.value
                 break
         self.cache.advance(decision.consumed, dropped=decision.dropped)
+        _reject_waiting(decision)
         return decision
 
     def profile_of(self, pod: Pod) -> Profile:
@@ -217,8 +220,15 @@ class Simulation:
             started = self._start_time(self._attempts - 1)
             status = msgspec.structs.replace(pod.status, start_time=started)
             pod = msgspec.structs.replace(pod, status=status)
-        self.cache.assume(pod, decision.node, decision.volumes)
+        self.cache.assume(pod, decision.node, decision.reservations)
         self._keep(pod)
+
+    def _unreserve(self, pod: str, node: str, reservations: Mapping[str, object]) -> None:
+        """Tell the rules that reserved something for a pod that it has left its node."""
+        for profile in self._profiles.values():
+            for rule in profile.reserve_rules:
+                if rule.name in reservations:
+                    rule.unreserve(pod, node, reservations[rule.name])
 
     def placed(self, uid: str) -> Pod | None:
         """The placed pod with this uid, kept only where extenders are sent whole pods."""
@@ -248,6 +258,14 @@ class Simulation:
                 if other.uid == uid:
                     self._nominations.remove(other)
         self.nominate(pod, self._nominations.node_of(pod))
+
+
+def _reject_waiting(decision: Decision) -> None:
+    """Reject a pod that a permit rule lets wait: in a simulation no time passes."""
+    for rule, permission in decision.waits.items():
+        decision.refused = Refused(rule, permission.reason)
+        decision.node, decision.reservations = None, {}
+        return
 
 
 def _with_nomination(pod: Pod, node: str) -> Pod:

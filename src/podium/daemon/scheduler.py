@@ -298,7 +298,7 @@ class Scheduler:
     def _assume_and_bind(self, turn: Turn, result: AttemptResult, node: str) -> None:
         """Count the pod on its node from now on, and begin to bind it."""
         self.queue.clear_nomination(turn.pod)
-        self.cache.assume(turn.pod, node, result.decision.volumes)
+        self.cache.assume(turn.pod, node, result.decision.reservations)
         # Events from now on cannot make the pod fit better: its turn in the queue is over.
         self.queue.done(turn)
         self._actions.binder.start(turn, result)

@@ -406,6 +406,7 @@ def test_the_listed_order_is_the_order_of_arrival() -> None:
 # Volumes ------------------------------------------------------------------------------------------
 
 PLAN = VolumePlan(bind={"data": "pv"}, provision=("logs",))
+RESERVED = {"VolumeBinding": PLAN}
 
 
 def promising() -> Cache:
@@ -413,7 +414,7 @@ def promising() -> Cache:
     made.columns.catalog.claims.put(claim("data", storage_class="wait"))
     made.columns.catalog.claims.put(claim("logs", storage_class="wait"))
     made.columns.catalog.volumes.put(volume("pv", storage_class="wait"))
-    made.assume(P, "n", PLAN)
+    made.assume(P, "n", RESERVED)
     made.finish_binding("u", NOW)
     return made
 
@@ -456,7 +457,7 @@ def test_promises_kept_by_a_confirmed_pod_do_not_expire() -> None:
 def test_a_plan_for_an_unknown_claim_promises_no_volume() -> None:
     believed = cache()
 
-    believed.assume(P, "n", VolumePlan(bind={"gone": "pv"}, provision=()))
+    believed.assume(P, "n", {"VolumeBinding": VolumePlan(bind={"gone": "pv"}, provision=())})
 
     assert promises(believed) == ({}, {})
 
@@ -464,7 +465,7 @@ def test_a_plan_for_an_unknown_claim_promises_no_volume() -> None:
 def test_two_pods_of_one_claim_share_its_promise() -> None:
     # Forgetting the second must not take from the first what it was promised.
     believed = promising()
-    believed.assume(pod("q", uid="q"), "n", PLAN)
+    believed.assume(pod("q", uid="q"), "n", RESERVED)
 
     believed.forget(pod("q", uid="q"))
 

@@ -106,9 +106,10 @@ class CacheHistory(RuleBasedStateMachine):
     def assume(self, uid: str, where: str, volumes: bool) -> None:
         self.version += 1
         new = made(uid, version=self.version)
-        plan = VolumePlan({f"claim-{uid}": f"pv-{uid}"}, ()) if volumes else None
+        plan = VolumePlan({f"claim-{uid}": f"pv-{uid}"}, ())
+        reserved = {"VolumeBinding": plan} if volumes else {}
         error = f"pod {uid} is in the cache, so can't be assumed" if uid in self.pods else ""
-        if self._does(lambda: self.cache.assume(new, where, plan), error):
+        if self._does(lambda: self.cache.assume(new, where, reserved), error):
             self._put(uid, Belief(new, where, assumed=True, promised=volumes))
             self.promises[f"pv-{uid}"] += volumes
 

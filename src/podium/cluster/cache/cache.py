@@ -14,6 +14,7 @@ the assumption expires. Time is an argument; no clock is read here.
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,13 +31,20 @@ from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from podium.engine.state.accounting import Accounting
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
 ASSUMED_SECONDS = 30.0
+
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+def ignore_reservations(pod: str, node: str, reservations: Mapping[str, object]) -> None:
+    """Take no note of reservations that are over."""
 
 
 class CacheError(PodiumError):
@@ -75,6 +83,8 @@ class Cache:
         #: Where the next pod begins in the list.
         self._start = 0
         self._assumed: dict[str, _Assumed] = {}
+        #: Called with pod, node and reservations when a pod with reservations leaves its node.
+        self.unreserved: Callable[[str, str, Mapping[str, object]], None] = ignore_reservations
         #: Per volume or claim, the number of assumed pods whose bindings include it.
         self._promises: Counter[str] = Counter()
         self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
@@ -108,6 +118,8 @@ class Cache:
                     new.columns.add_pod(pod, columns.names[row])
         new._assumed = {u: a for u, a in self._assumed.items() if new.columns.pod(u) is not None}
         new._promises = self._promises
+        new.columns.reservations = self.columns.reservations
+        new.unreserved = self.unreserved
         return new
 
     @property
@@ -161,12 +173,22 @@ class Cache:
         """The number of pods that are assumed and not confirmed."""
         return len(self._assumed)
 
-    def assume(self, pod: Pod, node: str, plan: VolumePlan | None = None) -> None:
-        """Assume that the pod runs on the node, and that its claims are bound as planned."""
+    def assume(self, pod: Pod, node: str, reservations: Mapping[str, object] = NOTHING) -> None:
+        """Assume that the pod runs on the node, with everything that was reserved for it there."""
         if self.columns.pod(pod.uid) is not None:
             raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
         self.columns.add_pod(pod, node)
-        self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
+        if reservations:
+            self.columns.reservations[pod.uid] = reservations
+        plans = (each for each in reservations.values() if isinstance(each, VolumePlan))
+        self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, next(plans, None)))
+
+    def _unreserve(self, uid: str) -> None:
+        """Drop what was reserved for a pod that leaves its node, and report it."""
+        reservations = self.columns.reservations.pop(uid, None)
+        resident = self.columns.pod(uid)
+        if reservations and resident is not None:
+            self.unreserved(resident.key, self.columns.names[resident.row], reservations)
 
     def finish_binding(self, uid: str, now: float) -> None:
         """The binding was sent; the time limit for its confirmation starts."""
@@ -183,6 +205,7 @@ class Cache:
             wrong = f"pod {pod.uid} was assumed on {assumed.node}"
             raise CacheError(f"{wrong} but assigned to {pod.spec.node_name}")
         self._break(pod.uid)
+        self._unreserve(pod.uid)
         self.columns.remove_pod(pod.uid)
 
     def expire(self, now: float) -> list[str]:
@@ -194,6 +217,7 @@ class Cache:
         ]
         for uid in late:
             self._break(uid)
+            self._unreserve(uid)
             self.columns.remove_pod(uid)
         return late
 
@@ -228,6 +252,7 @@ class Cache:
                 f"pod {uid} is not found in scheduler cache, so cannot be removed from it"
             )
         self._assumed.pop(uid, None)
+        self._unreserve(uid)
         self.columns.remove_pod(uid)
 
     # Volumes

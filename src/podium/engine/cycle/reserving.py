@@ -1,9 +1,10 @@
-"""The Reserve stage: what the pod takes on the chosen node besides its requests."""
+"""The Reserve and Permit stages: what the pod takes on the chosen node, and whether it may."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.framework.rule import Refused
 from podium.engine.rows.rows import OneRow
 
 if TYPE_CHECKING:
@@ -13,14 +14,25 @@ if TYPE_CHECKING:
 
 
 def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
-    """Name the node in the decision, and what each reserve rule sets aside there.
+    """Note in the decision the node and what is reserved there, or which permit rule rejects it.
 
-    Nothing of the cluster changes: the caller keeps the reservations with the assumed pod, carries
-    them out before binding, and drops them with the pod.
+    Nothing of the cluster changes: the caller keeps the reservations with the assumed pod, waits
+    until the pod is permitted, carries the reservations out, binds the pod, and drops the
+    reservations with the pod.
     """
-    at = OneRow(view, row)
-    for rule in attempt.profile.reserve_rules:
-        reserved = rule.reserve(attempt.pod, at)
+    at, profile = OneRow(view, row), attempt.profile
+    reservations = {}
+    for reserving in profile.reserve_rules:
+        reserved = reserving.reserve(attempt.pod, at)
         if reserved is not None:
-            decision.reservations[rule.name] = reserved
+            reservations[reserving.name] = reserved
+    for permitting in profile.permits:
+        permission = permitting.permit(attempt.pod, at)
+        if permission.allowed:
+            continue
+        if permission.wait_seconds <= 0:
+            decision.refused = Refused(permitting.name, permission.reason)
+            return
+        decision.waits[permitting.name] = permission
+    decision.reservations = reservations
     decision.node = view.names[row]

@@ -18,7 +18,7 @@ from podium.engine.state.volume_plan import VolumePlan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from podium.engine.framework.rule import Refused
+    from podium.engine.framework.rule import Permission, Refused
     from podium.engine.state.verdicts import Verdict, Verdicts
 
 
@@ -102,6 +102,8 @@ class Decision:
     best: Sequence[str] = ()
     #: What reserve rules set aside on the node, by the name of the rule.
     reservations: dict[str, object] = field(default_factory=dict)
+    #: What the pod waits for before it may be bound, by the name of the permit rule.
+    waits: dict[str, Permission] = field(default_factory=dict)
     preemption: Preemption | None = None
     #: What was tried after no node fitted, and its words.
     post_code: str = ""

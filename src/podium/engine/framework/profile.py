@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.extenders import Extender
     from podium.engine.framework.post_filter import PostFilter
-    from podium.engine.framework.rule import FilterRule, Refused, ScoreRule
+    from podium.engine.framework.rule import FilterRule, PermitRule, Refused, ScoreRule
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
@@ -94,6 +94,8 @@ class Profile:
     tuning: Tuning = DEFAULT_TUNING
     #: Rules that only reserve; filters that reserve as well need not be listed.
     reserves: tuple[ReserveRule, ...] = ()
+    #: Rules that may reject or delay a pod once its node is chosen, in order.
+    permits: tuple[PermitRule, ...] = ()
     #: All rules that set something aside on the chosen node, in order.
     reserve_rules: tuple[ReserveRule, ...] = field(init=False, repr=False, compare=False)
 

@@ -239,10 +239,42 @@ class ReserveRule(Rule):
     """Sets something aside on the chosen row: volumes, devices."""
 
     def reserve(self, pod: Incoming, at: OneRow) -> object | None:
-        """What the pod takes on this row, kept with the pod until it leaves; None for nothing.
+        """What the pod takes on this row besides its requests; None for nothing.
 
-        Called once the node is chosen. Raising `AttemptError` fails the attempt.
+        Called once the node is chosen; changes nothing. The answer is kept with the assumed pod,
+        where later decisions see it (`view.reservations`). Raising `AttemptError` fails the
+        attempt.
         """
+        raise NotImplementedError
+
+    def pre_bind(self, pod: str, node: str, reserved: object) -> None:
+        """Carry the reservation out before the pod (namespace/name) is bound.
+
+        Called by the scheduler, never by the engine; it may take time. Raising fails the binding.
+        """
+
+    def unreserve(self, pod: str, node: str, reserved: object) -> None:
+        """Take note that the reservation is over: the pod was not bound, or has left the node."""
+
+
+class Permission(NamedTuple):
+    """Whether a pod may be bound to its node."""
+
+    allowed: bool
+    reason: str = ""
+    #: If not allowed: for how long the pod may wait to be; 0 rejects it at once.
+    wait_seconds: float = 0.0
+
+
+#: The pod may be bound.
+ALLOWED = Permission(allowed=True)
+
+
+class PermitRule(Rule):
+    """May reject or delay a pod after its node was chosen and everything is reserved."""
+
+    def permit(self, pod: Incoming, at: OneRow) -> Permission:
+        """Whether the pod may be bound to this row now; a pod that waits is asked about again."""
         raise NotImplementedError
 
 

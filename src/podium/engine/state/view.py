@@ -123,6 +123,8 @@ class View:
         self.volume_journal_start = 0
         #: What rules keep about rows between decisions, by the key of the rule.
         self.ledgers: dict[Hashable, Any] = {}
+        #: What reserve rules set aside: uid of the pod -> name of the rule -> what it reserved.
+        self.reservations: dict[str, Mapping[str, object]] = {}
         self.disk_users = DiskUsers()
         #: (namespace, claim) -> row -> how many pods there use it.
         self.claim_users: dict[tuple[str, str], dict[int, int]] = {}

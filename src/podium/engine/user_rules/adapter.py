@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from podium.engine.framework.rule import Everywhere, FilterRule, Rule, Scope, ScoreRule
+from podium.engine.framework.rule import (
+    ALLOWED,
+    AttemptError,
+    Everywhere,
+    FilterRule,
+    Permission,
+    PermitRule,
+    ReserveRule,
+    Rule,
+    Scope,
+    ScoreRule,
+)
 from podium.engine.rows.rows import K, ManyRows, OneRow
 from podium.engine.state.verdicts import FITS, Reason
 from podium.engine.user_rules.nodes import (
@@ -34,7 +45,7 @@ if TYPE_CHECKING:
 
 #: The two forms in which a rule written by a user is evaluated.
 AnyRows = ManyRows | OneRow
-PREDICATE, PRIORITY = "predicate", "priority"
+PREDICATE, PRIORITY, RESERVE, PERMIT = "predicate", "priority", "reserve", "permit"
 #: What an answer may depend on, and what the engine makes of it.
 DEPENDS = {"node": Scope.NODE, "pods": Scope.PODS, "cluster": Scope.CLUSTER}
 NORMALIZE = ("none", "max", "min-max", "reverse")
@@ -105,12 +116,20 @@ class RuleSpec:
     weight: int = 1
     normalize: str = "none"
     description: str = ""
+    #: Reserve rules: called with pod, node and what was reserved, before the pod is bound and when
+    #: the reservation is over.
+    pre_bind: Callable[[str, str, Any], None] | None = None
+    undo: Callable[[str, str, Any], None] | None = None
+    #: Reserve rules: the annotation of the pod that keeps what was reserved, as JSON.
+    annotation: str = ""
 
 
 class _UserRule(Rule):
     """What both kinds have in common: asking, and living with the answer."""
 
-    def __init__(self, spec: RuleSpec, ask: Callable[..., Any] | None, watch: Watch | None) -> None:
+    def __init__(
+        self, spec: RuleSpec, ask: Callable[..., Any] | None = None, watch: Watch | None = None
+    ) -> None:
         self.spec = spec
         self.name = spec.name
         self.description = spec.description
@@ -344,6 +363,61 @@ class UserPriority(_UserRule, ScoreRule):
         if at.errors:
             final[list(at.errors)] = 0
         return final
+
+
+class UserReserve(_UserRule, ReserveRule):
+    """A reserve rule written by a user: it chooses something on the node for the pod."""
+
+    def reserve(self, pod: Incoming, at: OneRow) -> object | None:
+        """What the function answers; None for nothing. A failure fails the attempt."""
+        begun = self._watch.begin()
+        try:
+            found: object = self._ask(self._pod(pod, at), RuleNode(at))
+        except FAILURES as error:
+            self._fail(pod, at.name, _raised(error))
+            raise AttemptError(f'running Reserve plugin "{self.name}": {_raised(error)}') from error
+        finally:
+            self._watch.end(self.name, pod.key, 1, begun)
+        return found
+
+    def pre_bind(self, pod: str, node: str, reserved: object) -> None:
+        """Call the function that the rule declares for this stage, if it declares one."""
+        if self.spec.pre_bind is not None:
+            self.spec.pre_bind(pod, node, reserved)
+
+    def unreserve(self, pod: str, node: str, reserved: object) -> None:
+        """Tell the rule that its reservation is over; what it raises is reported, nothing more."""
+        if self.spec.undo is None:
+            return
+        try:
+            self.spec.undo(pod, node, reserved)
+        except FAILURES as error:
+            self._watch.failed(self.name, pod, node, _raised(error))
+
+
+class UserPermit(_UserRule, PermitRule):
+    """A permit rule written by a user: True, a reason to reject the pod, or seconds to wait."""
+
+    def permit(self, pod: Incoming, at: OneRow) -> Permission:
+        """The permission that the answer of the function stands for. A failure rejects the pod."""
+        begun = self._watch.begin()
+        try:
+            answer = self._ask(self._pod(pod, at), RuleNode(at))
+        except FAILURES as error:
+            self._fail(pod, at.name, _raised(error))
+            return Permission(allowed=False, reason=f"rule {self.name} failed")
+        finally:
+            self._watch.end(self.name, pod.key, 1, begun)
+        if answer is True:
+            return ALLOWED
+        if isinstance(answer, str) and answer.strip():
+            return Permission(allowed=False, reason=answer)
+        if isinstance(answer, int | float) and not isinstance(answer, bool) and answer > 0:
+            waiting = f"waiting for {self.name}"
+            return Permission(allowed=False, reason=waiting, wait_seconds=float(answer))
+        wanted = "expected True, a reason, or seconds to wait"
+        self._fail(pod, at.name, f"answered {_shown(answer)}, {wanted}")
+        return Permission(allowed=False, reason=f"rule {self.name} failed")
 
 
 def normalized(how: str, raw: np.ndarray, most: int) -> np.ndarray:

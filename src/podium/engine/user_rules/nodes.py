@@ -125,7 +125,7 @@ class NodeFacts:
         return 0 if column is None else int(self._at.allocatable(column))
 
     def __getattr__(self, name: str) -> Any:
-        if name in {"free", "pod_count", "pods", "requested"}:
+        if name in {"free", "pod_count", "pods", "requested", "reserved"}:
             raise HiddenError(
                 f'node.{name} depends on the pods there; say depends="pods" or "cluster"'
             )
@@ -155,6 +155,12 @@ class RuleNode(NodeFacts):
     def pods(self) -> list[PlacedPod]:
         """The pods on it, in their order."""
         return [_placed(pod) for pod in self._at.residents()]
+
+    def reserved(self, rule: str) -> dict[str, Any]:
+        """What a reserve rule has set aside here: namespace/name of the pod -> what it reserved."""
+        kept = self._at.view.reservations
+        here = ((pod.key, kept[pod.uid]) for pod in self._at.residents() if pod.uid in kept)
+        return {key: found[rule] for key, found in here if rule in found}
 
 
 def _looked_up(ids: np.ndarray, values: list[Any], answer: Callable[[Any], Any]) -> np.ndarray:

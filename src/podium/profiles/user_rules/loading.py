@@ -19,11 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.profile import Weighted
 from podium.engine.user_rules.adapter import (
+    PERMIT,
     PREDICATE,
     PRIORITY,
+    RESERVE,
     RuleSpec,
+    UserPermit,
     UserPredicate,
     UserPriority,
+    UserReserve,
 )
 from podium.errors import ConfigError
 from podium.profiles.policy.predicate_registry import BY_NAME
@@ -44,6 +48,8 @@ GROUP = "podium.rules"
 _BUILT_IN = {
     PREDICATE: frozenset(BY_NAME),
     PRIORITY: frozenset(entry.name for entry in PRIORITIES),
+    RESERVE: frozenset(),
+    PERMIT: frozenset(),
 }
 #: The sections of a Policy.
 _SECTIONS = {"predicates": PREDICATE, "priorities": PRIORITY}
@@ -61,9 +67,11 @@ class Rules:
     predicates: Mapping[str, RuleSpec] = field(default_factory=dict)
     priorities: Mapping[str, RuleSpec] = field(default_factory=dict)
     watch: Watch | None = None
+    reserves: Mapping[str, RuleSpec] = field(default_factory=dict)
+    permits: Mapping[str, RuleSpec] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.predicates or self.priorities)
+        return bool(self.predicates or self.priorities or self.reserves or self.permits)
 
     def of(self, kind: str) -> Mapping[str, RuleSpec]:
         """The predicates, or the priorities."""
@@ -108,6 +116,8 @@ def load_rules(
         {spec.name: spec for spec in specs if spec.kind == PREDICATE},
         {spec.name: spec for spec in specs if spec.kind == PRIORITY},
         watch,
+        {spec.name: spec for spec in specs if spec.kind == RESERVE},
+        {spec.name: spec for spec in specs if spec.kind == PERMIT},
     )
 
 
@@ -242,15 +252,23 @@ def with_rules(
 ) -> Profile:
     """The profile with all rules of these kinds that it does not have yet.
 
-    Predicates run after its own; priorities go by name.
+    Predicates run after its own; priorities go by name. Reserve and permit rules, which only a
+    scheduler can use, are added with the predicates.
     """
     kinds = frozenset(kinds)
     there = {rule.name for rule in profile.predicates} | {each.name for each in profile.priorities}
     predicates, priorities = list(profile.predicates), list(profile.priorities)
     configured = list(profile.configured_predicates)
+    reserves, permits = list(profile.reserves), list(profile.permits)
     if PREDICATE in kinds:
         predicates += [rules.predicate(name) for name in rules.predicates if name not in there]
         configured = sorted({*configured, *rules.predicates})
+        reserves += [
+            UserReserve(spec, bound(spec, None), rules.watch) for spec in rules.reserves.values()
+        ]
+        permits += [
+            UserPermit(spec, bound(spec, None), rules.watch) for spec in rules.permits.values()
+        ]
     if PRIORITY in kinds:
         priorities += [
             Weighted(rules.priority(name, max_score=profile.max_score), spec.weight)
@@ -263,4 +281,6 @@ def with_rules(
         predicates=tuple(predicates),
         priorities=tuple(priorities),
         configured_predicates=tuple(configured),
+        reserves=tuple(reserves),
+        permits=tuple(permits),
     )
