@@ -85,3 +85,53 @@ WITHOUT_RESULTS = {"completion", "run", "policy", "config"}
 @pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
 def test_results_can_be_had_as_json_and_yaml(command: click.Command) -> None:
     assert ("-o" in flags(command)) is (command.name not in WITHOUT_RESULTS)
+
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+#: What ends a command in a line of a shell, and what a document leaves out.
+END = re.compile(r"\s(?:#|\||&|;|>|2>|<<|\\|…)|[…]")
+
+
+def shown_commands(text: str) -> Iterator[str]:
+    """Every `podium …` in blocks of code and within lines."""
+    for block in re.findall(r"^```(?:sh|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield from re.findall(r"^(?:\$ )?(podium .*(?:\\\n.*)*)", block, re.MULTILINE)
+    yield from re.findall(r"^    (?:\$ )?(podium .*)", text, re.MULTILINE)
+    yield from re.findall(r"(?<!`)`(podium [^`]*)`", text)
+
+
+def unknown_flags(line: str) -> list[str]:
+    """What a command line names that does not exist."""
+    words = END.split(line.replace("\\\n", " ") + " ")[0].split()[1:]
+    command: click.Command = app
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        name = words.pop(0).rstrip(",")
+        found = command.get_command(click.Context(command), name)
+        if found is None:
+            return [name]
+        command = found
+    known = flags(command, hidden=True) | {"--help", "-h", "--version", "--"}
+    given = [word.partition("=")[0].rstrip(",.;)") for word in words if re.match(r"--?[a-z]", word)]
+    return [each for each in given if each not in known]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_that_is_shown_exists(document: Path) -> None:
+    lines = set(shown_commands(document.read_text("utf-8")))
+
+    assert {line: wrong for line in lines if (wrong := unknown_flags(line))} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("podium schedule x --no-preemption=false -o name", []),
+        ("podium shedule x", ["shedule"]),
+        ("podium policy shown", ["shown"]),
+        ("podium lab --bright | head --lines=3", ["--bright"]),
+        ("podium explain a b --timings, podium", []),
+    ],
+)
+def test_what_does_not_exist_is_seen(line: str, wrong: list[str]) -> None:
+    assert unknown_flags(line) == wrong
