@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lab.serving import LabServer, pod
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def deployment(name: str = "web") -> JsonDict:
+def deployment(name: str = "web") -> JsonObject:
     template = {
         "metadata": {"labels": {"app": "web"}},
         "spec": {"containers": [{"name": "app", "image": "app"}]},

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lab.serving import pod
-from podium.lab.api.status import JsonDict, StatusError
+from podium.lab.api.status import StatusError
 from podium.lab.registry.registry import Registry
+from podium.objects.kinds.meta import JsonObject
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def registry() -> Registry:
 
 
 def running(registry: Registry, name: str) -> None:
-    def change(found: JsonDict) -> JsonDict:
+    def change(found: JsonObject) -> JsonObject:
         ready = {"type": "Ready", "status": "True"}
         return found | {"status": {"phase": "Running", "conditions": [ready]}}
 

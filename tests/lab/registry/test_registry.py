@@ -7,8 +7,9 @@ import pytest
 from lab.serving import LabServer, node, pod
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import STORED
-from podium.lab.api.status import JsonDict, StatusError
+from podium.lab.api.status import StatusError
 from podium.lab.registry.registry import Registry
+from podium.objects.kinds.meta import JsonObject
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -18,7 +19,7 @@ def registry() -> Registry:
     return Registry()
 
 
-def deployment(name: str = "web") -> JsonDict:
+def deployment(name: str = "web") -> JsonObject:
     template = {
         "metadata": {"labels": {"app": "web"}},
         "spec": {"containers": [{"name": "app", "image": "app"}]},
@@ -72,7 +73,7 @@ def test_an_update_must_know_the_version_it_replaces(registry: Registry) -> None
     assert registry.get("nodes", "a")["metadata"]["labels"] == {"x": ""}
 
 
-def _labelled(item: JsonDict, label: str) -> JsonDict:
+def _labelled(item: JsonObject, label: str) -> JsonObject:
     item["metadata"]["labels"] = {label: ""}
     return item
 
@@ -122,7 +123,7 @@ def test_only_a_new_specification_is_counted(registry: Registry) -> None:
     assert generation() == 2
 
 
-def _scaled(item: JsonDict) -> JsonDict:
+def _scaled(item: JsonObject) -> JsonObject:
     item["spec"]["replicas"] = 5
     return item
 
@@ -141,7 +142,7 @@ def test_pods_keep_their_specification_but_for_images_and_more_tolerations(
 ) -> None:
     registry.create("pods", pod("web"))
 
-    def image(found: JsonDict) -> JsonDict:
+    def image(found: JsonObject) -> JsonObject:
         found["spec"]["containers"][0]["image"] = "other"
         found["spec"]["tolerations"].append({"key": "a", "operator": "Exists"})
         return found
@@ -149,7 +150,7 @@ def test_pods_keep_their_specification_but_for_images_and_more_tolerations(
     changed = registry.modify("pods", "web", "default", change=image)
     assert changed["spec"]["containers"][0]["image"] == "other"
 
-    def moved(found: JsonDict) -> JsonDict:
+    def moved(found: JsonObject) -> JsonObject:
         found["spec"]["nodeName"] = "n"
         return found
 
@@ -208,13 +209,13 @@ def test_services_have_addresses_of_their_own(registry: Registry) -> None:
 def test_subscribers_hear_of_every_write_in_order(registry: Registry) -> None:
     heard: list[str] = []
 
-    def first(kind: str, old: JsonDict | None, new: JsonDict | None) -> None:
+    def first(kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
         name = (new or old or {})["metadata"]["name"]
         heard.append(f"first {kind} {name}")
         if kind == "ADDED" and name == "a":
             registry.create("nodes", node("b"))
 
-    def second(kind: str, old: JsonDict | None, new: JsonDict | None) -> None:
+    def second(kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
         heard.append(f"second {kind} {(new or old or {})['metadata']['name']}")
 
     registry.subscribe(["Node"], first)

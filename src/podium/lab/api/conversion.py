@@ -9,7 +9,7 @@ Upstream: pkg/apis/events/v1/conversion.go, pkg/apis/policy/v1beta1/conversion.g
 from __future__ import annotations
 
 from podium.lab.api.resources import Resource, stored
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 #: Names of the fields of an event in core/v1 and in events.k8s.io/v1.
 _EVENT_FIELDS = {
@@ -24,7 +24,7 @@ _EVENT_FIELDS = {
 _STORED_EVENT_FIELDS = {new: old for old, new in _EVENT_FIELDS.items()}
 
 
-def to_served(resource: Resource, item: JsonDict) -> JsonDict:
+def to_served(resource: Resource, item: JsonObject) -> JsonObject:
     """A stored object in the version of *resource*."""
     if not resource.view_of:
         return item
@@ -33,7 +33,7 @@ def to_served(resource: Resource, item: JsonDict) -> JsonDict:
     return made | {"apiVersion": resource.group_version}
 
 
-def to_stored(resource: Resource, item: JsonDict) -> JsonDict:
+def to_stored(resource: Resource, item: JsonObject) -> JsonObject:
     """An object in the version of *resource*, in the version in which it is stored."""
     if not resource.view_of:
         return item

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.lab.api.field_errors import invalid_value, not_supported
-from podium.lab.api.status import JsonDict, bad_request, invalid
+from podium.lab.api.status import bad_request, invalid
+from podium.objects.kinds.meta import JsonObject
 
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
@@ -41,7 +42,7 @@ class DeleteOptions:
     dry_run: bool = False
 
     @staticmethod
-    def read(body: JsonDict, parameters: dict[str, str]) -> DeleteOptions:
+    def read(body: JsonObject, parameters: dict[str, str]) -> DeleteOptions:
         """The options in the body, or in the query *parameters* if there is no body."""
         given: dict[str, Any] = body or dict(parameters)
         grace = given.get("gracePeriodSeconds")

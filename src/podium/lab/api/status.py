@@ -13,10 +13,8 @@ from typing import Any
 
 from podium.errors import PodiumError
 from podium.lab.api.field_errors import FieldError
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
-
-#: A JSON object of the API with all the fields that it was sent with.
-JsonDict = dict[str, Any]
 
 
 class StatusError(PodiumError):
@@ -39,9 +37,9 @@ class StatusError(PodiumError):
         self.metadata = dict(metadata or {})
         super().__init__(message)
 
-    def body(self) -> JsonDict:
+    def body(self) -> JsonObject:
         """The error as a `Status` object."""
-        body: JsonDict = {
+        body: JsonObject = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": self.metadata,
@@ -55,16 +53,16 @@ class StatusError(PodiumError):
         return body | {"code": self.code}
 
 
-def success(details: Mapping[str, Any] | None = None) -> JsonDict:
+def success(details: Mapping[str, Any] | None = None) -> JsonObject:
     """The `Status` of a request that succeeded without returning an object."""
-    body: JsonDict = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return body | ({"details": dict(details)} if details else {})
 
 
-def _details(qualified: str, name: str, **more: object) -> JsonDict:
+def _details(qualified: str, name: str, **more: object) -> JsonObject:
     """The details that name an object of the resource `pods` or `deployments.apps`."""
     plural, _, group = qualified.partition(".")
-    found: JsonDict = {"name": name, "group": group, "kind": plural}
+    found: JsonObject = {"name": name, "group": group, "kind": plural}
     return {key: value for key, value in found.items() if value} | more
 
 
@@ -135,7 +133,7 @@ def invalid(kind: str, group: str, name: str, problems: Sequence[FieldError]) ->
     texts = list(dict.fromkeys(str(problem) for problem in problems))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
-    details: JsonDict = {"name": name, "group": group, "kind": kind}
+    details: JsonObject = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
     details["causes"] = [problem.cause() for problem in problems]
     message = f"{qualified} {quoted(name)} is invalid: {listed}"
@@ -166,7 +164,7 @@ def too_large_version(asked: int, current: int) -> StatusError:
 
 def too_many_requests(message: str, *, seconds: int = 0, causes: Iterable[Any] = ()) -> StatusError:
     """429: the request may succeed when it is sent again, after *seconds* if that is known."""
-    details: JsonDict = {"causes": list(causes)} if causes else {}
+    details: JsonObject = {"causes": list(causes)} if causes else {}
     if seconds:
         details["retryAfterSeconds"] = seconds
     return StatusError(429, "TooManyRequests", message, details=details)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-def set_namespace_defaults(item: JsonDict) -> None:
+def set_namespace_defaults(item: JsonObject) -> None:
     """Set the defaults of a namespace: the label with its name."""
     about = item["metadata"]
     if about.get("name"):
@@ -20,19 +20,19 @@ def set_namespace_defaults(item: JsonDict) -> None:
     item.setdefault("spec", {})
 
 
-def add_namespace_finalizer(item: JsonDict) -> None:
+def add_namespace_finalizer(item: JsonObject) -> None:
     """Add the finalizer that keeps a terminating namespace until it is empty."""
     finalizers = item["spec"].setdefault("finalizers", [])
     if "kubernetes" not in finalizers:
         finalizers.append("kubernetes")
 
 
-def new_namespace_status(_item: JsonDict) -> JsonDict:
+def new_namespace_status(_item: JsonObject) -> JsonObject:
     """The status of a new namespace."""
     return {"phase": "Active"}
 
 
-def set_node_defaults(item: JsonDict) -> None:
+def set_node_defaults(item: JsonObject) -> None:
     """Set the defaults of a node: all of its capacity is allocatable."""
     item.setdefault("spec", {})
     status = item.setdefault("status", {})
@@ -40,7 +40,7 @@ def set_node_defaults(item: JsonDict) -> None:
         status["allocatable"] = dict(status["capacity"])
 
 
-def set_service_defaults(item: JsonDict) -> None:
+def set_service_defaults(item: JsonObject) -> None:
     """Set the defaults of a service."""
     spec = item.setdefault("spec", {})
     spec.setdefault("type", "ClusterIP")
@@ -57,12 +57,12 @@ def set_service_defaults(item: JsonDict) -> None:
         spec.setdefault("externalTrafficPolicy", "Cluster")
 
 
-def new_service_status(_item: JsonDict) -> JsonDict:
+def new_service_status(_item: JsonObject) -> JsonObject:
     """The status of a new service."""
     return {"loadBalancer": {}}
 
 
-def set_limit_range_defaults(item: JsonDict) -> None:
+def set_limit_range_defaults(item: JsonObject) -> None:
     """Set the defaults of container limits: `max` for the limit, and that for the request."""
     for limit in (item.get("spec") or {}).get("limits") or ():
         if limit.get("type") != "Container":
@@ -77,13 +77,13 @@ def set_limit_range_defaults(item: JsonDict) -> None:
             asked.setdefault(name, amount)
 
 
-def set_priority_class_defaults(item: JsonDict) -> None:
+def set_priority_class_defaults(item: JsonObject) -> None:
     """Set the defaults of a priority class."""
     item.setdefault("value", 0)
     item.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-def set_secret_defaults(item: JsonDict) -> None:
+def set_secret_defaults(item: JsonObject) -> None:
     """Set the defaults of a secret: `stringData` moves to `data` as base64."""
     item.setdefault("type", "Opaque")
     texts = item.pop("stringData", None) or {}
@@ -92,7 +92,7 @@ def set_secret_defaults(item: JsonDict) -> None:
         data.update({key: b64encode(text.encode()).decode() for key, text in texts.items()})
 
 
-def new_budget_status(_item: JsonDict) -> JsonDict:
+def new_budget_status(_item: JsonObject) -> JsonObject:
     """The status of a new disruption budget."""
     return {
         "disruptionsAllowed": 0,

@@ -5,7 +5,7 @@ Upstream: pkg/apis/core/v1/defaults.go.
 
 from __future__ import annotations
 
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 _DEFAULT_MODE = 0o644
 #: Volume sources with a `defaultMode`.
@@ -14,7 +14,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _QOS_RESOURCES = ("cpu", "memory")
 
 
-def set_pod_defaults(item: JsonDict) -> None:
+def set_pod_defaults(item: JsonObject) -> None:
     """Set the defaults of a pod: those of a template, service links, and requests from limits."""
     spec = item.setdefault("spec", {})
     set_pod_spec_defaults(spec)
@@ -27,13 +27,13 @@ def set_pod_defaults(item: JsonDict) -> None:
                 requests.setdefault(name, amount)
 
 
-def set_template_defaults(item: JsonDict) -> None:
+def set_template_defaults(item: JsonObject) -> None:
     """Set the defaults of a pod template."""
     item.setdefault("metadata", {})
     set_pod_spec_defaults(item.setdefault("spec", {}))
 
 
-def set_pod_spec_defaults(spec: JsonDict) -> None:
+def set_pod_spec_defaults(spec: JsonObject) -> None:
     """Set the defaults that pods and templates have in common."""
     setdefault = spec.setdefault
     setdefault("restartPolicy", "Always")
@@ -54,7 +54,7 @@ def set_pod_spec_defaults(spec: JsonDict) -> None:
         _set_volume_defaults(volume)
 
 
-def _set_container_defaults(container: JsonDict, *, host: bool) -> None:
+def _set_container_defaults(container: JsonObject, *, host: bool) -> None:
     setdefault = container.setdefault
     setdefault("resources", {})
     setdefault("terminationMessagePath", "/dev/termination-log")
@@ -80,7 +80,7 @@ def _image_pull_policy(image: str) -> str:
     return "IfNotPresent" if tagged else "Always"
 
 
-def _set_probe_defaults(probe: JsonDict) -> None:
+def _set_probe_defaults(probe: JsonObject) -> None:
     for field, value in (
         ("timeoutSeconds", 1),
         ("periodSeconds", 10),
@@ -95,7 +95,7 @@ def _set_probe_defaults(probe: JsonDict) -> None:
         probe["grpc"].setdefault("service", "")
 
 
-def _set_volume_defaults(volume: JsonDict) -> None:
+def _set_volume_defaults(volume: JsonObject) -> None:
     if len(volume) == 1:
         volume["emptyDir"] = {}
     for name in _FILE_SOURCES:
@@ -114,10 +114,10 @@ def _set_volume_defaults(volume: JsonDict) -> None:
         claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
-def new_pod_status(item: JsonDict) -> JsonDict:
+def new_pod_status(item: JsonObject) -> JsonObject:
     """The status of a new pod: Pending, with its QoS class."""
     spec = item["spec"]
-    found: JsonDict = {"phase": "Pending", "qosClass": qos_class(spec)}
+    found: JsonObject = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         found["conditions"] = [
             {
@@ -132,7 +132,7 @@ def new_pod_status(item: JsonDict) -> JsonDict:
     return found
 
 
-def qos_class(spec: JsonDict) -> str:
+def qos_class(spec: JsonObject) -> str:
     """The quality of service class that follows from requests and limits."""
     guaranteed, burstable = True, False
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):

@@ -5,8 +5,8 @@ Upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/regis
 
 from __future__ import annotations
 
-from podium.lab.api.status import JsonDict
 from podium.lab.defaults.pods import set_template_defaults
+from podium.objects.kinds.meta import JsonObject
 
 _HISTORY_LIMIT = 10
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -15,35 +15,35 @@ _CONTROLLER_UID_LABELS = (CONTROLLER_UID_LABEL, "controller-uid")
 _JOB_NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 
 
-def _spec_with_template(item: JsonDict) -> JsonDict:
-    spec: JsonDict = item.setdefault("spec", {})
+def _spec_with_template(item: JsonObject) -> JsonObject:
+    spec: JsonObject = item.setdefault("spec", {})
     set_template_defaults(spec.setdefault("template", {}))
     return spec
 
 
-def new_replica_status(_item: JsonDict) -> JsonDict:
+def new_replica_status(_item: JsonObject) -> JsonObject:
     """The status of a new workload that counts its replicas."""
     return {"replicas": 0}
 
 
-def new_daemon_set_status(_item: JsonDict) -> JsonDict:
+def new_daemon_set_status(_item: JsonObject) -> JsonObject:
     """The status of a new daemon set."""
     fields = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled")
     return dict.fromkeys((*fields, "numberReady"), 0)
 
 
-def set_template_generation(item: JsonDict) -> None:
+def set_template_generation(item: JsonObject) -> None:
     """Set the deprecated annotation that counts the templates of a daemon set."""
     about = item["metadata"]
     about["annotations"] = {**(about.get("annotations") or {}), _TEMPLATE_GENERATION: "1"}
 
 
-def _template_labels(item: JsonDict) -> JsonDict:
-    labels: JsonDict = item["spec"]["template"]["metadata"].get("labels") or {}
+def _template_labels(item: JsonObject) -> JsonObject:
+    labels: JsonObject = item["spec"]["template"]["metadata"].get("labels") or {}
     return labels
 
 
-def set_deployment_defaults(item: JsonDict) -> None:
+def set_deployment_defaults(item: JsonObject) -> None:
     """Set the defaults of a deployment."""
     spec = _spec_with_template(item)
     spec.setdefault("replicas", 1)
@@ -56,12 +56,12 @@ def set_deployment_defaults(item: JsonDict) -> None:
         rolling.setdefault("maxSurge", "25%")
 
 
-def set_replica_set_defaults(item: JsonDict) -> None:
+def set_replica_set_defaults(item: JsonObject) -> None:
     """Set the defaults of a replica set."""
     _spec_with_template(item).setdefault("replicas", 1)
 
 
-def set_stateful_set_defaults(item: JsonDict) -> None:
+def set_stateful_set_defaults(item: JsonObject) -> None:
     """Set the defaults of a stateful set."""
     spec = _spec_with_template(item)
     spec.setdefault("replicas", 1)
@@ -80,7 +80,7 @@ def set_stateful_set_defaults(item: JsonDict) -> None:
         claim.setdefault("status", {}).setdefault("phase", "Pending")
 
 
-def set_daemon_set_defaults(item: JsonDict) -> None:
+def set_daemon_set_defaults(item: JsonObject) -> None:
     """Set the defaults of a daemon set."""
     spec = _spec_with_template(item)
     spec.setdefault("revisionHistoryLimit", _HISTORY_LIMIT)
@@ -91,7 +91,7 @@ def set_daemon_set_defaults(item: JsonDict) -> None:
         rolling.setdefault("maxSurge", 0)
 
 
-def set_replication_controller_defaults(item: JsonDict) -> None:
+def set_replication_controller_defaults(item: JsonObject) -> None:
     """Set the defaults of a replication controller: the template gives selector and labels."""
     spec = _spec_with_template(item)
     spec.setdefault("replicas", 1)
@@ -101,7 +101,7 @@ def set_replication_controller_defaults(item: JsonDict) -> None:
         item.setdefault("metadata", {}).setdefault("labels", dict(labels))
 
 
-def set_job_defaults(item: JsonDict) -> None:
+def set_job_defaults(item: JsonObject) -> None:
     """Set the defaults of a job."""
     spec = _spec_with_template(item)
     if "completions" not in spec and "parallelism" not in spec:
@@ -113,7 +113,7 @@ def set_job_defaults(item: JsonDict) -> None:
     spec.setdefault("manualSelector", False)
 
 
-def set_job_selector(item: JsonDict) -> None:
+def set_job_selector(item: JsonObject) -> None:
     """Make a new job select its pods by its uid, unless its selector is set manually."""
     spec, about = item["spec"], item["metadata"]
     if spec.get("manualSelector"):
@@ -129,7 +129,7 @@ def set_job_selector(item: JsonDict) -> None:
     own[CONTROLLER_UID_LABEL] = about["uid"]
 
 
-def set_cron_job_defaults(item: JsonDict) -> None:
+def set_cron_job_defaults(item: JsonObject) -> None:
     """Set the defaults of a cron job."""
     spec = item.setdefault("spec", {})
     spec.setdefault("concurrencyPolicy", "Allow")

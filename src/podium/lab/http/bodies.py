@@ -11,17 +11,18 @@ from podium.lab.api.conversion import to_stored
 from podium.lab.api.encoding import encode
 from podium.lab.api.media_types import JSON, PROTOBUF
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import StatusError, bad_request
 from podium.lab.http import protobuf
 from podium.lab.http.negotiation import object_media_type
 from podium.lab.schema import typed_bodies
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 from podium.objects.reading.yaml_text import documents
 
 
 def read_object(
     resource: Resource, data: bytes, content_type: str, *, strict: bool = False
-) -> JsonDict:
+) -> JsonObject:
     """The object in a body, in the version in which it is stored.
 
     Unknown fields are rejected if the body is read *strict*.
@@ -39,7 +40,7 @@ def read_kind(
     content_type: str,
     *,
     other_versions: tuple[str, ...] = (),
-) -> JsonDict:
+) -> JsonObject:
     """The object in a body, whose `kind` and `apiVersion` must be these if it has them.
 
     *other_versions* are versions of the kind that have the same fields.
@@ -51,13 +52,13 @@ def read_kind(
     return item
 
 
-def read_eviction(data: bytes, content_type: str) -> JsonDict:
+def read_eviction(data: bytes, content_type: str) -> JsonObject:
     """The `Eviction` in a body, in any of its versions."""
     versions = ("policy/v1beta1",)
     return read_kind("Eviction", "policy/v1", data, content_type, other_versions=versions)
 
 
-def read_delete_options(data: bytes, content_type: str) -> JsonDict:
+def read_delete_options(data: bytes, content_type: str) -> JsonObject:
     """The `DeleteOptions` in a body, which every group has in every version; {} if it is empty."""
     if not data.strip():
         return {}

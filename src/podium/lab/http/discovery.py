@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import cache
 
 from podium.lab.api.resources import TABLE, Resource, groups
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 #: The release of Kubernetes whose API is served.
-VERSION: JsonDict = {
+VERSION: JsonObject = {
     "major": "1",
     "minor": "32",
     "gitVersion": "v1.32.0+podium",
@@ -24,26 +24,26 @@ VERSION: JsonDict = {
 }
 
 
-def core_versions(address: str) -> JsonDict:
+def core_versions(address: str) -> JsonObject:
     """The document at `/api`."""
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
 
-def _group(name: str, versions: list[str]) -> JsonDict:
+def _group(name: str, versions: list[str]) -> JsonObject:
     listed = [{"groupVersion": f"{name}/{each}", "version": each} for each in versions]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
 @cache
-def group_list() -> JsonDict:
+def group_list() -> JsonObject:
     """The document at `/apis`."""
     found = [_group(name, versions) for name, versions in groups().items() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
 
 
 @cache
-def group(name: str) -> JsonDict | None:
+def group(name: str) -> JsonObject | None:
     """The document at `/apis/GROUP`, `None` if there is no such group."""
     versions = groups().get(name)
     if not name or versions is None:
@@ -52,12 +52,12 @@ def group(name: str) -> JsonDict | None:
 
 
 @cache
-def resource_list(group_version: str) -> JsonDict | None:
+def resource_list(group_version: str) -> JsonObject | None:
     """The document at `/api/v1` or `/apis/GROUP/VERSION`, `None` if there is none."""
     resources = [each for each in TABLE if each.group_version == group_version]
     if not resources:
         return None
-    found: list[JsonDict] = []
+    found: list[JsonObject] = []
     for resource in resources:
         found.append(_resource(resource))
         found += [_subresource(resource, name) for name in sorted(resource.subresources)]
@@ -69,8 +69,8 @@ def resource_list(group_version: str) -> JsonDict | None:
     }
 
 
-def _resource(resource: Resource) -> JsonDict:
-    made: JsonDict = {
+def _resource(resource: Resource) -> JsonObject:
+    made: JsonObject = {
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
@@ -86,9 +86,9 @@ def _resource(resource: Resource) -> JsonDict:
     return made
 
 
-def _subresource(resource: Resource, name: str) -> JsonDict:
+def _subresource(resource: Resource, name: str) -> JsonObject:
     subresource = resource.subresources[name]
-    made: JsonDict = {
+    made: JsonObject = {
         "name": f"{resource.plural}/{name}",
         "singularName": "",
         "namespaced": resource.namespaced,
@@ -113,7 +113,7 @@ def _stable_hash(text: str) -> int:
 
 
 @cache
-def aggregated_list(version: str, *, core: bool) -> JsonDict:
+def aggregated_list(version: str, *, core: bool) -> JsonObject:
     """All groups, or the core group alone, with their resources in one document."""
     found = [
         {
@@ -133,7 +133,7 @@ def aggregated_list(version: str, *, core: bool) -> JsonDict:
     }
 
 
-def _aggregated_version(name: str, version: str) -> JsonDict:
+def _aggregated_version(name: str, version: str) -> JsonObject:
     resources = [each for each in TABLE if (each.group, each.version) == (name, version)]
     return {
         "version": version,
@@ -142,7 +142,7 @@ def _aggregated_version(name: str, version: str) -> JsonDict:
     }
 
 
-def _kind(resource: Resource, kind: str, group: str | None, version: str | None) -> JsonDict:
+def _kind(resource: Resource, kind: str, group: str | None, version: str | None) -> JsonObject:
     return {
         "group": resource.group if group is None else group,
         "version": resource.version if version is None else version,
@@ -150,8 +150,8 @@ def _kind(resource: Resource, kind: str, group: str | None, version: str | None)
     }
 
 
-def _aggregated_resource(resource: Resource) -> JsonDict:
-    made: JsonDict = {
+def _aggregated_resource(resource: Resource) -> JsonObject:
+    made: JsonObject = {
         "resource": resource.plural,
         "responseKind": _kind(resource, resource.kind, None, None),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
@@ -174,13 +174,13 @@ def _aggregated_resource(resource: Resource) -> JsonDict:
     return made
 
 
-def document(path: str, address: str, *, aggregated: str = "") -> JsonDict | None:
+def document(path: str, address: str, *, aggregated: str = "") -> JsonObject | None:
     """The document at a path of discovery, `None` if the path is not one.
 
     *aggregated* is the version of aggregated discovery that the client accepts, if any.
     """
     parts = path.strip("/").split("/")
-    found: JsonDict | None = None
+    found: JsonObject | None = None
     match parts:
         case ["version"]:
             found = VERSION

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.lab.api.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
+from podium.objects.kinds.meta import JsonObject
 
 _MAGIC = b"k8s\x00"
 _TEXT, _VARINT, _FIXED64, _FIXED32 = 2, 0, 1, 5
@@ -61,7 +62,7 @@ def _tables() -> dict[str, dict[int, _Field]]:
     return found
 
 
-def read(data: bytes) -> JsonDict:
+def read(data: bytes) -> JsonObject:
     """The object in a body; 400 if the body is malformed."""
     if not data.startswith(_MAGIC):
         raise _unrecognized("provided data does not appear to be a protobuf message")
@@ -132,13 +133,13 @@ def _text(value: int | bytes) -> str:
     return _bytes(value).decode()
 
 
-def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonDict:
+def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonObject:
     """A message of a model as an object; *table* has the numbers of a part of it."""
     if depth > _MOST_LEVELS:
         raise _Malformed("messages are nested too deeply")
     numbers = _tables()[table or model]
     types = api_types.model(model).fields
-    made: JsonDict = {}
+    made: JsonObject = {}
     for number, value in _fields(data):
         field = numbers.get(number)
         if field is None:

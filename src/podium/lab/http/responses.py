@@ -8,12 +8,13 @@ from typing import NamedTuple
 from podium.lab.api.conversion import to_served
 from podium.lab.api.encoding import encode
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, StatusError
+from podium.lab.api.status import StatusError
 from podium.lab.http.list_pages import Page
 from podium.lab.http.negotiation import PARTIAL_METADATA, TABLE, WHOLE, Representation
 from podium.lab.http.requests import Send
 from podium.lab.store.store import Record, line_of
 from podium.lab.tables.tables import table
+from podium.objects.kinds.meta import JsonObject
 
 Headers = tuple[tuple[bytes, bytes], ...]
 #: Makes the line of a watch from the type of an event and the record to show with it.
@@ -58,7 +59,7 @@ def json_response(document: object, status: int = 200) -> Response:
 
 
 def object_response(
-    resource: Resource, item: JsonDict, form: Representation, status: int = 200
+    resource: Resource, item: JsonObject, form: Representation, status: int = 200
 ) -> Response:
     """An object in the representation that the client accepts."""
     return Response(status, encode(_represented(resource, item, form)))
@@ -73,7 +74,7 @@ def record_response(resource: Resource, record: Record, form: Representation) ->
 
 def list_response(resource: Resource, page: Page, form: Representation) -> Response:
     """A page of a list in the representation that the client accepts."""
-    metadata: JsonDict = {"resourceVersion": str(page.version)}
+    metadata: JsonObject = {"resourceVersion": str(page.version)}
     if page.continue_token:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
@@ -120,7 +121,7 @@ def _is_stored_form(resource: Resource, form: Representation) -> bool:
     return form.kind == WHOLE and not resource.view_of
 
 
-def _represented(resource: Resource, item: JsonDict, form: Representation) -> JsonDict:
+def _represented(resource: Resource, item: JsonObject, form: Representation) -> JsonObject:
     if form.kind == TABLE:
         return _table(resource, [item], form)
     if form.kind == PARTIAL_METADATA:
@@ -129,7 +130,7 @@ def _represented(resource: Resource, item: JsonDict, form: Representation) -> Js
     return to_served(resource, item)
 
 
-def _table(resource: Resource, items: list[JsonDict], form: Representation) -> JsonDict:
+def _table(resource: Resource, items: list[JsonObject], form: Representation) -> JsonObject:
     made = table(resource.kind, items, include_object=form.include_object)
     made["apiVersion"] = f"meta.k8s.io/{form.version}"
     if len(items) == 1:

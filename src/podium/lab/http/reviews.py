@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 _USER = {"username": "podium", "groups": ["system:masters"]}
 _ALL_RESOURCES = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 _ALL_URLS = {"nonResourceURLs": ["*"], "verbs": ["*"]}
 
 
-def review(resource: Resource, body: JsonDict) -> JsonDict:
+def review(resource: Resource, body: JsonObject) -> JsonObject:
     """A review with its status filled in."""
     status: dict[str, Any]
     if resource.kind == "SelfSubjectReview":

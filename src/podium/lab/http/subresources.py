@@ -8,7 +8,6 @@ Upstream: pkg/registry/core/pod/rest, pkg/registry/core/namespace (FinalizeREST)
 from __future__ import annotations
 
 from podium.lab.api.options import WriteOptions
-from podium.lab.api.status import JsonDict
 from podium.lab.http import bodies
 from podium.lab.http.negotiation import media_type_of
 from podium.lab.http.request_options import representation, write_options
@@ -19,6 +18,7 @@ from podium.lab.registry.binding import bind
 from podium.lab.registry.eviction import evict
 from podium.lab.registry.registry import Registry
 from podium.lab.registry.scale import patch_scale, scale_of, update_scale
+from podium.objects.kinds.meta import JsonObject
 
 
 class Subresources:
@@ -50,11 +50,11 @@ class Subresources:
                 return object_response(where.resource, made, representation(request))
         return json_response(self._scale(where, verb, body, content_type, options))
 
-    def _finalize(self, name: str, item: JsonDict) -> JsonDict:
+    def _finalize(self, name: str, item: JsonObject) -> JsonObject:
         """The namespace with the finalizers of *item* in its spec."""
         finalizers = (item.get("spec") or {}).get("finalizers") or []
 
-        def change(namespace: JsonDict) -> JsonDict:
+        def change(namespace: JsonObject) -> JsonObject:
             namespace["spec"]["finalizers"] = finalizers
             return namespace
 
@@ -62,7 +62,7 @@ class Subresources:
 
     def _scale(
         self, where: Route, verb: str, body: bytes, content_type: str, options: WriteOptions
-    ) -> JsonDict:
+    ) -> JsonObject:
         resource, name, namespace = where.resource, where.name, where.namespace
         current = scale_of(self._registry.get(resource.storage, name, namespace))
         if verb == "get":

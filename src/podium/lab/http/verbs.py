@@ -6,7 +6,7 @@ from podium.lab.api.conversion import to_served
 from podium.lab.api.media_types import APPLY_PATCH, PATCH_TYPES
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, method_not_allowed, success, unsupported_media_type
+from podium.lab.api.status import method_not_allowed, success, unsupported_media_type
 from podium.lab.http import bodies
 from podium.lab.http.list_pages import list_page
 from podium.lab.http.negotiation import media_type_of
@@ -31,6 +31,7 @@ from podium.lab.registry.binding import bind
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import unknown_fields
 from podium.lab.store.selection import selection
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 
 _OBJECT_VERBS = {
@@ -152,7 +153,7 @@ class Verbs:
             fields=request.parameter("fieldSelector"),
             options=delete_options(request, body),
         )
-        found: JsonDict = {
+        found: JsonObject = {
             "kind": resource.list_kind,
             "apiVersion": resource.group_version,
             "metadata": {"resourceVersion": str(self.registry.store.version)},
@@ -191,7 +192,7 @@ def _verb(request: Request, where: Route) -> str:
     return verb
 
 
-def _warnings(request: Request, resource: Resource, item: JsonDict) -> Headers:
+def _warnings(request: Request, resource: Resource, item: JsonObject) -> Headers:
     """A `Warning` header for each unknown field if the client asks for warnings."""
     if request.parameter("fieldValidation") != "Warn" or resource.view_of:
         return ()

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict
 from podium.lab.openapi.spec_version import SpecVersion
 from podium.lab.schema import api_types
 from podium.lab.schema.merge_keys import ATOMIC, ATOMIC_TYPES, MergeKeys, merge_keys
+from podium.objects.kinds.meta import JsonObject
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _META_TYPES = """
@@ -45,7 +45,7 @@ _NAMED_SCALARS = {
     api_types.QUANTITY: "io.k8s.apimachinery.pkg.api.resource.Quantity",
     api_types.INT_OR_STRING: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
 }
-_INLINE_SCALARS: dict[str, JsonDict] = {
+_INLINE_SCALARS: dict[str, JsonObject] = {
     api_types.STRING: {"type": "string"},
     api_types.INTEGER: {"type": "integer", "format": "int32"},
     api_types.LONG: {"type": "integer", "format": "int64"},
@@ -69,9 +69,9 @@ def definition_name(model: str, version: str = "v1") -> str:
     return f"io.k8s.api.{group}.{beta}.{short}"
 
 
-def _root_models(resources: Iterable[Resource]) -> list[tuple[str, str, JsonDict]]:
+def _root_models(resources: Iterable[Resource]) -> list[tuple[str, str, JsonObject]]:
     """The models of the objects of *resources*: model, version, and group, version and kind."""
-    found: dict[tuple[str, str], JsonDict] = {}
+    found: dict[tuple[str, str], JsonObject] = {}
 
     def add(model: str, group: str, version: str, kind: str) -> None:
         if api_types.has_model(model):
@@ -91,7 +91,7 @@ def _root_models(resources: Iterable[Resource]) -> list[tuple[str, str, JsonDict
     return [(model, version, what) for (model, version), what in found.items()]
 
 
-def definitions(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonDict]:
+def definitions(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonObject]:
     """The schemas of *resources* and of all types that they refer to."""
     found = {name: dict(each) for name, each in _scalar_definitions(spec).items()}
     for model, version, what in _root_models(resources):
@@ -106,9 +106,9 @@ def definitions(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, J
     return dict(sorted(found.items()))
 
 
-def _scalar_definitions(spec: SpecVersion) -> dict[str, JsonDict]:
-    int_or_string: JsonDict = {"type": "string"}
-    quantity: JsonDict = {"type": "string"}
+def _scalar_definitions(spec: SpecVersion) -> dict[str, JsonObject]:
+    int_or_string: JsonObject = {"type": "string"}
+    quantity: JsonObject = {"type": "string"}
     if spec is SpecVersion.V3:
         int_or_string = {"oneOf": [{"type": "integer"}, {"type": "string"}]}
         quantity = {"oneOf": [{"type": "string"}, {"type": "number"}]}
@@ -122,10 +122,10 @@ def _scalar_definitions(spec: SpecVersion) -> dict[str, JsonDict]:
     }
 
 
-def _definition(model: str, version: str, spec: SpecVersion) -> JsonDict:
+def _definition(model: str, version: str, spec: SpecVersion) -> JsonObject:
     own = api_types.model(model)
     descriptions = api_types.descriptions(model)
-    found: JsonDict = {
+    found: JsonObject = {
         "type": "object",
         "properties": {
             name: _property(own, name, descriptions.get(name, ""), version, spec)
@@ -141,9 +141,9 @@ def _definition(model: str, version: str, spec: SpecVersion) -> JsonDict:
 
 def _property(
     own: api_types.Model, name: str, description: str, version: str, spec: SpecVersion
-) -> JsonDict:
+) -> JsonObject:
     field = own.fields[name]
-    inner: JsonDict
+    inner: JsonObject
     if field.is_model or field.of in _NAMED_SCALARS:
         target = _NAMED_SCALARS.get(field.of) or definition_name(field.of, version)
         inner = dict(spec.reference(target))

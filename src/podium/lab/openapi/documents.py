@@ -13,18 +13,19 @@ import msgspec
 
 from podium import __version__
 from podium.lab.api.resources import TABLE
-from podium.lab.api.status import JsonDict, unknown_path
+from podium.lab.api.status import unknown_path
 from podium.lab.openapi.definitions import definitions
 from podium.lab.openapi.paths import paths
 from podium.lab.openapi.protobuf import encode_document
 from podium.lab.openapi.spec_version import SpecVersion
+from podium.objects.kinds.meta import JsonObject
 
 #: The media type of the protocol buffer; the one in requests has an `@` and is invalid.
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _INFO = {"title": "Kubernetes", "version": f"podium-{__version__}"}
 
 
-def _v2() -> JsonDict:
+def _v2() -> JsonObject:
     return {
         "swagger": "2.0",
         "info": _INFO,

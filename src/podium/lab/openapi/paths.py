@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from podium.lab.api.media_types import PATCH_TYPES
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict
 from podium.lab.openapi.definitions import PATCH, definition_name
 from podium.lab.openapi.spec_version import SpecVersion
 from podium.lab.schema import api_types
+from podium.objects.kinds.meta import JsonObject
 
 _PARAMETER_TYPES = {
     "continue": "string",
@@ -78,9 +78,9 @@ _SUBRESOURCE = (
 )
 
 
-def paths(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonDict]:
+def paths(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonObject]:
     """The paths of *resources* with their operations."""
-    found: dict[str, JsonDict] = {}
+    found: dict[str, JsonObject] = {}
     for each in resources:
         kind = (each.group, each.version, each.kind)
         where = each.path("{namespace}")
@@ -105,8 +105,8 @@ def _item(
     kind: tuple[str, str, str],
     operations: Iterable[_Operation],
     spec: SpecVersion,
-) -> JsonDict:
-    item: JsonDict = {}
+) -> JsonObject:
+    item: JsonObject = {}
     for each in operations:
         if each.verb in verbs:
             item[each.method] = _operation(path, kind, each, spec)
@@ -120,7 +120,7 @@ def _item(
 
 def _operation(
     path: str, kind: tuple[str, str, str], operation: _Operation, spec: SpecVersion
-) -> JsonDict:
+) -> JsonObject:
     group, version, name = kind
     action = operation.action
     listed = "List" if action == "list" else ""
@@ -129,7 +129,7 @@ def _operation(
     body_schema = spec.reference(PATCH) if action == "patch" else target
     if action.startswith("delete"):
         body_schema = spec.reference(definition_name("V1DeleteOptions"))
-    found: JsonDict = {
+    found: JsonObject = {
         "operationId": _operation_id(action, path),
         "parameters": [
             _parameter(each, "query", _PARAMETER_TYPES[each], spec) for each in operation.query
@@ -143,7 +143,7 @@ def _operation(
         found |= {"consumes": list(types), "produces": ["application/json"]}
         if operation.has_body:
             needed = {"required": True} if not action.startswith("delete") else {}
-            body: JsonDict = {"name": "body", "in": "body", **needed, "schema": body_schema}
+            body: JsonObject = {"name": "body", "in": "body", **needed, "schema": body_schema}
             found["parameters"].insert(0, body)
     elif operation.has_body:
         content = {each: {"schema": body_schema} for each in types}
@@ -156,13 +156,13 @@ def _operation_id(action: str, path: str) -> str:
     return action + "".join(word[:1].upper() + word[1:] for word in words)
 
 
-def _response(target: dict[str, str], spec: SpecVersion) -> JsonDict:
+def _response(target: dict[str, str], spec: SpecVersion) -> JsonObject:
     if spec is SpecVersion.V2:
         return {"description": "OK", "schema": target}
     return {"description": "OK", "content": {"application/json": {"schema": target}}}
 
 
-def _parameter(name: str, where: str, kind: str, spec: SpecVersion) -> JsonDict:
+def _parameter(name: str, where: str, kind: str, spec: SpecVersion) -> JsonObject:
     found: dict[str, Any] = {"name": name, "in": where}
     if where == "path":
         found["required"] = True

@@ -11,14 +11,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 #: The wire type of everything but booleans.
 _BYTES = 2
 _Write = Callable[[Any], bytes]
 
 
-def encode_document(document: JsonDict) -> bytes:
+def encode_document(document: JsonObject) -> bytes:
     """The document as the bytes of a message."""
     return _message(_DOCUMENT)(document)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from podium.lab.api.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import StatusError, bad_request
+from podium.objects.kinds.meta import JsonObject
 
 #: The most operations of a patch.
 _MOST_OPERATIONS = 10_000
@@ -20,7 +21,7 @@ class _DoesNotApplyError(Exception):
     """The path of an operation does not exist, or its test fails."""
 
 
-def apply_json_patch(current: JsonDict, patch: object) -> JsonDict:
+def apply_json_patch(current: JsonObject, patch: object) -> JsonObject:
     """The object after all operations of the patch; *current* is not changed."""
     operations = _operations(patch)
     document: Any = copy.deepcopy(current)
@@ -34,7 +35,7 @@ def apply_json_patch(current: JsonDict, patch: object) -> JsonDict:
     return document
 
 
-def _operations(patch: object) -> list[JsonDict]:
+def _operations(patch: object) -> list[JsonObject]:
     if not isinstance(patch, list):
         raise _cannot_unmarshal(patch, "Patch")
     if len(patch) > _MOST_OPERATIONS:
@@ -54,7 +55,7 @@ def _cannot_unmarshal(value: object, wanted: str) -> StatusError:
     return bad_request(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.{wanted}")
 
 
-def _apply(document: Any, operation: JsonDict) -> Any:
+def _apply(document: Any, operation: JsonObject) -> Any:
     kind, path = operation.get("op"), _pointer(operation.get("path"))
     if kind == "add":
         return _added(document, path, copy.deepcopy(operation.get("value")))

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from podium.lab.api.status import JsonDict
 from podium.lab.patch.structured_merge import EMPTY, FieldSet, Path, field_tree
+from podium.objects.kinds.meta import JsonObject
 
 APPLY, UPDATE = "Apply", "Update"
 #: The most managers that update; beyond that the oldest are merged into one.
@@ -44,7 +44,7 @@ class Owned(NamedTuple):
 Managers = dict[Manager, Owned]
 
 
-def read_managers(item: JsonDict | None) -> Managers:
+def read_managers(item: JsonObject | None) -> Managers:
     """The managers of an object; malformed entries are left out."""
     found: Managers = {}
     for entry in ((item or {}).get("metadata") or {}).get("managedFields") or []:
@@ -84,7 +84,7 @@ def _is_path_element(element: str) -> bool:
     return kind == "v:" or isinstance(found, dict)
 
 
-def without_managed_fields(item: JsonDict) -> JsonDict:
+def without_managed_fields(item: JsonObject) -> JsonObject:
     """The object without `metadata.managedFields`."""
     metadata = item.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
@@ -93,7 +93,7 @@ def without_managed_fields(item: JsonDict) -> JsonDict:
     return {**item, "metadata": kept}
 
 
-def with_managers(item: JsonDict, managers: Managers) -> JsonDict:
+def with_managers(item: JsonObject, managers: Managers) -> JsonObject:
     """The object with *managers* as its `metadata.managedFields`."""
     version = str(item.get("apiVersion", ""))
     owning = {manager: owned for manager, owned in managers.items() if owned.fields}
@@ -123,8 +123,8 @@ def _limited(managers: Managers) -> Managers:
     return result
 
 
-def _entry(manager: Manager, owned: Owned, version: str) -> JsonDict:
-    entry: JsonDict = {
+def _entry(manager: Manager, owned: Owned, version: str) -> JsonObject:
+    entry: JsonObject = {
         "manager": manager.name,
         "operation": manager.operation,
         "apiVersion": version,
@@ -137,7 +137,7 @@ def _entry(manager: Manager, owned: Owned, version: str) -> JsonDict:
     return entry
 
 
-def _fields_v1(node: JsonDict) -> JsonDict:
+def _fields_v1(node: JsonObject) -> JsonObject:
     """A tree of fields with `.` only where a member has members below it."""
     children = {element: _fields_v1(each) for element, each in node.items() if element != "."}
     return {".": {}, **children} if children and "." in node else children

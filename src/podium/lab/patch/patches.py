@@ -11,13 +11,14 @@ from podium.lab.api.media_types import (
     PATCH_TYPES,
     STRATEGIC_MERGE_PATCH,
 )
-from podium.lab.api.status import JsonDict, bad_request, unsupported_media_type
+from podium.lab.api.status import bad_request, unsupported_media_type
 from podium.lab.patch.json_patch import JSON_NAMES, apply_json_patch
 from podium.lab.patch.strategic_merge import strategic_merge
 from podium.lab.schema import api_types
+from podium.objects.kinds.meta import JsonObject
 
 
-def apply_patch(kind: str, content_type: str, current: JsonDict, patch: object) -> JsonDict:
+def apply_patch(kind: str, content_type: str, current: JsonObject, patch: object) -> JsonObject:
     """The object of this kind after the patch; neither argument is changed."""
     model = api_types.model_of_kind(kind, str(current.get("apiVersion", "")))
     model = model if api_types.has_model(model) else ""
@@ -51,10 +52,10 @@ def merge_patch(current: Any, patch: Any) -> Any:
     return result
 
 
-def without_nulls(model: str, value: JsonDict) -> JsonDict:
+def without_nulls(model: str, value: JsonObject) -> JsonObject:
     """The object without fields that are null; null in a map of strings becomes empty."""
     known = api_types.model(model).fields if model else {}
-    result: JsonDict = {}
+    result: JsonObject = {}
     for key, each in value.items():
         field = known.get(key)
         if each is None:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from podium.lab.api.resources import TABLE
-from podium.lab.api.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import StatusError, bad_request
 from podium.lab.patch.managed_fields import (
     APPLY,
     UPDATE,
@@ -46,6 +46,7 @@ from podium.lab.patch.structured_merge import (
     undeclared,
     with_declared_parents,
 )
+from podium.objects.kinds.meta import JsonObject
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _KUBECTL = "kubectl"
@@ -66,14 +67,14 @@ _WITH_STATUS = frozenset(each.kind for each in TABLE if "status" in each.subreso
 
 def apply(
     kind: str,
-    live: JsonDict | None,
-    config: JsonDict,
+    live: JsonObject | None,
+    config: JsonObject,
     *,
     manager: str,
     force: bool,
     now: str,
     subresource: str = "",
-) -> JsonDict:
+) -> JsonObject:
     """The object after applying *config* to *live*, or to nothing."""
     if config.get("metadata", {}).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
@@ -109,14 +110,14 @@ def apply(
 
 def track_update(
     kind: str,
-    old: JsonDict | None,
-    new: JsonDict,
+    old: JsonObject | None,
+    new: JsonObject,
     *,
     manager: str,
     operation: str = UPDATE,
     now: str,
     subresource: str = "",
-) -> JsonDict:
+) -> JsonObject:
     """The object of an ordinary write, with *manager* as owner of the fields that it changed."""
     sent = new.get("metadata", {}).get("managedFields")
     managers = read_managers(new if sent is not None else old)
@@ -159,11 +160,11 @@ class _Application(NamedTuple):
     """A configuration, and the live object and manager that it is applied with."""
 
     schema: FieldSchema
-    live: JsonDict
-    config: JsonDict
+    live: JsonObject
+    config: JsonObject
     applier: Manager
 
-    def run(self, managers: Managers, *, force: bool) -> tuple[JsonDict, dict[Manager, FieldSet]]:
+    def run(self, managers: Managers, *, force: bool) -> tuple[JsonObject, dict[Manager, FieldSet]]:
         """The new object, and the fields of each manager; raises conflicts unless *force*."""
         owned = {each: fields for each, (fields, _) in managers.items()}
         merged = merge(self.schema, copy.deepcopy(self.live), copy.deepcopy(self.config))
@@ -176,8 +177,8 @@ class _Application(NamedTuple):
         return result, {each: fields for each, fields in owned.items() if fields}
 
     def _pruned(
-        self, merged: JsonDict, owned: Mapping[Manager, FieldSet], last: FieldSet
-    ) -> JsonDict:
+        self, merged: JsonObject, owned: Mapping[Manager, FieldSet], last: FieldSet
+    ) -> JsonObject:
         """The object without fields that the manager applied last and that have no owner now."""
         if not last:
             return merged
@@ -214,13 +215,13 @@ class _Application(NamedTuple):
         }
 
 
-def _writable_part(config: JsonDict, subresource: str) -> JsonDict:
+def _writable_part(config: JsonObject, subresource: str) -> JsonObject:
     """What the path writes: `status` writes no spec, and other paths write no status."""
     dropped = "spec" if subresource == "status" else "status"
     return {key: value for key, value in config.items() if key != dropped}
 
 
-def _reject_undeclared(schema: FieldSchema, config: JsonDict) -> None:
+def _reject_undeclared(schema: FieldSchema, config: JsonObject) -> None:
     """Raise 400 for fields that the type does not have, and for items that are duplicates."""
     if schema.kind == UNKNOWN:
         return
@@ -237,7 +238,7 @@ def _reject_undeclared(schema: FieldSchema, config: JsonDict) -> None:
 
 
 def _without_own_last_applied(
-    schema: FieldSchema, manager: str, live: JsonDict, conflicts: list[_Conflict]
+    schema: FieldSchema, manager: str, live: JsonObject, conflicts: list[_Conflict]
 ) -> list[_Conflict]:
     """The conflicts without those with what client-side `kubectl apply` wrote before."""
     text = live.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED)
@@ -254,7 +255,7 @@ def _without_own_last_applied(
     return [conflict for conflict in conflicts if conflict.path not in unchanged]
 
 
-def _update_last_applied(live: JsonDict, result: JsonDict, config: JsonDict) -> None:
+def _update_last_applied(live: JsonObject, result: JsonObject, config: JsonObject) -> None:
     """Keep the annotation of client-side apply up to date, so that a user can return to it."""
     if LAST_APPLIED not in (live.get("metadata", {}).get("annotations") or {}):
         return
@@ -287,12 +288,12 @@ def _conflict_error(conflicts: list[_Conflict]) -> StatusError:
 
 # Fields that are no pointers in the Go types: every object has them, even if they are empty, so a
 # write that adds one of them empty changes nothing and owns nothing.
-_POD_SPEC: JsonDict = {"containers": None}
-_ZERO_METADATA: JsonDict = {"creationTimestamp": None}
-_TEMPLATE: JsonDict = {"metadata": _ZERO_METADATA, "spec": _POD_SPEC}
-_EVERY_KIND: JsonDict = {"metadata": _ZERO_METADATA}
+_POD_SPEC: JsonObject = {"containers": None}
+_ZERO_METADATA: JsonObject = {"creationTimestamp": None}
+_TEMPLATE: JsonObject = {"metadata": _ZERO_METADATA, "spec": _POD_SPEC}
+_EVERY_KIND: JsonObject = {"metadata": _ZERO_METADATA}
 
-_ZERO_VALUES: Mapping[str, JsonDict] = {
+_ZERO_VALUES: Mapping[str, JsonObject] = {
     "CronJob": {
         "spec": {"jobTemplate": {"metadata": _ZERO_METADATA, "spec": {"template": _TEMPLATE}}},
         "status": {},
@@ -338,12 +339,12 @@ _ZERO_VALUES: Mapping[str, JsonDict] = {
 }
 
 
-def _with_zero_values(kind: str, item: JsonDict) -> JsonDict:
+def _with_zero_values(kind: str, item: JsonObject) -> JsonObject:
     """The object with the fields that every object of its kind has."""
     return _filled(_filled(item, _EVERY_KIND), _ZERO_VALUES.get(kind, {}))
 
 
-def _filled(value: JsonDict, zero: JsonDict) -> JsonDict:
+def _filled(value: JsonObject, zero: JsonObject) -> JsonObject:
     result = dict(value)
     for key, zero_value in zero.items():
         own = value.get(key)

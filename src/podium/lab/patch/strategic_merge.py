@@ -13,20 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from podium.lab.api.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.lab.schema.merge_keys import DEFAULT, REPLACE, MergeKeys, merge_keys
+from podium.objects.kinds.meta import JsonObject
 
 _DIRECTIVE, _RETAIN = "$patch", "$retainKeys"
 _ORDER, _DELETE = "$setElementOrder", "$deleteFromPrimitiveList"
 
 
-def strategic_merge(model: str, current: JsonDict, patch: JsonDict) -> JsonDict:
+def strategic_merge(model: str, current: JsonObject, patch: JsonObject) -> JsonObject:
     """The object of this model (`V1Pod`) after the patch; neither argument is changed."""
     return _merged_object(model, current, patch)
 
 
-def _merged_object(model: str, current: JsonDict, patch: JsonDict) -> JsonDict:
+def _merged_object(model: str, current: JsonObject, patch: JsonObject) -> JsonObject:
     if _DIRECTIVE in patch:
         return _directed(patch)
     result = _retained(current, patch)
@@ -43,7 +44,7 @@ def _merged_object(model: str, current: JsonDict, patch: JsonDict) -> JsonDict:
     return result
 
 
-def _directed(patch: JsonDict) -> JsonDict:
+def _directed(patch: JsonObject) -> JsonObject:
     directive = patch[_DIRECTIVE]
     if directive == "replace":
         return {key: value for key, value in patch.items() if key != _DIRECTIVE}
@@ -52,7 +53,7 @@ def _directed(patch: JsonDict) -> JsonDict:
     raise bad_request(f"unknown patch type: {directive} in map: {_go_map(patch)}")
 
 
-def _retained(current: JsonDict, patch: JsonDict) -> JsonDict:
+def _retained(current: JsonObject, patch: JsonObject) -> JsonObject:
     """The fields of the object that `$retainKeys` keeps."""
     if _RETAIN not in patch:
         return dict(current)
@@ -67,7 +68,7 @@ def _retained(current: JsonDict, patch: JsonDict) -> JsonDict:
     return {key: value for key, value in current.items() if key in wanted}
 
 
-def _set_field(model: str, result: JsonDict, key: str, value: Any) -> None:
+def _set_field(model: str, result: JsonObject, key: str, value: Any) -> None:
     """Set a field of the patch that is no directive."""
     held = result.get(key)
     inner, rules = _field(model, key)
@@ -140,13 +141,13 @@ def _without_special(
     return kept, items, replaced
 
 
-def _delete_values(result: JsonDict, key: str, values: Any) -> None:
+def _delete_values(result: JsonObject, key: str, values: Any) -> None:
     held = result.get(key)
     if isinstance(held, list) and isinstance(values, list):
         result[key] = [item for item in held if not any(_same(item, each) for each in values)]
 
 
-def _set_ordered_list(model: str, result: JsonDict, rest: JsonDict, directive: str) -> None:
+def _set_ordered_list(model: str, result: JsonObject, rest: JsonObject, directive: str) -> None:
     """Set a list in the order of a `$setElementOrder`, and remove the list from *rest*."""
     order = rest.pop(directive)
     key = _list_name(directive, _ORDER, "setElementOrder list")
@@ -247,7 +248,7 @@ def _value(item: Any, key: str) -> Any:
     return _key_of(item, key)
 
 
-def _key_of(item: JsonDict, key: str) -> Any:
+def _key_of(item: JsonObject, key: str) -> Any:
     if key not in item:
         raise bad_request(f"map: {_go_map(item)} does not contain declared merge key: {key}")
     return item[key]
@@ -278,7 +279,7 @@ def _go_type(value: Any) -> str:
     return names.get(type(value), "[]interface {}")
 
 
-def _go_map(value: JsonDict) -> str:
+def _go_map(value: JsonObject) -> str:
     return "map[" + " ".join(f"{key}:{_go(value[key])}" for key in sorted(value)) + "]"
 
 

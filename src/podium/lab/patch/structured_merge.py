@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from podium.lab.api.status import JsonDict, bad_request
+from podium.lab.api.status import bad_request
 from podium.lab.schema import api_types
 from podium.lab.schema.merge_keys import (
     ATOMIC,
@@ -28,6 +28,7 @@ from podium.lab.schema.merge_keys import (
     SET,
     merge_keys,
 )
+from podium.objects.kinds.meta import JsonObject
 
 OBJECT, ASSOCIATIVE_LIST, UNKNOWN = "object", "associative list", "unknown"
 
@@ -148,7 +149,7 @@ def _field_schema(model: str, name: str) -> FieldSchema:
 
 
 # Sets of fields
-def fields_of(schema: FieldSchema, value: JsonDict) -> FieldSet:
+def fields_of(schema: FieldSchema, value: JsonObject) -> FieldSet:
     """Every field that an object sets."""
     found: set[Path] = set()
     _collect(schema, value, (), found)
@@ -255,7 +256,7 @@ class Comparison:
         return bool(self.removed or self.modified or self.added)
 
 
-def compare(schema: FieldSchema, old: JsonDict, new: JsonDict) -> Comparison:
+def compare(schema: FieldSchema, old: JsonObject, new: JsonObject) -> Comparison:
     """The fields that were removed, modified and added between *old* and *new*."""
     found = Comparison()
     _compare(schema, old, new, (), found)
@@ -355,11 +356,11 @@ def _merge_lists(schema: FieldSchema, live: list[Any], config: list[Any], path: 
     return result
 
 
-def remove(schema: FieldSchema, value: JsonDict, fields: FieldSet) -> JsonDict:
+def remove(schema: FieldSchema, value: JsonObject, fields: FieldSet) -> JsonObject:
     """The object without these fields, and without objects and lists that become empty."""
     if not fields:
         return value
-    found: JsonDict | None = _remove(schema, value, field_tree(fields))
+    found: JsonObject | None = _remove(schema, value, field_tree(fields))
     return found or {}
 
 
@@ -367,7 +368,7 @@ def _remove(schema: FieldSchema, value: Any, tree: _FieldTree) -> Any:
     if not value or schema.is_atomic(value):
         return value if not isinstance(value, dict | list) else None
     kept_items: list[Any] = []
-    kept_fields: JsonDict = {}
+    kept_fields: JsonObject = {}
     for element, each, child_schema in schema.children(value):
         node = tree.get(element)
         left = each

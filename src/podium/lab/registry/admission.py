@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.lab.api.resources import Resource, stored
-from podium.lab.api.status import JsonDict, StatusError, forbidden, not_found, terminating
+from podium.lab.api.status import StatusError, forbidden, not_found, terminating
 from podium.lab.registry import service_allocation
 from podium.lab.store.store import Key
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def check_namespace(registry: Registry, resource: Resource, namespace: str, name
         raise terminating(resource.qualified, name, namespace)
 
 
-def admit_create(registry: Registry, resource: Resource, item: JsonDict) -> None:
+def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> None:
     """Complete a new object from others: priority, tolerations, storage class, cluster IP."""
     if resource.kind == "Pod":
         _set_priority(registry, item)
@@ -68,7 +69,7 @@ def admit_create(registry: Registry, resource: Resource, item: JsonDict) -> None
         service_allocation.allocate(registry, item)
 
 
-def admit_update(registry: Registry, resource: Resource, item: JsonDict, old: JsonDict) -> None:
+def admit_update(registry: Registry, resource: Resource, item: JsonObject, old: JsonObject) -> None:
     """Complete an object that replaces *old*; allocated fields that it leaves out are kept."""
     if resource.kind == "Pod":
         spec, before = item["spec"], old["spec"]
@@ -89,10 +90,10 @@ def check_deletion(resource: Resource, name: str) -> None:
         raise forbidden("namespaces", name, "this namespace may not be deleted")
 
 
-def _set_priority(registry: Registry, item: JsonDict) -> None:
+def _set_priority(registry: Registry, item: JsonObject) -> None:
     spec = item["spec"]
     name = spec.get("priorityClassName") or ""
-    priority_class: JsonDict | None = None
+    priority_class: JsonObject | None = None
     if name:
         priority_class = registry.find("priorityclasses", name)
         if priority_class is None:
@@ -113,7 +114,9 @@ def _set_priority(registry: Registry, item: JsonDict) -> None:
         spec[field] = computed
 
 
-def _priority_mismatch(item: JsonDict, field: str, given: object, computed: object) -> StatusError:
+def _priority_mismatch(
+    item: JsonObject, field: str, given: object, computed: object
+) -> StatusError:
     what = (
         f"the integer value of priority ({given})"
         if field == "priority"
@@ -126,11 +129,11 @@ def _priority_mismatch(item: JsonDict, field: str, given: object, computed: obje
     return forbidden("pods", _pod_name(item), why)
 
 
-def _pod_name(item: JsonDict) -> str:
+def _pod_name(item: JsonObject) -> str:
     return str(item["metadata"].get("name") or item["metadata"].get("generateName", ""))
 
 
-def default_priority_class(registry: Registry) -> JsonDict | None:
+def default_priority_class(registry: Registry) -> JsonObject | None:
     """The class of pods that name none: the lowest of the global defaults, if there are any."""
     table = registry.store.table(stored("priorityclasses").storage)
     defaults = [
@@ -140,7 +143,7 @@ def default_priority_class(registry: Registry) -> JsonDict | None:
     return min(defaults, key=lambda each: each.get("value", 0), default=None)
 
 
-def _refuse_second_default(registry: Registry, resource: Resource, item: JsonDict) -> None:
+def _refuse_second_default(registry: Registry, resource: Resource, item: JsonObject) -> None:
     if not item.get("globalDefault"):
         return
     current = default_priority_class(registry)
@@ -155,7 +158,7 @@ def _refuse_second_default(registry: Registry, resource: Resource, item: JsonDic
         )
 
 
-def _tolerate_outages(spec: JsonDict) -> None:
+def _tolerate_outages(spec: JsonObject) -> None:
     """Add the tolerations for not-ready and unreachable nodes that a pod does not have."""
     tolerations = spec.get("tolerations") or []
     missing = [
@@ -165,12 +168,12 @@ def _tolerate_outages(spec: JsonDict) -> None:
         spec["tolerations"] = [*tolerations, *map(_outage_toleration, missing)]
 
 
-def _tolerates(toleration: JsonDict, key: str) -> bool:
+def _tolerates(toleration: JsonObject, key: str) -> bool:
     effect = toleration.get("effect") or "NoExecute"
     return effect == "NoExecute" and (toleration.get("key") or key) == key
 
 
-def _outage_toleration(key: str) -> JsonDict:
+def _outage_toleration(key: str) -> JsonObject:
     return {
         "key": key,
         "operator": "Exists",
@@ -179,7 +182,7 @@ def _outage_toleration(key: str) -> JsonDict:
     }
 
 
-def _set_default_storage_class(registry: Registry, item: JsonDict) -> None:
+def _set_default_storage_class(registry: Registry, item: JsonObject) -> None:
     """Give a claim without a storage class the default one; of several, the newest."""
     annotations = item["metadata"].get("annotations") or {}
     spec = item.setdefault("spec", {})

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from podium.lab.api.field_errors import not_supported, required
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import stored
-from podium.lab.api.status import JsonDict, StatusError, bad_request, conflict, invalid, success
+from podium.lab.api.status import StatusError, bad_request, conflict, invalid, success
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
@@ -19,8 +20,8 @@ _RESOURCE = "pods/binding"
 
 
 def bind(
-    registry: Registry, namespace: str, name: str, binding: JsonDict, options: WriteOptions
-) -> JsonDict:
+    registry: Registry, namespace: str, name: str, binding: JsonObject, options: WriteOptions
+) -> JsonObject:
     """Bind a pod to the node that *binding* names; a conflict if it has a node."""
     metadata = binding.get("metadata") or {}
     if metadata.get("name") and metadata["name"] != name:
@@ -43,7 +44,7 @@ def bind(
     return success()
 
 
-def _node_of(name: str, target: JsonDict) -> str:
+def _node_of(name: str, target: JsonObject) -> str:
     kind = target.get("kind") or ""
     if kind not in {"", "Node"}:
         problem = not_supported("target.kind", kind, ["Node", "<empty>"])
@@ -54,7 +55,7 @@ def _node_of(name: str, target: JsonDict) -> str:
     return str(node)
 
 
-def _check_bindable(pod: JsonDict, name: str, uid: str, version: str) -> None:
+def _check_bindable(pod: JsonObject, name: str, uid: str, version: str) -> None:
     metadata = pod["metadata"]
     if uid and uid != metadata["uid"]:
         raise conflict(
@@ -83,7 +84,7 @@ def _conflict(name: str, why: str) -> StatusError:
     return conflict(_RESOURCE, name, why)
 
 
-def _set_scheduled(pod: JsonDict, now: str) -> None:
+def _set_scheduled(pod: JsonObject, now: str) -> None:
     """Set the condition PodScheduled of a pod."""
     status = pod.setdefault("status", {})
     others = [each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"]

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, conflict, not_found
+from podium.lab.api.status import conflict, not_found
 from podium.lab.api.timestamps import format_time
 from podium.lab.store.store import Key
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
@@ -26,7 +27,7 @@ _FINALIZERS = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
 
 def delete(
     registry: Registry, resource: Resource, key: Key, options: DeleteOptions
-) -> tuple[JsonDict, bool]:
+) -> tuple[JsonObject, bool]:
     """Start the deletion of an object; returns its last state, and whether it is removed."""
     record = registry.store.get(resource.storage, key)
     if record is None:
@@ -53,7 +54,7 @@ def delete(
     return item, False
 
 
-def is_removable(item: JsonDict) -> bool:
+def is_removable(item: JsonObject) -> bool:
     """Whether a terminating object has no finalizer and no grace period left."""
     metadata = item["metadata"]
     if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
@@ -63,7 +64,7 @@ def is_removable(item: JsonDict) -> bool:
     return not metadata.get("deletionGracePeriodSeconds")
 
 
-def _check_preconditions(resource: Resource, old: JsonDict, options: DeleteOptions) -> None:
+def _check_preconditions(resource: Resource, old: JsonObject, options: DeleteOptions) -> None:
     metadata = old["metadata"]
     if options.uid and options.uid != metadata["uid"]:
         raise conflict(
@@ -82,7 +83,7 @@ def _check_preconditions(resource: Resource, old: JsonDict, options: DeleteOptio
         )
 
 
-def _set_propagation(metadata: JsonDict, options: DeleteOptions) -> None:
+def _set_propagation(metadata: JsonObject, options: DeleteOptions) -> None:
     """Replace the finalizers `orphan` and `foregroundDeletion` by that of the options."""
     if not options.propagation:
         return
@@ -95,7 +96,7 @@ def _set_propagation(metadata: JsonDict, options: DeleteOptions) -> None:
         metadata.pop("finalizers", None)
 
 
-def _grace_period(resource: Resource, item: JsonDict, options: DeleteOptions) -> int:
+def _grace_period(resource: Resource, item: JsonObject, options: DeleteOptions) -> int:
     """The grace period in seconds: 0 for all objects but unfinished pods on a node."""
     if resource.kind != "Pod":
         return 0
@@ -111,14 +112,14 @@ def _grace_period(resource: Resource, item: JsonDict, options: DeleteOptions) ->
     return grace if grace >= 0 else 1
 
 
-def _mark_terminating(registry: Registry, metadata: JsonDict, grace: int) -> None:
+def _mark_terminating(registry: Registry, metadata: JsonObject, grace: int) -> None:
     metadata["deletionTimestamp"] = format_time(registry.clock() + grace)
     metadata["deletionGracePeriodSeconds"] = grace
     if metadata.get("generation"):
         metadata["generation"] += 1
 
 
-def _shorten_grace_period(registry: Registry, metadata: JsonDict, grace: int) -> None:
+def _shorten_grace_period(registry: Registry, metadata: JsonObject, grace: int) -> None:
     """Apply the grace period of a second deletion if it is shorter."""
     if grace < metadata.get("deletionGracePeriodSeconds", 0):
         metadata["deletionTimestamp"] = format_time(registry.clock() + grace)

@@ -11,8 +11,8 @@ import msgspec
 
 from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.api.resources import stored
-from podium.lab.api.status import JsonDict, bad_request, internal, success, too_many_requests
-from podium.objects.kinds.meta import LabelSelector
+from podium.lab.api.status import bad_request, internal, success, too_many_requests
+from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _SEVERAL_BUDGETS = (
 
 
 def evict(
-    registry: Registry, namespace: str, name: str, eviction: JsonDict, options: WriteOptions
-) -> JsonDict:
+    registry: Registry, namespace: str, name: str, eviction: JsonObject, options: WriteOptions
+) -> JsonObject:
     """Delete a pod, or refuse with 429 if its disruption budget is used up."""
     metadata = eviction.get("metadata") or {}
     if metadata.get("name") and metadata["name"] != name:
@@ -47,13 +47,13 @@ def evict(
     return success()
 
 
-def _ignores_budgets(pod: JsonDict) -> bool:
+def _ignores_budgets(pod: JsonObject) -> bool:
     """Whether a pod is finished, terminating or pending: budgets do not count it."""
     phase = (pod.get("status") or {}).get("phase")
     return bool(pod["metadata"].get("deletionTimestamp")) or phase in {*_FINISHED, "Pending"}
 
 
-def _use_disruption(registry: Registry, pod: JsonDict, namespace: str, *, dry: bool) -> None:
+def _use_disruption(registry: Registry, pod: JsonObject, namespace: str, *, dry: bool) -> None:
     """Take one disruption from the budget of a pod, if it has one; 429 if none is left."""
     labels = pod["metadata"].get("labels") or {}
     budgets = [
@@ -88,17 +88,17 @@ def _use_disruption(registry: Registry, pod: JsonDict, namespace: str, *, dry: b
             registry.update(resource.plural, budget, subresource="status")
 
 
-def _cause(budget: JsonDict, what: str) -> JsonDict:
+def _cause(budget: JsonObject, what: str) -> JsonObject:
     message = f"The disruption budget {budget['metadata']['name']} {what}"
     return {"reason": "DisruptionBudget", "message": message}
 
 
-def _is_ready(pod: JsonDict) -> bool:
+def _is_ready(pod: JsonObject) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
-def _allows_unhealthy(budget: JsonDict) -> bool:
+def _allows_unhealthy(budget: JsonObject) -> bool:
     """Whether a budget lets unready pods go: by policy, or while enough others are healthy."""
     spec, status = budget.get("spec") or {}, budget.get("status") or {}
     if spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -107,7 +107,7 @@ def _allows_unhealthy(budget: JsonDict) -> bool:
     return bool(healthy >= desired > 0)
 
 
-def _selects(selector: JsonDict | None, labels: dict[str, str]) -> bool:
+def _selects(selector: JsonObject | None, labels: dict[str, str]) -> bool:
     try:
         wanted = None if selector is None else msgspec.convert(selector, LabelSelector)
         return from_label_selector(wanted).matches(labels)

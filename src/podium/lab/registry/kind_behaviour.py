@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from podium.lab.api.field_errors import FieldError
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict
 from podium.lab.defaults.cluster_objects import (
     add_namespace_finalizer,
     new_budget_status,
@@ -92,19 +91,20 @@ from podium.lab.validation.workloads import (
     validate_stateful_set,
     validate_stateful_set_update,
 )
+from podium.objects.kinds.meta import JsonObject
 
-Edit = Callable[[JsonDict], None]
+Edit = Callable[[JsonObject], None]
 
 
-def _no_edit(_item: JsonDict) -> None:
+def _no_edit(_item: JsonObject) -> None:
     return
 
 
-def _empty_status(_item: JsonDict) -> JsonDict:
+def _empty_status(_item: JsonObject) -> JsonObject:
     return {}
 
 
-def _no_errors(*_items: JsonDict) -> Iterable[FieldError]:
+def _no_errors(*_items: JsonObject) -> Iterable[FieldError]:
     return ()
 
 
@@ -117,24 +117,24 @@ class KindBehaviour:
     #: Completes a new object once its uid and name are known.
     complete_new: Edit = _no_edit
     #: The status of a new object; `None` keeps the status that a client sends.
-    new_status: Callable[[JsonDict], JsonDict] | None = _empty_status
+    new_status: Callable[[JsonObject], JsonObject] | None = _empty_status
     #: Whether `metadata.generation` counts changes of the spec.
     has_generation: bool = False
     name_rule: NameRule = dns_subdomain_reasons
-    validate: Callable[[JsonDict], Iterable[FieldError]] = _no_errors
-    validate_update: Callable[[JsonDict, JsonDict], Iterable[FieldError]] = _no_errors
+    validate: Callable[[JsonObject], Iterable[FieldError]] = _no_errors
+    validate_update: Callable[[JsonObject, JsonObject], Iterable[FieldError]] = _no_errors
     #: Whether an update may leave out the resource version.
     allows_unconditional_update: bool = True
     #: Whether an update of an object that does not exist creates it.
     allows_create_on_update: bool = False
 
-    def prepare_for_create(self, resource: Resource, item: JsonDict) -> None:
+    def prepare_for_create(self, resource: Resource, item: JsonObject) -> None:
         """Complete a new object before it is validated."""
         self.complete_new(item)
         if "status" in resource.subresources and self.new_status is not None:
             item["status"] = self.new_status(item)
 
-    def prepare_for_update(self, item: JsonDict, old: JsonDict, subresource: str) -> JsonDict:
+    def prepare_for_update(self, item: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
         """The object to be stored: a write of the status keeps the spec, and the reverse."""
         if subresource == "status":
             made = {**old, "metadata": item["metadata"]}
@@ -147,23 +147,23 @@ class KindBehaviour:
         _copy_field("status", old, item)
         return item
 
-    def changes_generation(self, item: JsonDict, old: JsonDict) -> bool:
+    def changes_generation(self, item: JsonObject, old: JsonObject) -> bool:
         """Whether an update changes fields besides metadata and status."""
         if not self.has_generation:
             return False
         fields = (item.keys() | old.keys()) - {"metadata", "status", "apiVersion", "kind"}
         return any(item.get(field) != old.get(field) for field in fields)
 
-    def create_errors(self, item: JsonDict) -> list[FieldError]:
+    def create_errors(self, item: JsonObject) -> list[FieldError]:
         """The errors in a new object."""
         return [*validate_metadata(item["metadata"], self.name_rule), *self.validate(item)]
 
-    def update_errors(self, item: JsonDict, old: JsonDict) -> list[FieldError]:
+    def update_errors(self, item: JsonObject, old: JsonObject) -> list[FieldError]:
         """The errors in an object that replaces *old*."""
         return [*self.validate(item), *self.validate_update(item, old)]
 
 
-def _copy_field(field: str, source: JsonDict, target: JsonDict) -> None:
+def _copy_field(field: str, source: JsonObject, target: JsonObject) -> None:
     if field in source:
         target[field] = source[field]
     else:

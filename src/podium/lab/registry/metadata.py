@@ -8,7 +8,8 @@ from __future__ import annotations
 from random import Random
 
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, bad_request, conflict
+from podium.lab.api.status import bad_request, conflict
+from podium.objects.kinds.meta import JsonObject
 
 #: The letters of generated names: without vowels they form no words.
 NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -43,10 +44,10 @@ def generate_name(prefix: str, rng: Random) -> str:
     return f"{prefix[:_MAX_PREFIX]}{suffix}"
 
 
-def set_type_and_namespace(item: JsonDict, resource: Resource, namespace: str) -> JsonDict:
+def set_type_and_namespace(item: JsonObject, resource: Resource, namespace: str) -> JsonObject:
     """Set the kind and namespace of an object from the request; returns its metadata."""
     item["apiVersion"], item["kind"] = resource.group_version, resource.kind
-    metadata: JsonDict | None = item.get("metadata")
+    metadata: JsonObject | None = item.get("metadata")
     if metadata is None:
         metadata = item["metadata"] = {}
     if resource.namespaced:
@@ -62,7 +63,7 @@ def set_type_and_namespace(item: JsonDict, resource: Resource, namespace: str) -
     return metadata
 
 
-def initialize(item: JsonDict, now: str, rng: Random, *, has_generation: bool) -> None:
+def initialize(item: JsonObject, now: str, rng: Random, *, has_generation: bool) -> None:
     """Set the uid, creation time and generation of a new object."""
     metadata = item["metadata"]
     if metadata.get("resourceVersion"):
@@ -75,7 +76,7 @@ def initialize(item: JsonDict, now: str, rng: Random, *, has_generation: bool) -
         metadata["generation"] = 1
 
 
-def keep_server_fields(item: JsonDict, old: JsonDict, resource: Resource) -> None:
+def keep_server_fields(item: JsonObject, old: JsonObject, resource: Resource) -> None:
     """Copy the fields that only the server writes from *old*; another uid is a conflict."""
     metadata, before = item["metadata"], old["metadata"]
     uid = metadata.get("uid")
@@ -92,7 +93,7 @@ def keep_server_fields(item: JsonDict, old: JsonDict, resource: Resource) -> Non
         metadata.setdefault("generateName", before["generateName"])
 
 
-def check_same_object(resource: Resource, new: JsonDict, old: JsonDict) -> None:
+def check_same_object(resource: Resource, new: JsonObject, old: JsonObject) -> None:
     """Refuse a patch that changes the name, the namespace or the version of an object."""
     metadata, before = new.get("metadata"), old["metadata"]
     if not isinstance(metadata, dict):

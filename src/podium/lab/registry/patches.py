@@ -12,17 +12,18 @@ from podium.lab.api.conversion import to_served, to_stored
 from podium.lab.api.field_errors import required
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, bad_request, invalid
+from podium.lab.api.status import bad_request, invalid
 from podium.lab.patch.patches import apply_patch
 from podium.lab.patch.server_side_apply import apply, track_update
 from podium.lab.registry import metadata
 from podium.lab.schema.typed_bodies import check_types, reject_unknown_fields
 from podium.lab.store.store import Key
+from podium.objects.kinds.meta import JsonObject
 
 
 def apply_patch_to(
-    resource: Resource, content_type: str, current: JsonDict, patch: Any, options: WriteOptions
-) -> JsonDict:
+    resource: Resource, content_type: str, current: JsonObject, patch: Any, options: WriteOptions
+) -> JsonObject:
     """The object after a patch of the version of *resource*; 400 if a field gets the wrong type."""
     before = to_served(resource, current)
     new = apply_patch(resource.kind, content_type, before, patch)
@@ -36,14 +37,14 @@ def apply_patch_to(
 
 def apply_configuration(
     resource: Resource,
-    live: JsonDict | None,
+    live: JsonObject | None,
     patch: Any,
     key: Key,
     *,
     subresource: str,
     options: WriteOptions,
     now: str,
-) -> JsonDict:
+) -> JsonObject:
     """The object after server-side apply; *key* is that of the path."""
     if not options.manager:
         error = required("fieldManager", "is required for apply patch")
@@ -73,13 +74,13 @@ def apply_configuration(
 
 def track_fields(
     resource: Resource,
-    old: JsonDict | None,
-    new: JsonDict,
+    old: JsonObject | None,
+    new: JsonObject,
     *,
     options: WriteOptions,
     now: str,
     subresource: str = "",
-) -> JsonDict:
+) -> JsonObject:
     """The object with the field manager of *options*, if any, as owner of what it changed."""
     if not options.manager:
         return new

@@ -20,7 +20,6 @@ from podium.lab.api.media_types import APPLY_PATCH
 from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import (
-    JsonDict,
     StatusError,
     already_exists,
     bad_request,
@@ -37,6 +36,7 @@ from podium.lab.registry.subscriptions import Subscriber, Subscriptions
 from podium.lab.store.selection import fields_of, selection
 from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, Record, Store
 from podium.lab.validation.metadata import validate_metadata_update
+from podium.objects.kinds.meta import JsonObject
 
 DEFAULT_WRITE = WriteOptions()
 DEFAULT_DELETE = DeleteOptions()
@@ -69,11 +69,11 @@ class Registry:
             raise not_found(resource.qualified, name)
         return found
 
-    def get(self, kind: str, name: str, namespace: str = "") -> JsonDict:
+    def get(self, kind: str, name: str, namespace: str = "") -> JsonObject:
         """An object; 404 if it does not exist."""
         return self.record(kind, name, namespace).object()
 
-    def find(self, kind: str, name: str, namespace: str = "") -> JsonDict | None:
+    def find(self, kind: str, name: str, namespace: str = "") -> JsonObject | None:
         """An object, if it exists."""
         resource = stored(kind)
         found = self.store.get(resource.storage, key_of(resource, namespace, name))
@@ -81,7 +81,7 @@ class Registry:
 
     def list(
         self, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
-    ) -> builtins.list[JsonDict]:
+    ) -> builtins.list[JsonObject]:
         """The selected objects, ordered by namespace and name; of all namespaces by default."""
         resource = stored(kind)
         wanted = selection(resource, labels, fields)
@@ -92,11 +92,11 @@ class Registry:
     def create(
         self,
         kind: str,
-        item: JsonDict,
+        item: JsonObject,
         *,
         namespace: str = "",
         options: WriteOptions = DEFAULT_WRITE,
-    ) -> JsonDict:
+    ) -> JsonObject:
         """Complete, admit, validate and store a new object."""
         resource = stored(kind)
         behaviour = behaviour_of(resource)
@@ -125,13 +125,13 @@ class Registry:
     def update(
         self,
         kind: str,
-        item: JsonDict,
+        item: JsonObject,
         *,
         name: str = "",
         namespace: str = "",
         subresource: str = "",
         options: WriteOptions = DEFAULT_WRITE,
-    ) -> JsonDict:
+    ) -> JsonObject:
         """Replace an object; 409 if its resource version is not the current one."""
         resource = stored(kind)
         about = metadata.set_type_and_namespace(item, resource, namespace)
@@ -162,10 +162,10 @@ class Registry:
         name: str,
         namespace: str = "",
         *,
-        change: Callable[[JsonDict], JsonDict],
+        change: Callable[[JsonObject], JsonObject],
         subresource: str = "",
         options: WriteOptions = DEFAULT_WRITE,
-    ) -> JsonDict:
+    ) -> JsonObject:
         """Replace an object by the result of *change*, which is called with the present one."""
         resource = stored(kind)
         record = self.record(kind, name, namespace)
@@ -187,7 +187,7 @@ class Registry:
         namespace: str = "",
         subresource: str = "",
         options: WriteOptions = DEFAULT_WRITE,
-    ) -> JsonDict:
+    ) -> JsonObject:
         """Apply a JSON, merge, strategic merge or server-side apply patch."""
         patched, _ = self.patch_or_create(
             stored(kind),
@@ -210,7 +210,7 @@ class Registry:
         namespace: str,
         subresource: str,
         options: WriteOptions,
-    ) -> tuple[JsonDict, bool]:
+    ) -> tuple[JsonObject, bool]:
         """Apply a patch in the version of *resource*; the object, and whether it was created.
 
         Only server-side apply creates objects.
@@ -247,12 +247,12 @@ class Registry:
     def _replace(
         self,
         resource: Resource,
-        item: JsonDict,
-        old: JsonDict,
+        item: JsonObject,
+        old: JsonObject,
         *,
         subresource: str = "",
         options: WriteOptions = DEFAULT_WRITE,
-    ) -> JsonDict:
+    ) -> JsonObject:
         """Complete, admit, validate and store *item* in place of the stored object *old*."""
         behaviour = behaviour_of(resource)
         metadata.keep_server_fields(item, old, resource)
@@ -280,13 +280,13 @@ class Registry:
 
     def delete(
         self, kind: str, name: str, namespace: str = "", options: DeleteOptions = DEFAULT_DELETE
-    ) -> JsonDict:
+    ) -> JsonObject:
         """Delete an object, at once or gracefully; returns its last state."""
         return self.start_deletion(kind, name, namespace, options)[0]
 
     def start_deletion(
         self, kind: str, name: str, namespace: str = "", options: DeleteOptions = DEFAULT_DELETE
-    ) -> tuple[JsonDict, bool]:
+    ) -> tuple[JsonObject, bool]:
         """Delete an object; returns its last state, and whether it is removed already."""
         resource = stored(kind)
         admission.check_deletion(resource, name)
@@ -300,7 +300,7 @@ class Registry:
         labels: str = "",
         fields: str = "",
         options: DeleteOptions = DEFAULT_DELETE,
-    ) -> builtins.list[JsonDict]:
+    ) -> builtins.list[JsonObject]:
         """Delete all selected objects; returns them."""
         resource = stored(kind)
         wanted = selection(resource, labels, fields)
@@ -325,7 +325,7 @@ class Registry:
         evict(self, namespace, name, {"metadata": {"name": name}}, options)
 
     # Writing to the store
-    def write(self, resource: Resource, item: JsonDict, old: JsonDict | None) -> Record:
+    def write(self, resource: Resource, item: JsonObject, old: JsonObject | None) -> Record:
         """Store *item* and call the subscribers."""
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
@@ -335,7 +335,7 @@ class Registry:
         )
         return record
 
-    def erase(self, resource: Resource, item: JsonDict, old: JsonDict) -> JsonDict:
+    def erase(self, resource: Resource, item: JsonObject, old: JsonObject) -> JsonObject:
         """Remove *item* from the store and call the subscribers."""
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
@@ -356,7 +356,7 @@ class Registry:
         """The present time as objects carry it."""
         return format_time(self.clock())
 
-    def _generate_name(self, resource: Resource, item: JsonDict) -> None:
+    def _generate_name(self, resource: Resource, item: JsonObject) -> None:
         """Generate the name of an object that has `generateName` only."""
         about = item["metadata"]
         if about.get("name") or not about.get("generateName"):
@@ -369,7 +369,7 @@ class Registry:
         raise already_exists(resource.qualified, about["name"])
 
     def _refuse_invalid(
-        self, resource: Resource, item: JsonDict, errors: builtins.list[FieldError]
+        self, resource: Resource, item: JsonObject, errors: builtins.list[FieldError]
     ) -> None:
         if errors:
             name = item["metadata"].get("name") or item["metadata"].get("generateName") or ""

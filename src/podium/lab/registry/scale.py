@@ -14,7 +14,6 @@ from podium.lab.api.media_types import APPLY_PATCH, PATCH_TYPES
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import (
-    JsonDict,
     bad_request,
     conflict,
     invalid,
@@ -22,7 +21,7 @@ from podium.lab.api.status import (
 )
 from podium.lab.patch.patches import apply_patch
 from podium.lab.schema.typed_bodies import read_object, to_json
-from podium.objects.kinds.meta import LabelSelector
+from podium.objects.kinds.meta import JsonObject, LabelSelector
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(item: JsonDict) -> JsonDict:
+def scale_of(item: JsonObject) -> JsonObject:
     """The `Scale` of a workload."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     return {
@@ -45,7 +44,7 @@ def scale_of(item: JsonDict) -> JsonDict:
     }
 
 
-def _selector_text(selector: JsonDict | None) -> str:
+def _selector_text(selector: JsonObject | None) -> str:
     """A selector in the syntax of `kubectl get --selector`."""
     if not selector:
         return ""
@@ -66,7 +65,7 @@ def _selector_text(selector: JsonDict | None) -> str:
     return ",".join(terms)
 
 
-def patch_scale(content_type: str, current: JsonDict, patch: Any) -> JsonDict:
+def patch_scale(content_type: str, current: JsonObject, patch: Any) -> JsonObject:
     """A `Scale` after a patch of any type but server-side apply."""
     if content_type == APPLY_PATCH:
         raise unsupported_media_type([each for each in PATCH_TYPES if each != APPLY_PATCH])
@@ -78,9 +77,9 @@ def update_scale(
     registry: Registry,
     resource: Resource,
     place: tuple[str, str],
-    scale: JsonDict,
+    scale: JsonObject,
     options: WriteOptions,
-) -> JsonDict:
+) -> JsonObject:
     """Set the replicas of a workload to those of *scale*; *place* is its namespace and name."""
     namespace, name = place
     metadata = scale.get("metadata") or {}
@@ -100,7 +99,7 @@ def update_scale(
     if version and version != old["metadata"]["resourceVersion"]:
         raise conflict(resource.qualified, name)
 
-    def change(item: JsonDict) -> JsonDict:
+    def change(item: JsonObject) -> JsonObject:
         item["spec"]["replicas"] = replicas
         return item
 

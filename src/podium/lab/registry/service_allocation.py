@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from podium.lab.api.field_errors import invalid_value
-from podium.lab.api.status import JsonDict, internal, invalid
+from podium.lab.api.status import internal, invalid
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
@@ -20,7 +21,7 @@ _NODE_PORTS = range(30000, 32768)
 _WITH_NODE_PORTS = frozenset({"NodePort", "LoadBalancer"})
 
 
-def keep_allocated(item: JsonDict, old: JsonDict) -> None:
+def keep_allocated(item: JsonObject, old: JsonObject) -> None:
     """Copy the cluster IP and node ports that an update of a service leaves out."""
     spec, before = item["spec"], old.get("spec") or {}
     if spec.get("type") == "ExternalName":
@@ -35,7 +36,7 @@ def keep_allocated(item: JsonDict, old: JsonDict) -> None:
                 port["nodePort"] = allocated[port["port"]]
 
 
-def allocate(registry: Registry, item: JsonDict) -> None:
+def allocate(registry: Registry, item: JsonObject) -> None:
     """Allocate the cluster IP and node ports that a service lacks."""
     spec = item["spec"]
     if spec.get("type") == "ExternalName":
@@ -47,7 +48,7 @@ def allocate(registry: Registry, item: JsonDict) -> None:
         _allocate_ports(registry, item)
 
 
-def _other_services(registry: Registry, item: JsonDict | None) -> Iterator[JsonDict]:
+def _other_services(registry: Registry, item: JsonObject | None) -> Iterator[JsonObject]:
     own = item and (item["metadata"].get("namespace"), item["metadata"].get("name"))
     for record in registry.store.table("services").records.values():
         if tuple(record.key) != own:
@@ -67,7 +68,7 @@ def _free_ip(registry: Registry) -> str:
             return address
 
 
-def _allocate_ports(registry: Registry, item: JsonDict) -> None:
+def _allocate_ports(registry: Registry, item: JsonObject) -> None:
     taken = {
         port["nodePort"]
         for other in _other_services(registry, item)
@@ -86,7 +87,7 @@ def _allocate_ports(registry: Registry, item: JsonDict) -> None:
         taken.add(wanted)
 
 
-def _check_port(item: JsonDict, index: int, wanted: int, taken: set[int]) -> None:
+def _check_port(item: JsonObject, index: int, wanted: int, taken: set[int]) -> None:
     why = ""
     if wanted not in _NODE_PORTS:
         ports = f"{_NODE_PORTS[0]}-{_NODE_PORTS[-1]}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 #: Called with the type of the event, the object before and the object now; either may be `None`.
-Subscriber = Callable[[str, JsonDict | None, JsonDict | None], None]
+Subscriber = Callable[[str, JsonObject | None, JsonObject | None], None]
 
 
 class Subscriptions:
@@ -20,7 +20,7 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._subscribers: dict[str, list[Subscriber]] = {}
-        self._waiting: deque[tuple[str, str, JsonDict | None, JsonDict | None]] = deque()
+        self._waiting: deque[tuple[str, str, JsonObject | None, JsonObject | None]] = deque()
         self._announcing = False
 
     def add(self, resources: Iterable[str], subscriber: Subscriber) -> Callable[[], None]:
@@ -36,7 +36,7 @@ class Subscriptions:
         return end
 
     def announce(
-        self, resource: str, event: str, old: JsonDict | None, new: JsonDict | None
+        self, resource: str, event: str, old: JsonObject | None, new: JsonObject | None
     ) -> None:
         """Call the subscribers of a resource for a write to it."""
         if not self._subscribers.get(resource):

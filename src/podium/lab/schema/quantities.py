@@ -12,8 +12,8 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.schema import api_types
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import QuantityError, nano
 
 _DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
@@ -59,7 +59,7 @@ def _decimal(amount: int, *, exponent: bool) -> str:
     return f"{amount}{_DECIMAL[power]}"
 
 
-def with_canonical_quantities(kind: str, api_version: str, item: JsonDict) -> JsonDict:
+def with_canonical_quantities(kind: str, api_version: str, item: JsonObject) -> JsonObject:
     """The object, changed in place, with every quantity in canonical form."""
     model = api_types.model_of_kind(kind, api_version)
     if api_types.has_model(model):

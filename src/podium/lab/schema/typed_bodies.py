@@ -18,9 +18,10 @@ import msgspec
 
 from podium.lab.api.encoding import decode, encode
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, StatusError, bad_request
+from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.lab.schema.quantities import with_canonical_quantities
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 from podium.objects.reading.null_values import without_nulls
 
@@ -95,12 +96,12 @@ def _decoder(model: str) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(_struct(model))
 
 
-def read_object(kind: str, group_version: str, data: bytes) -> JsonDict:
+def read_object(kind: str, group_version: str, data: bytes) -> JsonObject:
     """The object of this kind in the JSON *data*; 400 if a field has the wrong type."""
     model = api_types.model_of_kind(kind, group_version)
     try:
         _decoder(model).decode(data)
-        item: JsonDict = decode(data)
+        item: JsonObject = decode(data)
     except msgspec.ValidationError as error:
         reason = _type_error(model, str(error))
         raise bad_request(f"{_unhandled(kind, group_version)}: {reason}") from None
@@ -110,12 +111,12 @@ def read_object(kind: str, group_version: str, data: bytes) -> JsonDict:
     return with_canonical_quantities(kind, group_version, item)
 
 
-def check_types(resource: Resource, item: JsonDict) -> JsonDict:
+def check_types(resource: Resource, item: JsonObject) -> JsonObject:
     """*item* as it is read from JSON; 400 if a field has the wrong type."""
     return read_object(resource.kind, resource.group_version, to_json(item))
 
 
-def to_json(item: JsonDict) -> bytes:
+def to_json(item: JsonObject) -> bytes:
     """*item* as JSON; 400 if it cannot be written."""
     try:
         return encode(item)
@@ -175,7 +176,7 @@ def _go_type(field_type: api_types.FieldType | None, holder: str) -> str:
 
 
 def reject_unknown_fields(
-    resource: Resource, item: JsonDict, before: JsonDict | None = None
+    resource: Resource, item: JsonObject, before: JsonObject | None = None
 ) -> None:
     """Raise 400 if *item* has fields that the API does not have and that *before* does not have."""
     kind, version = resource.kind, resource.group_version
@@ -191,12 +192,12 @@ def _unhandled(kind: str, version: str) -> str:
     return f"{kind} in version {quoted(version)} cannot be handled as a {kind}"
 
 
-def unknown_fields(kind: str, group_version: str, item: JsonDict) -> list[str]:
+def unknown_fields(kind: str, group_version: str, item: JsonObject) -> list[str]:
     """The paths of the fields that the API does not have."""
     return list(_unknown(api_types.model_of_kind(kind, group_version), item, ""))
 
 
-def _unknown(model: str, item: JsonDict, path: str) -> Iterator[str]:
+def _unknown(model: str, item: JsonObject, path: str) -> Iterator[str]:
     known = api_types.model(model).fields
     for field, value in item.items():
         field_type = known.get(field)

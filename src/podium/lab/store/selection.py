@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import JsonDict, bad_request
+from podium.lab.api.status import bad_request
 from podium.lab.store.store import Record
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 from podium.objects.selectors.selectors import (
     FieldSelector,
@@ -139,10 +140,10 @@ def selection(resource: Resource, labels: str = "", fields: str = "") -> Selecti
     return _selection(resource.group_version, resource.kind, resource.storage, labels, fields)
 
 
-def _reader(path: str) -> Callable[[JsonDict], str]:
+def _reader(path: str) -> Callable[[JsonObject], str]:
     *parents, last = path.split(".")
 
-    def read(item: JsonDict) -> str:
+    def read(item: JsonObject) -> str:
         value: Any = item
         for step in parents:
             value = value.get(step)
@@ -162,7 +163,7 @@ _READERS = {
 }
 
 
-def fields_of(storage: str, item: JsonDict) -> Mapping[str, str]:
+def fields_of(storage: str, item: JsonObject) -> Mapping[str, str]:
     """The values of the selectable fields of an object, empty ones left out."""
     readers = _READERS.get(storage)
     if readers is None:

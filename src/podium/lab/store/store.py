@@ -16,7 +16,8 @@ from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from podium.lab.api.encoding import decode, encode
-from podium.lab.api.status import JsonDict, gone
+from podium.lab.api.status import gone
+from podium.objects.kinds.meta import JsonObject
 
 #: The most events in the history of a resource; beyond it the older half is dropped.
 HISTORY_LIMIT = 32_768
@@ -51,7 +52,7 @@ class Record:
         self.labels = labels
         self.fields = fields
 
-    def object(self) -> JsonDict:
+    def object(self) -> JsonObject:
         """The decoded object; the caller may change it."""
         return decode(self.data)
 
@@ -228,7 +229,7 @@ class Store:
         """The record of an object, if it exists."""
         return self.table(resource).records.get(key)
 
-    def put(self, resource: str, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
+    def put(self, resource: str, key: Key, item: JsonObject, fields: Mapping[str, str]) -> Record:
         """Store *item* and set its resource version."""
         table = self.table(resource)
         before = table.records.get(key)
@@ -237,7 +238,9 @@ class Store:
         self._commit(resource, table, event)
         return record
 
-    def delete(self, resource: str, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
+    def delete(
+        self, resource: str, key: Key, item: JsonObject, fields: Mapping[str, str]
+    ) -> Record:
         """Delete an object that exists; *item* is its last state."""
         table = self.table(resource)
         before = table.records[key]
@@ -245,7 +248,7 @@ class Store:
         self._commit(resource, table, WatchEvent(DELETED, record, before))
         return record
 
-    def _new_record(self, key: Key, item: JsonDict, fields: Mapping[str, str]) -> Record:
+    def _new_record(self, key: Key, item: JsonObject, fields: Mapping[str, str]) -> Record:
         self.version += 1
         metadata = item["metadata"]
         metadata["resourceVersion"] = str(self.version)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.tables.formats import NONE, UNKNOWN, age, time_since
 from podium.lab.tables.object_fields import (
     condition_status,
@@ -16,11 +15,12 @@ from podium.lab.tables.object_fields import (
     text_at,
 )
 from podium.lab.tables.printer import Printer
+from podium.objects.kinds.meta import JsonObject
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
 
 
-def _node_cells(node: JsonDict, now: float) -> list[Any]:
+def _node_cells(node: JsonObject, now: float) -> list[Any]:
     ready = condition_status(node, "Ready")
     status = ("Ready" if ready == "True" else "NotReady") if ready else "Unknown"
     if object_at(node, "spec").get("unschedulable"):
@@ -44,7 +44,7 @@ def _node_cells(node: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _roles(node: JsonDict) -> str:
+def _roles(node: JsonObject) -> str:
     found = set()
     for key, value in object_at(node, "metadata", "labels").items():
         if key.startswith(_ROLE_LABEL):
@@ -54,16 +54,16 @@ def _roles(node: JsonDict) -> str:
     return ",".join(sorted(found - {""})) or NONE
 
 
-def _address(node: JsonDict, kind: str) -> str:
+def _address(node: JsonObject, kind: str) -> str:
     found = (each for each in list_at(node, "status", "addresses") if each.get("type") == kind)
     return next((str(each.get("address")) for each in found), NONE)
 
 
-def _namespace_cells(namespace: JsonDict, now: float) -> list[Any]:
+def _namespace_cells(namespace: JsonObject, now: float) -> list[Any]:
     return [name_of(namespace), text_at(namespace, "status", "phase"), age(namespace, now)]
 
 
-def _event_cells(event: JsonDict, now: float) -> list[Any]:
+def _event_cells(event: JsonObject, now: float) -> list[Any]:
     about = object_at(event, "involvedObject") or object_at(event, "regarding")
     if "regarding" in event:  # as events.k8s.io has them
         old = {key.removeprefix("deprecated"): value for key, value in event.items()}
@@ -90,7 +90,7 @@ def _event_cells(event: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _priority_class_cells(priority: JsonDict, now: float) -> list[Any]:
+def _priority_class_cells(priority: JsonObject, now: float) -> list[Any]:
     return [
         name_of(priority),
         number_at(priority, "value"),
@@ -100,16 +100,16 @@ def _priority_class_cells(priority: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _lease_cells(lease: JsonDict, now: float) -> list[Any]:
+def _lease_cells(lease: JsonObject, now: float) -> list[Any]:
     return [name_of(lease), text_at(lease, "spec", "holderIdentity"), age(lease, now)]
 
 
-def _config_map_cells(config: JsonDict, now: float) -> list[Any]:
+def _config_map_cells(config: JsonObject, now: float) -> list[Any]:
     data = len(object_at(config, "data")) + len(object_at(config, "binaryData"))
     return [name_of(config), data, age(config, now)]
 
 
-def _secret_cells(secret: JsonDict, now: float) -> list[Any]:
+def _secret_cells(secret: JsonObject, now: float) -> list[Any]:
     return [
         name_of(secret),
         text_at(secret, "type"),
@@ -118,11 +118,11 @@ def _secret_cells(secret: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _named_cells(object_: JsonDict, now: float) -> list[Any]:
+def _named_cells(object_: JsonObject, now: float) -> list[Any]:
     return [name_of(object_), age(object_, now)]
 
 
-def _quota_cells(quota: JsonDict, now: float) -> list[Any]:
+def _quota_cells(quota: JsonObject, now: float) -> list[Any]:
     used, hard = object_at(quota, "status", "used"), object_at(quota, "status", "hard")
     rows: dict[bool, list[str]] = {True: [], False: []}
     for name in sorted(hard):

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.tables.object_fields import list_at, metadata_of, object_at
+from podium.objects.kinds.meta import JsonObject
 
 NONE, UNKNOWN, UNSET = "<none>", "<unknown>", "<unset>"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
@@ -33,7 +33,7 @@ def time_since(timestamp: Any, now: float) -> str:
     return UNKNOWN if then is None else duration(now - then)
 
 
-def age(item: JsonDict, now: float) -> str:
+def age(item: JsonObject, now: float) -> str:
     """The duration since an object was created."""
     return time_since(metadata_of(item).get("creationTimestamp"), now)
 
@@ -68,7 +68,7 @@ def labels_text(labels: Mapping[str, Any]) -> str:
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) or NONE
 
 
-def selector_text(selector: JsonDict) -> str:
+def selector_text(selector: JsonObject) -> str:
     """A label selector in the syntax of `kubectl get --selector`."""
     terms = [(key, f"{key}={value}") for key, value in object_at(selector, "matchLabels").items()]
     for each in list_at(selector, "matchExpressions"):
@@ -84,7 +84,7 @@ def selector_text(selector: JsonDict) -> str:
     return ",".join(term for _, term in sorted(terms, key=lambda each: each[0]))
 
 
-def container_cells(template: JsonDict) -> tuple[str, str]:
+def container_cells(template: JsonObject) -> tuple[str, str]:
     """The names and the images of the containers of a pod template."""
     found = list_at(template, "spec", "containers")
     names = ",".join(str(each.get("name", "")) for each in found)

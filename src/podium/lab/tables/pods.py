@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.tables.formats import NONE, age, parse_time, time_since
 from podium.lab.tables.object_fields import (
     condition_status,
@@ -18,11 +17,12 @@ from podium.lab.tables.object_fields import (
     text_at,
 )
 from podium.lab.tables.printer import Printer
+from podium.objects.kinds.meta import JsonObject
 
 _ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 
 
-def _pod_cells(pod: JsonDict, now: float) -> list[Any]:
+def _pod_cells(pod: JsonObject, now: float) -> list[Any]:
     state = _State(pod)
     state.read()
     ips = list_at(pod, "status", "podIPs")
@@ -39,7 +39,7 @@ def _pod_cells(pod: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _pod_conditions(pod: JsonDict) -> list[JsonDict]:
+def _pod_conditions(pod: JsonObject) -> list[JsonObject]:
     """The condition of the row of a pod that has ended."""
     phase = text_at(pod, "status", "phase")
     if phase not in _ENDED_PHASES:
@@ -49,7 +49,7 @@ def _pod_conditions(pod: JsonDict) -> list[JsonDict]:
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
 
 
-def _readiness_gates(pod: JsonDict) -> str:
+def _readiness_gates(pod: JsonObject) -> str:
     gates = list_at(pod, "spec", "readinessGates")
     true = sum(condition_status(pod, str(gate.get("conditionType"))) == "True" for gate in gates)
     return f"{true}/{len(gates)}" if gates else NONE
@@ -60,7 +60,7 @@ class _Restarts:
     count: int = 0
     last: str = ""
 
-    def add(self, status: JsonDict) -> None:
+    def add(self, status: JsonObject) -> None:
         self.count += number_at(status, "restartCount")
         ended = text_at(status, "lastState", "terminated", "finishedAt")
         if ended and (parse_time(ended) or 0) > (parse_time(self.last) or 0):
@@ -70,7 +70,7 @@ class _Restarts:
 class _State:
     """The state of a pod, found from its containers, init containers first."""
 
-    def __init__(self, pod: JsonDict) -> None:
+    def __init__(self, pod: JsonObject) -> None:
         self.pod = pod
         self.ready = 0
         self.restarts = _Restarts()
@@ -151,7 +151,7 @@ class _State:
                 self.reason = "NotReady"
 
 
-def _ended_reason(ended: JsonDict) -> str:
+def _ended_reason(ended: JsonObject) -> str:
     """Why a container ended, in a word."""
     reason, signal = text_at(ended, "reason"), number_at(ended, "signal")
     if reason:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.lab.api.status import JsonDict
+from podium.objects.kinds.meta import JsonObject
 
 #: The cells of an object at a time in seconds since 1970.
-Cells = Callable[[JsonDict, float], list[Any]]
+Cells = Callable[[JsonObject, float], list[Any]]
 
 _TYPES = {"#": "integer", "?": "boolean", "@": "date"}
 _DESCRIPTIONS = {
@@ -26,11 +26,11 @@ _DESCRIPTIONS = {
 }
 
 
-def _no_conditions(_item: JsonDict) -> list[JsonDict]:
+def _no_conditions(_item: JsonObject) -> list[JsonObject]:
     return []
 
 
-def _unchanged(_items: Sequence[JsonDict], _rows: Sequence[JsonDict]) -> None:
+def _unchanged(_items: Sequence[JsonObject], _rows: Sequence[JsonObject]) -> None:
     pass
 
 
@@ -41,16 +41,16 @@ class Printer:
     columns: str
     cells: Cells
     #: The conditions of the row of an object.
-    conditions: Callable[[JsonDict], list[JsonDict]] = _no_conditions
+    conditions: Callable[[JsonObject], list[JsonObject]] = _no_conditions
     #: Changes rows that depend on the other objects of the table.
-    finish: Callable[[Sequence[JsonDict], Sequence[JsonDict]], None] = _unchanged
+    finish: Callable[[Sequence[JsonObject], Sequence[JsonObject]], None] = _unchanged
 
-    def column_definitions(self) -> list[JsonDict]:
+    def column_definitions(self) -> list[JsonObject]:
         """The columns as a `Table` defines them."""
         return [_column_definition(word) for word in self.columns.split(", ")]
 
 
-def _column_definition(word: str) -> JsonDict:
+def _column_definition(word: str) -> JsonObject:
     mark, name = word[0], word.lstrip("*#?@")
     return {
         "name": name,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.tables.formats import NONE, UNKNOWN, age, first_three, labels_text
 from podium.lab.tables.object_fields import list_at, name_of, object_at, text_at
 from podium.lab.tables.printer import Printer
+from podium.objects.kinds.meta import JsonObject
 
 
-def _service_cells(service: JsonDict, now: float) -> list[Any]:
+def _service_cells(service: JsonObject, now: float) -> list[Any]:
     spec = object_at(service, "spec")
     addresses = list_at(spec, "clusterIPs")
     ports = []
@@ -29,7 +29,7 @@ def _service_cells(service: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _external_address(service: JsonDict) -> str:
+def _external_address(service: JsonObject) -> str:
     spec = object_at(service, "spec")
     kind, external = text_at(spec, "type"), ",".join(map(str, list_at(spec, "externalIPs")))
     if kind in ("ClusterIP", "NodePort"):
@@ -41,7 +41,7 @@ def _external_address(service: JsonDict) -> str:
     return text_at(spec, "externalName") if kind == "ExternalName" else UNKNOWN
 
 
-def _endpoints_cells(endpoints: JsonDict, now: float) -> list[Any]:
+def _endpoints_cells(endpoints: JsonObject, now: float) -> list[Any]:
     found = []
     for subset in list_at(endpoints, "subsets"):
         addresses = [str(each.get("ip")) for each in list_at(subset, "addresses")]
@@ -57,7 +57,7 @@ def _endpoints_cells(endpoints: JsonDict, now: float) -> list[Any]:
     return [name_of(endpoints), shown, age(endpoints, now)]
 
 
-def _endpoint_slice_cells(slice_: JsonDict, now: float) -> list[Any]:
+def _endpoint_slice_cells(slice_: JsonObject, now: float) -> list[Any]:
     ports = (str(each.get("port") or each.get("name") or "*") for each in list_at(slice_, "ports"))
     addresses = (
         str(ip) for each in list_at(slice_, "endpoints") for ip in list_at(each, "addresses")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.tables.formats import NONE, UNSET, age, parse_time
 from podium.lab.tables.object_fields import list_at, metadata_of, name_of, object_at, text_at
 from podium.lab.tables.printer import Printer
+from podium.objects.kinds.meta import JsonObject
 
 _ACCESS_MODES = {
     "ReadWriteOnce": "RWO",
@@ -23,7 +23,7 @@ _IS_DEFAULT_CLASS = (
 )
 
 
-def _volume_cells(volume: JsonDict, now: float) -> list[Any]:
+def _volume_cells(volume: JsonObject, now: float) -> list[Any]:
     spec = object_at(volume, "spec")
     claim = spec.get("claimRef")
     is_terminating = metadata_of(volume).get("deletionTimestamp")
@@ -44,7 +44,7 @@ def _volume_cells(volume: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _claim_cells(claim: JsonDict, now: float) -> list[Any]:
+def _claim_cells(claim: JsonObject, now: float) -> list[Any]:
     spec, status = object_at(claim, "spec"), object_at(claim, "status")
     volume = text_at(spec, "volumeName")
     is_terminating = metadata_of(claim).get("deletionTimestamp")
@@ -61,17 +61,17 @@ def _claim_cells(claim: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _access_modes(holder: JsonDict) -> str:
+def _access_modes(holder: JsonObject) -> str:
     asked = list_at(holder, "accessModes")
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in asked)
 
 
-def _storage_class(object_: JsonDict) -> str:
+def _storage_class(object_: JsonObject) -> str:
     old = object_at(object_, "metadata", "annotations").get(_OLD_CLASS_ANNOTATION)
     return text_at(object_, "spec", "storageClassName") if old is None else str(old)
 
 
-def _storage_class_cells(storage: JsonDict, now: float) -> list[Any]:
+def _storage_class_cells(storage: JsonObject, now: float) -> list[Any]:
     return [
         name_of(storage),
         text_at(storage, "provisioner"),
@@ -82,7 +82,7 @@ def _storage_class_cells(storage: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _attachment_cells(attachment: JsonDict, now: float) -> list[Any]:
+def _attachment_cells(attachment: JsonObject, now: float) -> list[Any]:
     return [
         name_of(attachment),
         text_at(attachment, "spec", "attacher"),
@@ -93,11 +93,11 @@ def _attachment_cells(attachment: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _csi_node_cells(node: JsonDict, now: float) -> list[Any]:
+def _csi_node_cells(node: JsonObject, now: float) -> list[Any]:
     return [name_of(node), len(list_at(node, "spec", "drivers")), age(node, now)]
 
 
-def _csi_driver_cells(driver: JsonDict, now: float) -> list[Any]:
+def _csi_driver_cells(driver: JsonObject, now: float) -> list[Any]:
     spec = object_at(driver, "spec")
     requests = spec.get("tokenRequests")
     audiences = ",".join(str(each.get("audience", "")) for each in requests or [])
@@ -113,12 +113,12 @@ def _csi_driver_cells(driver: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _capacity_cells(capacity: JsonDict, _now: float) -> list[Any]:
+def _capacity_cells(capacity: JsonObject, _now: float) -> list[Any]:
     room = text_at(capacity, "capacity", default=UNSET)
     return [name_of(capacity), text_at(capacity, "storageClassName"), room]
 
 
-def _mark_default(classes: Sequence[JsonDict], rows: Sequence[JsonDict]) -> None:
+def _mark_default(classes: Sequence[JsonObject], rows: Sequence[JsonObject]) -> None:
     """Mark the class of claims that name none: the youngest of those annotated as default."""
     found = [
         (-(parse_time(metadata_of(each).get("creationTimestamp")) or 0), row["cells"][0], at)

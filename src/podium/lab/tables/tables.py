@@ -9,13 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.tables import cluster, pods, services, storage, workloads
 from podium.lab.tables.object_fields import metadata_of, name_of, text_at
 from podium.lab.tables.printer import Printer
+from podium.objects.kinds.meta import JsonObject
 
 
-def _name_and_creation(item: JsonDict, _now: float) -> list[Any]:
+def _name_and_creation(item: JsonObject, _now: float) -> list[Any]:
     return [name_of(item), text_at(item, "metadata", "creationTimestamp")]
 
 
@@ -33,20 +33,20 @@ DEFAULT = Printer("Name, @Created At", _name_and_creation)
 
 def table(
     kind: str,
-    objects: Sequence[JsonDict],
+    objects: Sequence[JsonObject],
     *,
     include_object: str = "Metadata",
     now: float | None = None,
-) -> JsonDict:
+) -> JsonObject:
     """A `Table` of objects of one kind.
 
     *include_object* says what each row holds of its object: `Metadata`, `Object` or `None`.
     """
     at = time.time() if now is None else now
     printer = PRINTERS.get(kind, DEFAULT)
-    rows: list[JsonDict] = []
+    rows: list[JsonObject] = []
     for each in objects:
-        row: JsonDict = {"cells": printer.cells(each, at)}
+        row: JsonObject = {"cells": printer.cells(each, at)}
         if conditions := printer.conditions(each):
             row["conditions"] = conditions
         row["object"] = _included(each, include_object)
@@ -61,7 +61,7 @@ def table(
     }
 
 
-def _included(item: JsonDict, include: str) -> JsonDict | None:
+def _included(item: JsonObject, include: str) -> JsonObject | None:
     if include == "None":
         return None
     if include == "Object":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.status import JsonDict
 from podium.lab.tables.formats import (
     NONE,
     UNSET,
@@ -27,24 +26,25 @@ from podium.lab.tables.object_fields import (
     text_at,
 )
 from podium.lab.tables.printer import Printer
+from podium.objects.kinds.meta import JsonObject
 
 _JOB_ENDS = (("Complete", "Complete"), ("Failed", "Failed"))
 _JOB_STATES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
-def _template(object_: JsonDict) -> tuple[str, str]:
+def _template(object_: JsonObject) -> tuple[str, str]:
     return container_cells(object_at(object_, "spec", "template"))
 
 
-def _selected(object_: JsonDict) -> str:
+def _selected(object_: JsonObject) -> str:
     return selector_text(object_at(object_, "spec", "selector"))
 
 
-def _replicas(object_: JsonDict) -> int:
+def _replicas(object_: JsonObject) -> int:
     return number_at(object_, "spec", "replicas")
 
 
-def _replicated(object_: JsonDict, now: float) -> list[Any]:
+def _replicated(object_: JsonObject, now: float) -> list[Any]:
     return [
         name_of(object_),
         _replicas(object_),
@@ -55,7 +55,7 @@ def _replicated(object_: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _deployment_cells(deployment: JsonDict, now: float) -> list[Any]:
+def _deployment_cells(deployment: JsonObject, now: float) -> list[Any]:
     ready, desired = number_at(deployment, "status", "readyReplicas"), _replicas(deployment)
     return [
         name_of(deployment),
@@ -68,15 +68,15 @@ def _deployment_cells(deployment: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _replica_set_cells(replica_set: JsonDict, now: float) -> list[Any]:
+def _replica_set_cells(replica_set: JsonObject, now: float) -> list[Any]:
     return [*_replicated(replica_set, now), _selected(replica_set) or NONE]
 
 
-def _replication_controller_cells(controller: JsonDict, now: float) -> list[Any]:
+def _replication_controller_cells(controller: JsonObject, now: float) -> list[Any]:
     return [*_replicated(controller, now), labels_text(object_at(controller, "spec", "selector"))]
 
 
-def _stateful_set_cells(stateful_set: JsonDict, now: float) -> list[Any]:
+def _stateful_set_cells(stateful_set: JsonObject, now: float) -> list[Any]:
     ready = number_at(stateful_set, "status", "readyReplicas")
     return [
         name_of(stateful_set),
@@ -86,7 +86,7 @@ def _stateful_set_cells(stateful_set: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _daemon_set_cells(daemon_set: JsonDict, now: float) -> list[Any]:
+def _daemon_set_cells(daemon_set: JsonObject, now: float) -> list[Any]:
     status = object_at(daemon_set, "status")
     return [
         name_of(daemon_set),
@@ -102,7 +102,7 @@ def _daemon_set_cells(daemon_set: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _job_cells(job: JsonDict, now: float) -> list[Any]:
+def _job_cells(job: JsonObject, now: float) -> list[Any]:
     spec, succeeded = object_at(job, "spec"), number_at(job, "status", "succeeded")
     if spec.get("completions") is not None:
         done = f"{succeeded}/{spec['completions']}"
@@ -123,7 +123,7 @@ def _job_cells(job: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _job_state(job: JsonDict) -> str:
+def _job_state(job: JsonObject) -> str:
     for kind, word in _JOB_ENDS:
         if condition_status(job, kind) == "True":
             return word
@@ -132,7 +132,7 @@ def _job_state(job: JsonDict) -> str:
     return next((kind for kind in _JOB_STATES if condition_status(job, kind) == "True"), "Running")
 
 
-def _cron_job_cells(cron_job: JsonDict, now: float) -> list[Any]:
+def _cron_job_cells(cron_job: JsonObject, now: float) -> list[Any]:
     spec, status = object_at(cron_job, "spec"), object_at(cron_job, "status")
     suspended = UNSET if spec.get("suspend") is None else str(bool(spec["suspend"]))
     last = status.get("lastScheduleTime")
@@ -150,7 +150,7 @@ def _cron_job_cells(cron_job: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _controller_revision_cells(revision: JsonDict, now: float) -> list[Any]:
+def _controller_revision_cells(revision: JsonObject, now: float) -> list[Any]:
     owner = next(
         (
             each
@@ -172,7 +172,7 @@ def _controller_revision_cells(revision: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _pod_template_cells(template: JsonDict, _now: float) -> list[Any]:
+def _pod_template_cells(template: JsonObject, _now: float) -> list[Any]:
     inner = object_at(template, "template")
     return [
         name_of(template),
@@ -181,7 +181,7 @@ def _pod_template_cells(template: JsonDict, _now: float) -> list[Any]:
     ]
 
 
-def _disruption_budget_cells(budget: JsonDict, now: float) -> list[Any]:
+def _disruption_budget_cells(budget: JsonObject, now: float) -> list[Any]:
     return [
         name_of(budget),
         text_at(budget, "spec", "minAvailable", default="N/A"),
@@ -191,7 +191,7 @@ def _disruption_budget_cells(budget: JsonDict, now: float) -> list[Any]:
     ]
 
 
-def _scale_cells(scale: JsonDict, now: float) -> list[Any]:
+def _scale_cells(scale: JsonObject, now: float) -> list[Any]:
     name = name_of(scale)
     return [name, _replicas(scale), number_at(scale, "status", "replicas"), age(scale, now)]
 

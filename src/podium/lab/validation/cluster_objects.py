@@ -16,7 +16,6 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.validation.containers import PROTOCOLS, validate_port_number
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.names import config_key_reasons, dns_subdomain_reasons, port_name_reasons
@@ -24,6 +23,7 @@ from podium.lab.validation.placement import EFFECTS
 from podium.lab.validation.quantities import validate_quantity
 from podium.lab.validation.selectors import validate_label_selector, validate_qualified_name
 from podium.lab.validation.workloads import validate_int_or_percent
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import is_label_value, label_value_reasons
 
 _HIGHEST_PRIORITY = 1_000_000_000
@@ -31,7 +31,7 @@ _SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
-def validate_node(item: JsonDict) -> FieldErrors:
+def validate_node(item: JsonObject) -> FieldErrors:
     """Validate a node: its taints, and the quantities of its resources."""
     yield from validate_taints((item.get("spec") or {}).get("taints") or [], "spec.taints")
     status = item.get("status") or {}
@@ -40,7 +40,7 @@ def validate_node(item: JsonDict) -> FieldErrors:
             yield from validate_quantity(quantity, f"status.{field}.{name}")
 
 
-def validate_taints(found: list[JsonDict], path: str) -> FieldErrors:
+def validate_taints(found: list[JsonObject], path: str) -> FieldErrors:
     """Validate taints; a key may occur once with each effect."""
     seen: set[tuple[str, str]] = set()
     for index, each in enumerate(found):
@@ -59,7 +59,7 @@ def validate_taints(found: list[JsonDict], path: str) -> FieldErrors:
         seen.add((name, effect))
 
 
-def validate_node_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_node_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a node: its CIDR and provider ID cannot change once set."""
     new, before = item.get("spec") or {}, old.get("spec") or {}
     for field in ("podCIDR", "providerID"):
@@ -70,7 +70,7 @@ def validate_node_update(item: JsonDict, old: JsonDict) -> FieldErrors:
             )
 
 
-def validate_service(item: JsonDict) -> FieldErrors:
+def validate_service(item: JsonObject) -> FieldErrors:
     """Validate a service: its type, ports, selector, session affinity and cluster IP."""
     spec = item["spec"]
     kind = spec.get("type")
@@ -104,7 +104,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _validate_service_ports(ports: list[JsonDict]) -> FieldErrors:
+def _validate_service_ports(ports: list[JsonObject]) -> FieldErrors:
     seen: set[tuple[str, int]] = set()
     names: set[str] = set()
     for index, each in enumerate(ports):
@@ -133,14 +133,14 @@ def _validate_target_port(target: int | str, path: str) -> FieldErrors:
         yield from validate_port_number(target, path)
 
 
-def validate_service_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_service_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a service: its cluster IP cannot change once set."""
     new, before = item["spec"].get("clusterIP"), old["spec"].get("clusterIP")
     if before and new and new != before and item["spec"].get("type") != "ExternalName":
         yield invalid_value("spec.clusterIPs[0]", [new], "may not change once set")
 
 
-def validate_budget(item: JsonDict) -> FieldErrors:
+def validate_budget(item: JsonObject) -> FieldErrors:
     """Validate a pod disruption budget: its selector, and one of its two limits."""
     spec = item.get("spec") or {}
     low, high = spec.get("minAvailable"), spec.get("maxUnavailable")
@@ -154,7 +154,7 @@ def validate_budget(item: JsonDict) -> FieldErrors:
     yield from validate_label_selector(spec.get("selector"), "spec.selector")
 
 
-def validate_priority_class(item: JsonDict) -> FieldErrors:
+def validate_priority_class(item: JsonObject) -> FieldErrors:
     """Validate a priority class: its name, its value and its preemption policy."""
     name, value = item["metadata"].get("name") or "", item.get("value") or 0
     if name.startswith("system-"):
@@ -174,7 +174,7 @@ def validate_priority_class(item: JsonDict) -> FieldErrors:
         yield not_supported("preemptionPolicy", policy, supported)
 
 
-def validate_priority_class_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_priority_class_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a priority class: value and preemption policy cannot change."""
     if item.get("value", 0) != old.get("value", 0):
         yield forbidden_field("value", "may not be changed in an update.")
@@ -182,7 +182,7 @@ def validate_priority_class_update(item: JsonDict, old: JsonDict) -> FieldErrors
         yield invalid_value("preemptionPolicy", item.get("preemptionPolicy"), "field is immutable")
 
 
-def validate_lease(item: JsonDict) -> FieldErrors:
+def validate_lease(item: JsonObject) -> FieldErrors:
     """Validate a lease: its duration and its transitions."""
     spec = item.get("spec") or {}
     seconds = spec.get("leaseDurationSeconds")
@@ -194,7 +194,7 @@ def validate_lease(item: JsonDict) -> FieldErrors:
         yield invalid_value("spec.leaseTransitions", changes, what)
 
 
-def validate_event(item: JsonDict) -> FieldErrors:
+def validate_event(item: JsonObject) -> FieldErrors:
     """Validate an event: it is in the namespace of the object it is about."""
     namespace = item["metadata"].get("namespace") or ""
     about = item.get("involvedObject") or {}
@@ -204,7 +204,7 @@ def validate_event(item: JsonDict) -> FieldErrors:
         yield invalid_value("involvedObject.namespace", own, what)
 
 
-def validate_data_keys(item: JsonDict) -> FieldErrors:
+def validate_data_keys(item: JsonObject) -> FieldErrors:
     """Validate the keys of a config map or a secret."""
     for field in ("data", "binaryData"):
         for name in item.get(field) or {}:
@@ -212,7 +212,7 @@ def validate_data_keys(item: JsonDict) -> FieldErrors:
                 yield invalid_value(f"{field}[{name}]", name, reason)
 
 
-def validate_csi_node(item: JsonDict) -> FieldErrors:
+def validate_csi_node(item: JsonObject) -> FieldErrors:
     """Validate the CSI drivers of a node."""
     for index, each in enumerate((item.get("spec") or {}).get("drivers") or ()):
         here = f"spec.drivers[{index}]"

@@ -15,13 +15,13 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.validation.names import (
     dns_label_reasons,
     environment_variable_reasons,
     port_name_reasons,
 )
 from podium.lab.validation.quantities import validate_resources
+from podium.objects.kinds.meta import JsonObject
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -36,7 +36,7 @@ _PROBE_NUMBERS = (
 
 
 def validate_containers(
-    found: list[JsonDict], path: str, volumes: Collection[str], seen: set[str]
+    found: list[JsonObject], path: str, volumes: Collection[str], seen: set[str]
 ) -> FieldErrors:
     """Validate a list of containers; *seen* are the names that other containers have."""
     ports: set[str] = set()
@@ -47,7 +47,7 @@ def validate_containers(
         yield from _validate_host_ports(each, here, ports)
 
 
-def validate_unique_name(each: JsonDict, path: str, seen: set[str]) -> FieldErrors:
+def validate_unique_name(each: JsonObject, path: str, seen: set[str]) -> FieldErrors:
     """Validate the name of a list item, which must not be in *seen*, and add it there."""
     name = each.get("name") or ""
     if not name:
@@ -60,7 +60,7 @@ def validate_unique_name(each: JsonDict, path: str, seen: set[str]) -> FieldErro
     seen.add(name)
 
 
-def _validate_container(each: JsonDict, path: str, volumes: Collection[str]) -> FieldErrors:
+def _validate_container(each: JsonObject, path: str, volumes: Collection[str]) -> FieldErrors:
     image = each.get("image") or ""
     if not image:
         yield required(f"{path}.image")
@@ -84,7 +84,7 @@ def _validate_container(each: JsonDict, path: str, volumes: Collection[str]) -> 
     yield from _validate_probes(each, path)
 
 
-def _validate_probes(each: JsonDict, path: str) -> FieldErrors:
+def _validate_probes(each: JsonObject, path: str) -> FieldErrors:
     for name in _PROBES:
         if each.get(name) is not None:
             yield from _validate_probe(each[name], f"{path}.{name}")
@@ -96,7 +96,7 @@ def validate_port_number(number: int, path: str) -> FieldErrors:
         yield invalid_value(path, number, _PORT_RANGE)
 
 
-def _validate_ports(ports: list[JsonDict], path: str) -> FieldErrors:
+def _validate_ports(ports: list[JsonObject], path: str) -> FieldErrors:
     names: set[str] = set()
     for index, each in enumerate(ports):
         here = f"{path}[{index}]"
@@ -122,7 +122,7 @@ def _validate_ports(ports: list[JsonDict], path: str) -> FieldErrors:
             yield not_supported(f"{here}.protocol", protocol, PROTOCOLS)
 
 
-def _validate_host_ports(container: JsonDict, path: str, taken: set[str]) -> FieldErrors:
+def _validate_host_ports(container: JsonObject, path: str, taken: set[str]) -> FieldErrors:
     for index, each in enumerate(container.get("ports") or ()):
         number = each.get("hostPort") or 0
         if number == 0:
@@ -133,7 +133,7 @@ def _validate_host_ports(container: JsonDict, path: str, taken: set[str]) -> Fie
         taken.add(place)
 
 
-def _validate_environment(variables: list[JsonDict], path: str) -> FieldErrors:
+def _validate_environment(variables: list[JsonObject], path: str) -> FieldErrors:
     for index, each in enumerate(variables):
         here = f"{path}[{index}]"
         name = each.get("name") or ""
@@ -148,7 +148,7 @@ def _validate_environment(variables: list[JsonDict], path: str) -> FieldErrors:
             )
 
 
-def _validate_mounts(mounts: list[JsonDict], path: str, volumes: Collection[str]) -> FieldErrors:
+def _validate_mounts(mounts: list[JsonObject], path: str, volumes: Collection[str]) -> FieldErrors:
     places: set[str] = set()
     for index, each in enumerate(mounts):
         here = f"{path}[{index}]"
@@ -165,7 +165,7 @@ def _validate_mounts(mounts: list[JsonDict], path: str, volumes: Collection[str]
         places.add(place)
 
 
-def _validate_probe(probe: JsonDict, path: str) -> FieldErrors:
+def _validate_probe(probe: JsonObject, path: str) -> FieldErrors:
     handlers = [name for name in _HANDLERS if probe.get(name) is not None]
     if not handlers:
         yield required(path, "must specify a handler type")

@@ -16,8 +16,8 @@ from podium.lab.api.field_errors import (
     required,
     too_long,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.validation.names import NameRule, dns_label_reasons
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import (
     is_label_value,
     is_qualified_name,
@@ -28,7 +28,7 @@ from podium.objects.names import (
 _MAX_ANNOTATION_BYTES = 256 * 1024
 
 
-def validate_metadata(about: JsonDict, name_reasons: NameRule) -> FieldErrors:
+def validate_metadata(about: JsonObject, name_reasons: NameRule) -> FieldErrors:
     """Validate the metadata of a new object; its name has to satisfy *name_reasons*."""
     prefix, name = about.get("generateName"), about.get("name")
     if prefix:
@@ -42,7 +42,7 @@ def validate_metadata(about: JsonDict, name_reasons: NameRule) -> FieldErrors:
     yield from _validate_mutable_metadata(about)
 
 
-def _validate_mutable_metadata(about: JsonDict) -> FieldErrors:
+def _validate_mutable_metadata(about: JsonObject) -> FieldErrors:
     """Validate the metadata that an update may change."""
     namespace = about.get("namespace")
     if namespace:
@@ -81,7 +81,7 @@ def _validate_annotations(annotations: Mapping[str, str]) -> FieldErrors:
         yield too_long("metadata.annotations", "", _MAX_ANNOTATION_BYTES)
 
 
-def _validate_owners(owners: list[JsonDict]) -> FieldErrors:
+def _validate_owners(owners: list[JsonObject]) -> FieldErrors:
     controllers = []
     for owner in owners:
         path = "metadata.ownerReferences"
@@ -108,7 +108,7 @@ def _validate_finalizer(finalizer: Any) -> FieldErrors:
             yield invalid_value("metadata.finalizers", finalizer, reason)
 
 
-def validate_metadata_update(item: JsonDict, old: JsonDict) -> list[FieldError]:
+def validate_metadata_update(item: JsonObject, old: JsonObject) -> list[FieldError]:
     """Validate the metadata of an object that replaces *old*."""
     found = list(_validate_mutable_metadata(item["metadata"]))
     before = old["metadata"]

@@ -12,7 +12,6 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.names import dns_label_reasons
 from podium.lab.validation.selectors import (
@@ -21,6 +20,7 @@ from podium.lab.validation.selectors import (
     validate_node_selector_term,
     validate_qualified_name,
 )
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import is_label_value, label_value_reasons
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -29,7 +29,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _WEIGHT = "must be in the range 1-100"
 
 
-def validate_placement(spec: JsonDict, path: str) -> FieldErrors:
+def validate_placement(spec: JsonObject, path: str) -> FieldErrors:
     """Validate node selector, affinity, tolerations, topology spread and scheduling gates."""
     if spec.get("nodeSelector"):
         yield from validate_labels(spec["nodeSelector"], f"{path}.nodeSelector")
@@ -45,7 +45,7 @@ def validate_placement(spec: JsonDict, path: str) -> FieldErrors:
         yield from _validate_gates(spec["schedulingGates"], f"{path}.schedulingGates")
 
 
-def validate_affinity(found: JsonDict, path: str) -> FieldErrors:
+def validate_affinity(found: JsonObject, path: str) -> FieldErrors:
     """Validate node affinity, pod affinity and pod anti-affinity."""
     nodes = found.get("nodeAffinity")
     if nodes:
@@ -72,13 +72,13 @@ def validate_affinity(found: JsonDict, path: str) -> FieldErrors:
             )
 
 
-def _validate_weight(each: JsonDict, path: str) -> FieldErrors:
+def _validate_weight(each: JsonObject, path: str) -> FieldErrors:
     weight = each.get("weight") or 0
     if not 1 <= weight <= 100:
         yield invalid_value(f"{path}.weight", weight, _WEIGHT)
 
 
-def _validate_pod_affinity_term(term: JsonDict, path: str) -> FieldErrors:
+def _validate_pod_affinity_term(term: JsonObject, path: str) -> FieldErrors:
     yield from validate_label_selector(term.get("labelSelector"), f"{path}.labelSelector")
     yield from validate_label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
     for name in term.get("namespaces") or ():
@@ -90,7 +90,7 @@ def _validate_pod_affinity_term(term: JsonDict, path: str) -> FieldErrors:
     yield from validate_qualified_name(topology, f"{path}.topologyKey")
 
 
-def validate_toleration(found: JsonDict, path: str) -> FieldErrors:
+def validate_toleration(found: JsonObject, path: str) -> FieldErrors:
     """Validate the key, operator, value, effect and seconds of a toleration."""
     name, operator = found.get("key") or "", found.get("operator") or ""
     value, effect = found.get("value") or "", found.get("effect") or ""
@@ -122,7 +122,7 @@ def validate_toleration(found: JsonDict, path: str) -> FieldErrors:
         yield not_supported(f"{path}.effect", effect, EFFECTS)
 
 
-def _validate_spread_constraints(constraints: list[JsonDict], path: str) -> FieldErrors:
+def _validate_spread_constraints(constraints: list[JsonObject], path: str) -> FieldErrors:
     pairs = [_pair(each) for each in constraints]
     for index, each in enumerate(constraints):
         here = f"{path}[{index}]"
@@ -145,11 +145,11 @@ def _validate_spread_constraints(constraints: list[JsonDict], path: str) -> Fiel
         yield from validate_label_selector(each.get("labelSelector"), f"{here}.labelSelector")
 
 
-def _pair(each: JsonDict) -> str:
+def _pair(each: JsonObject) -> str:
     return f"{{{each.get('topologyKey') or ''}, {each.get('whenUnsatisfiable') or ''}}}"
 
 
-def _validate_domains(each: JsonDict, path: str, action: str) -> FieldErrors:
+def _validate_domains(each: JsonObject, path: str, action: str) -> FieldErrors:
     domains = each.get("minDomains")
     if domains is not None:
         if domains <= 0:
@@ -166,7 +166,7 @@ def _validate_domains(each: JsonDict, path: str, action: str) -> FieldErrors:
             yield not_supported(f"{path}.{field}", policy, ("Honor", "Ignore"))
 
 
-def _validate_gates(gates: list[JsonDict], path: str) -> FieldErrors:
+def _validate_gates(gates: list[JsonObject], path: str) -> FieldErrors:
     seen: set[str] = set()
     for index, each in enumerate(gates):
         name = each.get("name") or ""

@@ -14,11 +14,11 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.validation.containers import validate_containers, validate_unique_name
 from podium.lab.validation.names import NameRule, dns_label_reasons, dns_subdomain_reasons
 from podium.lab.validation.placement import validate_placement
 from podium.lab.validation.quantities import validate_quantity
+from podium.objects.kinds.meta import JsonObject
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -39,7 +39,7 @@ _IMMUTABLE_MESSAGE = (
 )
 
 
-def validate_pod(item: JsonDict) -> FieldErrors:
+def validate_pod(item: JsonObject) -> FieldErrors:
     """Validate the spec of a pod; a pod with scheduling gates cannot have a node."""
     spec = item["spec"]
     yield from validate_pod_spec(spec, "spec")
@@ -49,7 +49,7 @@ def validate_pod(item: JsonDict) -> FieldErrors:
         )
 
 
-def validate_pod_spec(spec: JsonDict, path: str, claimed: Iterable[str] = ()) -> FieldErrors:
+def validate_pod_spec(spec: JsonObject, path: str, claimed: Iterable[str] = ()) -> FieldErrors:
     """Validate the spec of a pod or a template.
 
     *claimed* are the names of volumes that a stateful set adds.
@@ -83,7 +83,7 @@ def validate_pod_spec(spec: JsonDict, path: str, claimed: Iterable[str] = ()) ->
     yield from validate_placement(spec, path)
 
 
-def _validate_names(spec: JsonDict, path: str) -> FieldErrors:
+def _validate_names(spec: JsonObject, path: str) -> FieldErrors:
     for field, check in _NAME_FIELDS:
         name = spec.get(field)
         if name:
@@ -91,7 +91,7 @@ def _validate_names(spec: JsonDict, path: str) -> FieldErrors:
                 yield invalid_value(f"{path}.{field}", name, reason)
 
 
-def _validate_volumes(volumes: list[JsonDict], path: str, names: set[str]) -> FieldErrors:
+def _validate_volumes(volumes: list[JsonObject], path: str, names: set[str]) -> FieldErrors:
     for index, each in enumerate(volumes):
         here = f"{path}[{index}]"
         sources = [field for field, value in each.items() if field != "name" and value is not None]
@@ -107,7 +107,7 @@ def _validate_volumes(volumes: list[JsonDict], path: str, names: set[str]) -> Fi
         yield from validate_unique_name(each, here, names)
 
 
-def validate_pod_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_pod_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a pod: most fields of its spec are immutable."""
     new, before = item["spec"], old["spec"]
     if new == before:
@@ -119,7 +119,7 @@ def validate_pod_update(item: JsonDict, old: JsonDict) -> FieldErrors:
         yield forbidden_field("spec", _IMMUTABLE_MESSAGE)
 
 
-def _immutable_fields(spec: JsonDict, before: JsonDict) -> JsonDict:
+def _immutable_fields(spec: JsonObject, before: JsonObject) -> JsonObject:
     """The fields of *spec* that an update of a pod with the spec *before* cannot change."""
     gated = bool(before.get("schedulingGates"))
     loose = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
@@ -135,7 +135,7 @@ def _immutable_fields(spec: JsonDict, before: JsonDict) -> JsonDict:
     return made
 
 
-def _validate_toleration_update(new: JsonDict, before: JsonDict) -> FieldErrors:
+def _validate_toleration_update(new: JsonObject, before: JsonObject) -> FieldErrors:
     wanted = new.get("tolerations") or []
     for each in before.get("tolerations") or ():
         if not any(_same_toleration(each, other) for other in wanted):
@@ -146,12 +146,12 @@ def _validate_toleration_update(new: JsonDict, before: JsonDict) -> FieldErrors:
             return
 
 
-def _same_toleration(one: JsonDict, other: JsonDict) -> bool:
+def _same_toleration(one: JsonObject, other: JsonObject) -> bool:
     fields = ("key", "operator", "value", "effect")
     return all((one.get(name) or "") == (other.get(name) or "") for name in fields)
 
 
-def _validate_gate_update(new: JsonDict, before: JsonDict) -> FieldErrors:
+def _validate_gate_update(new: JsonObject, before: JsonObject) -> FieldErrors:
     known = [each.get("name") for each in before.get("schedulingGates") or ()]
     for index, each in enumerate(new.get("schedulingGates") or ()):
         if each.get("name") not in known:
@@ -161,7 +161,7 @@ def _validate_gate_update(new: JsonDict, before: JsonDict) -> FieldErrors:
             )
 
 
-def _validate_deadline_update(new: JsonDict, before: JsonDict) -> FieldErrors:
+def _validate_deadline_update(new: JsonObject, before: JsonObject) -> FieldErrors:
     after, now = new.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
     if now is None or after == now:
         return

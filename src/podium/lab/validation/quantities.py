@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from podium.lab.api.field_errors import FieldErrors, invalid_value, required
-from podium.lab.api.status import JsonDict
-from podium.objects.kinds.meta import RawQuantity
+from podium.objects.kinds.meta import JsonObject, RawQuantity
 from podium.objects.names import is_qualified_name, label_key_reasons
 from podium.objects.quantity import QuantityError, nano
 
@@ -40,7 +39,7 @@ def is_positive(quantity: RawQuantity) -> bool:
     return (_nano(quantity) or 0) > 0
 
 
-def validate_resources(found: JsonDict, path: str) -> FieldErrors:
+def validate_resources(found: JsonObject, path: str) -> FieldErrors:
     """Validate the requests and limits of a container."""
     limits, requests = found.get("limits") or {}, found.get("requests") or {}
     for name, quantity in limits.items():

@@ -11,9 +11,9 @@ from podium.lab.api.field_errors import (
     invalid_value,
     required,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.names import dns_subdomain_reasons
+from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import (
     is_label_value,
     is_qualified_name,
@@ -26,7 +26,7 @@ _VALUES_FORBIDDEN = "may not be specified when `operator` is 'Exists' or 'DoesNo
 _INVALID_OPERATOR = "not a valid selector operator"
 
 
-def validate_label_selector(selector: JsonDict | None, path: str) -> FieldErrors:
+def validate_label_selector(selector: JsonObject | None, path: str) -> FieldErrors:
     """Validate the labels and expressions of a label selector."""
     if not selector:
         return
@@ -41,7 +41,7 @@ def validate_label_selector(selector: JsonDict | None, path: str) -> FieldErrors
                     yield invalid_value(f"{here}.values[{number}]", value, reason)
 
 
-def _validate_operator(each: JsonDict, path: str) -> FieldErrors:
+def _validate_operator(each: JsonObject, path: str) -> FieldErrors:
     operator, values = each.get("operator") or "", each.get("values")
     if operator in {"In", "NotIn"}:
         if not values:
@@ -60,7 +60,7 @@ def validate_qualified_name(text: str, path: str) -> FieldErrors:
             yield invalid_value(path, text, reason)
 
 
-def validate_node_selector(selector: JsonDict, path: str) -> FieldErrors:
+def validate_node_selector(selector: JsonObject, path: str) -> FieldErrors:
     """Validate a node selector, which needs at least one term."""
     terms = selector.get("nodeSelectorTerms")
     if not terms:
@@ -69,7 +69,7 @@ def validate_node_selector(selector: JsonDict, path: str) -> FieldErrors:
         yield from validate_node_selector_term(term, f"{path}.nodeSelectorTerms[{index}]")
 
 
-def validate_node_selector_term(term: JsonDict, path: str) -> FieldErrors:
+def validate_node_selector_term(term: JsonObject, path: str) -> FieldErrors:
     """Validate the expressions and fields of a node selector term."""
     for index, each in enumerate(term.get("matchExpressions") or ()):
         here = f"{path}.matchExpressions[{index}]"
@@ -86,7 +86,7 @@ def validate_node_selector_term(term: JsonDict, path: str) -> FieldErrors:
         yield from _validate_match_field(each, f"{path}.matchFields[{index}]")
 
 
-def _validate_match_field(each: JsonDict, path: str) -> FieldErrors:
+def _validate_match_field(each: JsonObject, path: str) -> FieldErrors:
     operator, values = each.get("operator") or "", each.get("values") or ()
     if operator not in {"In", "NotIn"}:
         yield invalid_value(f"{path}.operator", operator, _INVALID_OPERATOR)

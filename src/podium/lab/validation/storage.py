@@ -12,7 +12,6 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.validation.names import dns_subdomain_reasons
 from podium.lab.validation.quantities import is_positive
 from podium.lab.validation.selectors import (
@@ -20,6 +19,7 @@ from podium.lab.validation.selectors import (
     validate_node_selector,
     validate_qualified_name,
 )
+from podium.objects.kinds.meta import JsonObject
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")
@@ -30,7 +30,7 @@ _OTHER_FIELDS = frozenset(
 )  # fmt: skip
 
 
-def validate_claim(item: JsonDict) -> FieldErrors:
+def validate_claim(item: JsonObject) -> FieldErrors:
     """Validate the access modes, size, selector and class of a claim."""
     spec = item.get("spec") or {}
     yield from validate_label_selector(spec.get("selector"), "spec.selector")
@@ -45,13 +45,13 @@ def validate_claim(item: JsonDict) -> FieldErrors:
     yield from _validate_class_and_mode(spec)
 
 
-def _validate_access_modes(spec: JsonDict) -> FieldErrors:
+def _validate_access_modes(spec: JsonObject) -> FieldErrors:
     for mode in spec.get("accessModes") or ():
         if mode not in _ACCESS_MODES:
             yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
 
 
-def _validate_class_and_mode(spec: JsonDict) -> FieldErrors:
+def _validate_class_and_mode(spec: JsonObject) -> FieldErrors:
     name = spec.get("storageClassName")
     if name:
         for reason in dns_subdomain_reasons(name):
@@ -61,7 +61,7 @@ def _validate_class_and_mode(spec: JsonDict) -> FieldErrors:
         yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
 
 
-def validate_claim_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_claim_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a claim: only its volume, class and size can be set later."""
     new, before = dict(item.get("spec") or {}), dict(old.get("spec") or {})
     loose = {"volumeName"} if not before.get("volumeName") else set()
@@ -78,7 +78,7 @@ def validate_claim_update(item: JsonDict, old: JsonDict) -> FieldErrors:
         )
 
 
-def validate_volume(item: JsonDict) -> FieldErrors:
+def validate_volume(item: JsonObject) -> FieldErrors:
     """Validate the capacity, access modes, source and node affinity of a volume."""
     spec = item.get("spec") or {}
     if not spec.get("accessModes"):
@@ -105,7 +105,7 @@ def validate_volume(item: JsonDict) -> FieldErrors:
     yield from _validate_class_and_mode(spec)
 
 
-def _validate_source(spec: JsonDict) -> FieldErrors:
+def _validate_source(spec: JsonObject) -> FieldErrors:
     sources = [field for field in spec if field not in _OTHER_FIELDS and spec[field] is not None]
     if not sources:
         yield required("spec", "must specify a volume type")
@@ -118,7 +118,7 @@ def _validate_source(spec: JsonDict) -> FieldErrors:
         yield required("spec.nodeAffinity", "Local volume requires node affinity")
 
 
-def validate_storage_class(item: JsonDict) -> FieldErrors:
+def validate_storage_class(item: JsonObject) -> FieldErrors:
     """Validate the provisioner, reclaim policy and binding mode of a storage class."""
     provisioner = item.get("provisioner") or ""
     if not provisioner:
@@ -132,7 +132,7 @@ def validate_storage_class(item: JsonDict) -> FieldErrors:
         yield not_supported("volumeBindingMode", item.get("volumeBindingMode"), modes)
 
 
-def validate_storage_class_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_storage_class_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a storage class: its parameters are immutable."""
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if (item.get(field) or None) != (old.get(field) or None):

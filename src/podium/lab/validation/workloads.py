@@ -18,12 +18,11 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.api.status import JsonDict
 from podium.lab.defaults.workloads import CONTROLLER_UID_LABEL
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.pods import validate_pod_spec
 from podium.lab.validation.selectors import validate_label_selector
-from podium.objects.kinds.meta import LabelSelector
+from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector, from_map_literal
 
 _NOT_NEGATIVE = "must be greater than or equal to 0"
@@ -39,14 +38,14 @@ _MUTABLE_STATEFUL_FIELDS = frozenset(
 )  # fmt: skip
 
 
-def _validate_non_negative(spec: JsonDict, path: str, *fields: str) -> FieldErrors:
+def _validate_non_negative(spec: JsonObject, path: str, *fields: str) -> FieldErrors:
     """Validate numbers that cannot be negative."""
     for field in fields:
         if (spec.get(field) or 0) < 0:
             yield invalid_value(f"{path}.{field}", spec[field], _NOT_NEGATIVE)
 
 
-def _validate_selector(item: JsonDict, kind: str) -> FieldErrors:
+def _validate_selector(item: JsonObject, kind: str) -> FieldErrors:
     """Validate a selector, which must exist and must not be empty."""
     selector = item["spec"].get("selector")
     if selector is None:
@@ -58,7 +57,7 @@ def _validate_selector(item: JsonDict, kind: str) -> FieldErrors:
         yield invalid_value("spec.selector", selector, what)
 
 
-def _validate_template(item: JsonDict, *, restart: tuple[str, ...] = ("Always",)) -> FieldErrors:
+def _validate_template(item: JsonObject, *, restart: tuple[str, ...] = ("Always",)) -> FieldErrors:
     """Validate the pod template, whose labels the selector must match."""
     spec = item["spec"]
     made = spec["template"]
@@ -74,7 +73,7 @@ def _validate_template(item: JsonDict, *, restart: tuple[str, ...] = ("Always",)
         yield not_supported("spec.template.spec.restartPolicy", policy, restart)
 
 
-def _selects(selector: JsonDict | None, labels: dict[str, str]) -> bool:
+def _selects(selector: JsonObject | None, labels: dict[str, str]) -> bool:
     try:
         wanted = None if selector is None else msgspec.convert(selector, LabelSelector)
         found = from_label_selector(wanted)
@@ -98,7 +97,7 @@ def _is_zero(value: Any) -> bool:
     return value in {0, "0%"}
 
 
-def validate_deployment(item: JsonDict) -> FieldErrors:
+def validate_deployment(item: JsonObject) -> FieldErrors:
     """Validate the numbers, selector, template, strategy and deadline of a deployment."""
     spec = item["spec"]
     yield from _validate_non_negative(spec, "spec", "replicas")
@@ -114,7 +113,7 @@ def validate_deployment(item: JsonDict) -> FieldErrors:
         )
 
 
-def _validate_strategy(strategy: JsonDict) -> FieldErrors:
+def _validate_strategy(strategy: JsonObject) -> FieldErrors:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind == "Recreate":
         if rolling is not None:
@@ -136,21 +135,21 @@ def _validate_strategy(strategy: JsonDict) -> FieldErrors:
             )
 
 
-def validate_selector_unchanged(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_selector_unchanged(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a workload whose selector is immutable."""
     new, before = item["spec"].get("selector"), old["spec"].get("selector")
     if new != before:
         yield invalid_value("spec.selector", new, _IMMUTABLE)
 
 
-def validate_replica_set(item: JsonDict) -> FieldErrors:
+def validate_replica_set(item: JsonObject) -> FieldErrors:
     """Validate the numbers, selector and template of a replica set."""
     yield from _validate_non_negative(item["spec"], "spec", "replicas", "minReadySeconds")
     yield from _validate_selector(item, "replicaset")
     yield from _validate_template(item)
 
 
-def validate_stateful_set(item: JsonDict) -> FieldErrors:
+def validate_stateful_set(item: JsonObject) -> FieldErrors:
     """Validate the policies, numbers, selector and template of a stateful set."""
     spec = item["spec"]
     policy = spec.get("podManagementPolicy")
@@ -166,7 +165,7 @@ def validate_stateful_set(item: JsonDict) -> FieldErrors:
     yield from _validate_template(item)
 
 
-def validate_stateful_set_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_stateful_set_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a stateful set: most fields of its spec are immutable."""
     new, before = item["spec"], old["spec"]
     changed = {key for key in new.keys() | before.keys() if new.get(key) != before.get(key)}
@@ -179,7 +178,7 @@ def validate_stateful_set_update(item: JsonDict, old: JsonDict) -> FieldErrors:
         )
 
 
-def validate_daemon_set(item: JsonDict) -> FieldErrors:
+def validate_daemon_set(item: JsonObject) -> FieldErrors:
     """Validate the selector, template, numbers and update strategy of a daemon set."""
     spec = item["spec"]
     yield from _validate_selector(item, "daemonset")
@@ -191,7 +190,7 @@ def validate_daemon_set(item: JsonDict) -> FieldErrors:
         yield not_supported("spec.updateStrategy.type", strategy.get("type"), kinds)
 
 
-def validate_replication_controller(item: JsonDict) -> FieldErrors:
+def validate_replication_controller(item: JsonObject) -> FieldErrors:
     """Validate a replication controller, whose selector is a map of labels."""
     spec = item["spec"]
     selector = spec.get("selector") or {}
@@ -209,7 +208,7 @@ def validate_replication_controller(item: JsonDict) -> FieldErrors:
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
 
 
-def validate_job(item: JsonDict) -> FieldErrors:
+def validate_job(item: JsonObject) -> FieldErrors:
     """Validate a job, whose selector is generated unless `manualSelector` is set."""
     spec = item["spec"]
     fields = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit")
@@ -225,7 +224,7 @@ def validate_job(item: JsonDict) -> FieldErrors:
     yield from _validate_job_template(item)
 
 
-def _validate_job_template(item: JsonDict) -> FieldErrors:
+def _validate_job_template(item: JsonObject) -> FieldErrors:
     made = item["spec"]["template"]
     labels = made["metadata"].get("labels") or {}
     if not _selects(item["spec"].get("selector"), labels):
@@ -236,7 +235,7 @@ def _validate_job_template(item: JsonDict) -> FieldErrors:
         yield required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
-def validate_job_update(item: JsonDict, old: JsonDict) -> FieldErrors:
+def validate_job_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a job: completions, selector and template are immutable."""
     new, before = item["spec"], old["spec"]
     indexed = new.get("completionMode") == "Indexed"
