@@ -23,6 +23,7 @@ from podium.daemon.options import SchedulerOptions
 from podium.daemon.worker_pool import WorkerPool
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Extender
+from podium.engine.framework.rule import PermitRule, ReserveRule
 from podium.engine.state.volume_plan import VolumePlan
 from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.node import Node
@@ -144,8 +145,11 @@ class Cluster:
         shadow: bool = False,
         by_extender: Any = None,
         volume_seconds: float = 600.0,
+        reserves: tuple[ReserveRule, ...] = (),
+        permits: tuple[PermitRule, ...] = (),
     ) -> None:
         profile, behaviour = PROFILES[version]
+        profile = replace(profile, reserves=reserves, permits=permits)
         if by_extender is not None:
             extender = Extender("http://127.0.0.1:9", bind_verb="bind")
             profile = replace(profile, extenders=(extender,))
@@ -192,7 +196,7 @@ class Cluster:
             decision.reservations["volumes"] = volumes
         result = AttemptResult(turn.pod, decision, self.profile, turn.number, NOON, 0.0, NOON)
         if decision.node is not None:
-            self.state.cache.assume(turn.pod, decision.node, decision.volumes)
+            self.state.cache.assume(turn.pod, decision.node, decision.reservations)
             self.state.queue.done(turn)
         return turn, result
 
@@ -219,7 +223,7 @@ class Cluster:
         asyncio.run(run())
 
     async def finish(self) -> None:
-        while len(self.actions.volumes):  # noqa: ASYNC110  tasks of their own
+        while self.actions.pre_bind or self.actions.volumes:  # noqa: ASYNC110  tasks of their own
             await asyncio.sleep(0)
         assert await self.workers.drain(10)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podium.cluster.cache.cache import Cache
+from podium.cluster.cache.reservations import Reservations
 from podium.cluster.queue.nominations import Nominations
 from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import cycle
@@ -20,7 +21,7 @@ from podium.engine.fast.class_answers import AnswerCache
 from podium.engine.framework.rule import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from podium.engine.framework.decision import Decision
@@ -77,7 +78,7 @@ class Simulation:
         self.cache = Cache(
             profile.accounting, listed_order=listed_order, node_order=profile.node_order
         )
-        self.cache.unreserved = self._unreserve
+        Reservations(self._profiles.values()).attach(self.cache)
         self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
@@ -222,13 +223,6 @@ class Simulation:
             pod = msgspec.structs.replace(pod, status=status)
         self.cache.assume(pod, decision.node, decision.reservations)
         self._keep(pod)
-
-    def _unreserve(self, pod: str, node: str, reservations: Mapping[str, object]) -> None:
-        """Tell the rules that reserved something for a pod that it has left its node."""
-        for profile in self._profiles.values():
-            for rule in profile.reserve_rules:
-                if rule.name in reservations:
-                    rule.unreserve(pod, node, reservations[rule.name])
 
     def placed(self, uid: str) -> Pod | None:
         """The placed pod with this uid, kept only where extenders are sent whole pods."""

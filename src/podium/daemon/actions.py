@@ -8,6 +8,7 @@ from podium.daemon.binder import Binder, BindingClient
 from podium.daemon.failure_handler import DeletingClient, FailureHandler
 from podium.daemon.pod_events import NoEvents, PodEvents
 from podium.daemon.pod_status import PodStatusWriter, StatusClient
+from podium.daemon.pre_bind import PreBind
 from podium.daemon.shadow_binder import ShadowBinder
 from podium.daemon.volumes import PatchingClient, VolumeBinder
 
@@ -69,6 +70,7 @@ class Actions:
             poll_seconds=options.volume_poll_seconds,
             sleep=clocks.sleep,
         )
+        self.pre_bind = PreBind(state, client, clocks)
         self.binder: Binder | ShadowBinder
         if options.shadow:
             self.binder = ShadowBinder(state, clocks.steady)
@@ -76,6 +78,7 @@ class Actions:
             self.binder = Binder(
                 state=state,
                 client=client,
+                pre_bind=self.pre_bind,
                 volumes=self.volumes,
                 failure_handler=self.failure_handler,
                 events=self.events,

@@ -1,4 +1,4 @@
-"""From a decision to a bound pod: first its volumes, then the binding; or the undo of both.
+"""From a decision to a bound pod: permit and PreBind, volumes, the binding; or their undo.
 
 The scheduling loop goes on meanwhile, and the cache counts the pod on its node from the moment it
 was decided. The hard case is a binding whose answer got lost: the API server may have bound the
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from podium.daemon.failure_handler import FailureHandler
     from podium.daemon.observers import AttemptResult, Observer
     from podium.daemon.pod_events import PodEvents
+    from podium.daemon.pre_bind import PreBind
     from podium.daemon.volumes import VolumeBinder
     from podium.daemon.worker_pool import WorkerPool
     from podium.engine.framework.profile import Profile
@@ -70,6 +71,7 @@ class Binder:
         *,
         state: ClusterState,
         client: BindingClient,
+        pre_bind: PreBind,
         volumes: VolumeBinder,
         failure_handler: FailureHandler,
         events: PodEvents,
@@ -81,6 +83,7 @@ class Binder:
     ) -> None:
         self._state = state
         self._client = client
+        self._pre_bind = pre_bind
         self._volumes = volumes
         self._failure_handler = failure_handler
         self._events = events
@@ -92,7 +95,12 @@ class Binder:
 
     def start(self, turn: Turn, result: AttemptResult) -> None:
         """Begin to bind the pod to the node of its decision; returns at once."""
-        if result.decision.volumes is None:
+        self._pre_bind.start(result, partial(self._ready, turn, result))
+
+    def _ready(self, turn: Turn, result: AttemptResult, error: str) -> None:
+        if error:
+            self._failed(turn, result, error, volumes=False)
+        elif result.decision.volumes is None:
             self._workers.submit(partial(self._bind, turn, result))
         else:
             # Volumes may take minutes, in which the workers bind other pods.

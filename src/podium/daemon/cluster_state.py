@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from podium.cluster.cache.cache import Cache, CacheError
+from podium.cluster.cache.reservations import Reservations
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRequest, Updated
 from podium.daemon.object_index import ObjectIndex, PodIndex
@@ -62,6 +63,7 @@ class ClusterState:
         self.profiles = profiles
         first = next(iter(profiles.values()))
         self.cache = Cache(first.accounting, node_order=first.node_order, ttl_seconds=ttl_seconds)
+        Reservations(profiles.values()).attach(self.cache)
         self.queue = self._new_queue(behaviour, clock)
         self._clock = clock
         self._observers = observers
@@ -87,6 +89,7 @@ class ClusterState:
         self.cache = self.cache.rebuilt(
             first.accounting, node_order=first.node_order, pod_named=self._pods.known.get
         )
+        Reservations(profiles.values()).attach(self.cache)
         self.queue = self._new_queue(behaviour, self._clock)
         for pod in self._pods.known.values():
             placed = pod.spec.node_name or self.cache.is_assumed(pod.uid)

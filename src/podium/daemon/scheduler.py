@@ -137,8 +137,9 @@ class Scheduler:
 
     @property
     def binding(self) -> int:
-        """The number of pods that are being bound, or wait for their volumes."""
-        return len(self._bindings) + len(self._actions.volumes)
+        """The number of pods that are being bound, or in a stage before that."""
+        waiting = len(self._actions.volumes) + len(self._actions.pre_bind)
+        return len(self._bindings) + waiting
 
     # --- start and stop -------------------------------------------------------------------------
 
@@ -215,6 +216,7 @@ class Scheduler:
             if not await workers.drain(self._drain_seconds):
                 logger.warning("%d writes were not answered in time", len(workers))
             await workers.cancel()
+        await self._actions.pre_bind.cancel()
         await self._actions.volumes.cancel()
         await self._informers.stop()
 

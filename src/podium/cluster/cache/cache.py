@@ -47,6 +47,11 @@ def ignore_reservations(pod: str, node: str, reservations: Mapping[str, object])
     """Take no note of reservations that are over."""
 
 
+def no_reservations(pod: Pod) -> Mapping[str, object]:  # noqa: ARG001
+    """Nothing was reserved for the pod."""
+    return NOTHING
+
+
 class CacheError(PodiumError):
     """An event does not fit the state of the cache."""
 
@@ -85,6 +90,8 @@ class Cache:
         self._assumed: dict[str, _Assumed] = {}
         #: Called with pod, node and reservations when a pod with reservations leaves its node.
         self.unreserved: Callable[[str, str, Mapping[str, object]], None] = ignore_reservations
+        #: What was reserved for a placed pod that this cache did not assume, read from the pod.
+        self.restored: Callable[[Pod], Mapping[str, object]] = no_reservations
         #: Per volume or claim, the number of assumed pods whose bindings include it.
         self._promises: Counter[str] = Counter()
         self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
@@ -119,7 +126,7 @@ class Cache:
         new._assumed = {u: a for u, a in self._assumed.items() if new.columns.pod(u) is not None}
         new._promises = self._promises
         new.columns.reservations = self.columns.reservations
-        new.unreserved = self.unreserved
+        new.unreserved, new.restored = self.unreserved, self.restored
         return new
 
     @property
@@ -227,6 +234,8 @@ class Cache:
         known = self.columns.pod(pod.uid)
         if known is None:
             self.columns.add_pod(pod)
+            if reservations := self.restored(pod):
+                self.columns.reservations[pod.uid] = reservations
         elif assumed is None:
             raise CacheError(f"pod {pod.uid} was already in added state")
         elif assumed.node != pod.spec.node_name:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
+    from podium.objects.kinds.pod import Pod
 
 
 class Scope(IntEnum):
@@ -238,6 +239,11 @@ class ScoreRule(Rule):
 class ReserveRule(Rule):
     """Sets something aside on the chosen row: volumes, devices."""
 
+    #: The annotation of the pod in which the scheduler keeps what was reserved; empty for none.
+    annotation: str = ""
+    #: Whether the scheduler must do anything before it binds the pod.
+    has_pre_bind: bool = False
+
     def reserve(self, pod: Incoming, at: OneRow) -> object | None:
         """What the pod takes on this row besides its requests; None for nothing.
 
@@ -246,6 +252,10 @@ class ReserveRule(Rule):
         attempt.
         """
         raise NotImplementedError
+
+    def restore(self, pod: Pod) -> object | None:  # noqa: ARG002
+        """What was reserved for a pod that is on a node already, as far as the pod says so."""
+        return None
 
     def pre_bind(self, pod: str, node: str, reserved: object) -> None:
         """Carry the reservation out before the pod (namespace/name) is bound.

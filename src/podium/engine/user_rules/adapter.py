@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 import numpy as np
 
 from podium.engine.framework.rule import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from podium.engine.rows.rows import Ints, Rows
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
+    from podium.objects.kinds.pod import Pod
 
 #: The two forms in which a rule written by a user is evaluated.
 AnyRows = ManyRows | OneRow
@@ -368,6 +370,13 @@ class UserPriority(_UserRule, ScoreRule):
 class UserReserve(_UserRule, ReserveRule):
     """A reserve rule written by a user: it chooses something on the node for the pod."""
 
+    def __init__(
+        self, spec: RuleSpec, ask: Callable[..., Any] | None = None, watch: Watch | None = None
+    ) -> None:
+        super().__init__(spec, ask, watch)
+        self.annotation = spec.annotation
+        self.has_pre_bind = bool(spec.annotation) or spec.pre_bind is not None
+
     def reserve(self, pod: Incoming, at: OneRow) -> object | None:
         """What the function answers; None for nothing. A failure fails the attempt."""
         begun = self._watch.begin()
@@ -378,6 +387,15 @@ class UserReserve(_UserRule, ReserveRule):
             raise AttemptError(f'running Reserve plugin "{self.name}": {_raised(error)}') from error
         finally:
             self._watch.end(self.name, pod.key, 1, begun)
+        return found
+
+    def restore(self, pod: Pod) -> object | None:
+        """What the annotation of the pod says; None where it is missing or no JSON."""
+        text = (pod.metadata.annotations or {}).get(self.annotation) if self.annotation else None
+        try:
+            found: object = msgspec.json.decode(text) if text is not None else None
+        except msgspec.DecodeError:
+            return None
         return found
 
     def pre_bind(self, pod: str, node: str, reserved: object) -> None:

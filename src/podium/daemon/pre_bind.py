@@ -1,0 +1,130 @@
+"""The stages between a decision and the binding: waiting for permit rules, then PreBind.
+
+A pod that a permit rule lets wait keeps its node and its reservations meanwhile. What reserve rules
+have set aside is carried out before the pod is bound: the rule's own step, and the annotation of
+the pod that keeps the reservation. Volumes follow, in `volumes`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from podium.engine.rows.rows import OneRow
+from podium.kube.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.daemon.clock import Clocks
+    from podium.daemon.cluster_state import ClusterState
+    from podium.daemon.observers import AttemptResult
+    from podium.daemon.volumes import PatchingClient
+    from podium.engine.framework.rule import Permission, PermitRule
+
+logger = logging.getLogger(__name__)
+
+
+class PreBindError(Exception):
+    """The pod must not be bound; the text says why."""
+
+
+class PreBind:
+    """Runs the stages before the binding, one task per pod that needs any of them."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        client: PatchingClient,
+        clocks: Clocks,
+        *,
+        poll_seconds: float = 1.0,
+    ) -> None:
+        self._state = state
+        self._client = client
+        self._clocks = clocks
+        self._poll_seconds = poll_seconds
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """The number of pods in these stages."""
+        return len(self._tasks)
+
+    def start(self, result: AttemptResult, done: Callable[[str], None]) -> None:
+        """Run the stages for a pod; *done* is called with the error, "" for none."""
+        if not self._is_needed(result):
+            done("")
+            return
+        task = asyncio.get_running_loop().create_task(self._run(result, done))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def cancel(self) -> None:
+        """Cancel all tasks; the pods are not bound."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _is_needed(self, result: AttemptResult) -> bool:
+        decision = result.decision
+        steps = any(
+            rule.has_pre_bind and rule.name in decision.reservations
+            for rule in result.profile.reserve_rules
+        )
+        return bool(decision.waits) or steps
+
+    async def _run(self, result: AttemptResult, done: Callable[[str], None]) -> None:
+        try:
+            await self._wait(result)
+            await self._carry_out(result)
+        except (PreBindError, ApiError) as error:
+            done(str(error))
+        except Exception as bug:
+            # Without an end the pod would stay assumed for ever.
+            logger.exception("before binding pod %s", result.pod.key)
+            done(f"{type(bug).__name__}: {bug}")
+        else:
+            done("")
+
+    async def _wait(self, result: AttemptResult) -> None:
+        """Wait until every permit rule allows the binding, or one rejects it, or time is up."""
+        rules = {rule.name: rule for rule in result.profile.permits}
+        for name, first in result.decision.waits.items():
+            deadline = self._clocks.steady() + first.wait_seconds
+            permission = first
+            while not permission.allowed:
+                if permission.wait_seconds <= 0:
+                    raise PreBindError(f"rejected by {name}: {permission.reason}")
+                if self._clocks.steady() >= deadline:
+                    raise PreBindError(f"timed out waiting for {name}: {permission.reason}")
+                await self._clocks.sleep(self._poll_seconds)
+                permission = self._ask(rules[name], result)
+
+    def _ask(self, rule: PermitRule, result: AttemptResult) -> Permission:
+        columns = self._state.cache.columns
+        row = columns.row_of.get(result.decision.node or "")
+        if row is None or not self._state.cache.is_assumed(result.pod.uid):
+            raise PreBindError("the pod was deleted or placed meanwhile")
+        return rule.permit(columns.incoming(result.pod), OneRow(columns, row))
+
+    async def _carry_out(self, result: AttemptResult) -> None:
+        pod, node = result.pod, result.decision.node
+        assert node is not None
+        for rule in result.profile.reserve_rules:
+            reserved = result.decision.reservations.get(rule.name)
+            if reserved is None or not rule.has_pre_bind:
+                continue
+            if rule.annotation:
+                text = msgspec.json.encode(reserved, enc_hook=str).decode()
+                path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+                annotations = {rule.annotation: text}
+                await self._client.patch(path, {"metadata": {"annotations": annotations}})
+            try:
+                await asyncio.to_thread(rule.pre_bind, pod.key, node, reserved)
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise PreBindError(f'running PreBind plugin "{rule.name}": {what}') from error
