@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from podium.library.recordings.scenarios import Scenario, read_recordings
     from podium.library.simulating import open_simulation, simulate
     from podium.library.snapshots.profile import snapshot_profiles
+    from podium.library.user_rules import load_rules
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
         requirement,
     )
     from podium.objects.selectors.text import parse_selector
-    from podium.profiles.user_rules.loading import load_rules
     from podium.render.decision.as_json import to_json
     from podium.render.decision.explanation import Explanation
 
@@ -125,6 +125,7 @@ _MODULES = {
     "podium.library.recordings.scenarios": ("Scenario", "read_recordings"),
     "podium.library.simulating": ("open_simulation", "simulate"),
     "podium.library.snapshots.profile": ("snapshot_profiles",),
+    "podium.library.user_rules": ("load_rules",),
     "podium.objects.kinds.node": ("Node",),
     "podium.objects.kinds.pod": ("Pod",),
     "podium.objects.reading.collection": ("Objects",),
@@ -135,7 +136,6 @@ _MODULES = {
         "requirement",
     ),
     "podium.objects.selectors.text": ("parse_selector",),
-    "podium.profiles.user_rules.loading": ("load_rules",),
     "podium.render.decision.as_json": ("to_json",),
     "podium.render.decision.explanation": ("Explanation",),
 }

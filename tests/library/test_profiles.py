@@ -126,9 +126,13 @@ def test_failures_of_user_rules_are_logged(
 ) -> None:
     path = tmp_path / "broken.py"
     path.write_text(RULE.replace("len(node.name)", "1 // 0"), "utf-8")
-    profile = podium.ProfileSource(rules=(str(path),)).choose().profile
+    by_source = podium.ProfileSource(rules=(str(path),)).choose().profile
+    by_options = podium.default_profile(
+        options=podium.Options(rules=podium.load_rules([str(path)]))
+    )
 
-    list(podium.simulate(podium.read([DUMP]), profile))
-
-    assert caplog.records[0].name == "podium"
-    assert "rule ByName failed for pod default/api-5d4f8c7b6-w4m9t" in caplog.text
+    for profile in (by_source, by_options):
+        caplog.clear()
+        list(podium.simulate(podium.read([DUMP]), profile))
+        assert caplog.records[0].name == "podium"
+        assert "rule ByName failed for pod default/api-5d4f8c7b6-w4m9t" in caplog.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,8 @@ from podium.library.profiles import (
     parse_config,
     parse_policy,
 )
-from podium.profiles.user_rules.loading import NO_RULES, Rules, load_rules
-from podium.profiles.user_rules.timing import LIMIT_SECONDS, OVERRUNS, RuleWatch
+from podium.library.user_rules import load_rules
+from podium.profiles.user_rules.loading import NO_RULES, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,13 +133,13 @@ def rules_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> 
     """The user rules that the source lists, and those of installed packages that *policy* names."""
     if not source.rules and policy is None:
         return NO_RULES
-    watch = RuleWatch(
-        time.perf_counter,
-        source.notify,
-        limit_seconds=LIMIT_SECONDS if source.rule_seconds is None else source.rule_seconds,
-        overruns=OVERRUNS if source.rule_overruns is None else source.rule_overruns,
+    return load_rules(
+        source.rules,
+        policy=policy,
+        seconds=source.rule_seconds,
+        overruns=source.rule_overruns,
+        notify=source.notify,
     )
-    return load_rules(source.rules, policy, watch)
 
 
 def config_in(
