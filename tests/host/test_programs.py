@@ -61,7 +61,7 @@ def test_a_scheduler_that_dies_ends_the_lab(programs: Programs, broken: str) -> 
 def test_a_scheduler_that_dies_ends_the_run(programs: Programs, broken: str) -> None:
     lab = programs(Lab, "--nodes", "2", "--no-scheduler")
     lab.create_pods("a")
-    flags = ("--kubeconfig", str(lab.kubeconfig), "--config", broken, "--port", "0")
+    flags = ("--kubeconfig", str(lab.kubeconfig), "--config", broken, "--listen", "127.0.0.1:0")
 
     program = programs(Program, "run", *flags, "--leader-elect=false")
     code = program.ended()
@@ -74,7 +74,7 @@ def test_a_scheduler_that_dies_ends_the_run(programs: Programs, broken: str) -> 
 def test_the_lease_is_released_when_the_scheduler_dies(programs: Programs, broken: str) -> None:
     lab = programs(Lab, "--nodes", "2", "--no-scheduler")
     lab.create_pods("a")
-    flags = ("--kubeconfig", str(lab.kubeconfig), "--config", broken, "--port", "0")
+    flags = ("--kubeconfig", str(lab.kubeconfig), "--config", broken, "--listen", "127.0.0.1:0")
 
     program = programs(Program, "run", *flags, "--leader-elect-resource-name", "broken")
     program.ended()
@@ -88,7 +88,13 @@ def test_lab_and_run_have_the_same_metrics(programs: Programs) -> None:
     port = str(free_port())
     lab = programs(Lab, "--nodes", "2")
     other = programs(Lab, "--nodes", "2", "--no-scheduler")
-    flags = ("--kubeconfig", str(other.kubeconfig), "--port", port, "--leader-elect=false")
+    flags = (
+        "--kubeconfig",
+        str(other.kubeconfig),
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--leader-elect=false",
+    )
     program = programs(Program, "run", *flags)
     for each in (lab, other):
         each.create_pods("a", "b", "c")

@@ -73,7 +73,7 @@ def test_a_task_that_just_returns_has_died_unless_it_may() -> None:
     asyncio.run(run(may_return=True))
     with pytest.raises(TaskDiedError) as died:
         asyncio.run(run(may_return=False))
-    assert str(died.value) == "the API server stopped without being told to"
+    assert str(died.value) == "the API server stopped unexpectedly"
     assert died.value.exit_code == 1
 
 

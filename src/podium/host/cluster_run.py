@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import signal
 import socket
 from contextlib import AsyncExitStack
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from podium.daemon.clock import Clocks, real_clocks
 from podium.daemon.http_server import listening, serve_on
 from podium.daemon.logs import Log, LogHandler
 from podium.host.event_loop import on_stop_signal, run_program
@@ -64,47 +66,82 @@ def run_cluster(
     In shadow mode *show* is called with the comparison at the end and on SIGUSR1.
     """
     logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING)
-    return run_program(ClusterRun(access, chosen, log, options, show).run())
+
+    async def main() -> int:
+        async with ApiClient(access) as client:
+            run = ClusterRun(client, chosen, log, options)
+            on_stop_signal(run.stop)
+            shadow = run.host.shadow
+            if shadow is None:
+                return await run.run()
+
+            def report() -> None:
+                show(shadow.table())
+
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, report)
+            try:
+                return await run.run()
+            finally:
+                if run.host.scheduler is not None:
+                    report()
+
+    return run_program(main())
 
 
 class ClusterRun:
-    """One run of the program."""
+    """One replica of a scheduler, from its start to its end.
+
+    The client, the clocks, the source of jitter and the identity are arguments, and `stop` ends the
+    run; the program around it adds the connection and the signals.
+    """
 
     def __init__(
         self,
-        access: Access,
+        client: KubeApi,
         chosen: ChosenProfiles,
         log: Log,
         options: RunOptions,
-        show: Callable[[str], None],
+        *,
+        clocks: Clocks | None = None,
+        rng: random.Random | None = None,
+        identity: str = "",
     ) -> None:
-        self._access, self._chosen, self._log, self._options = access, chosen, log, options
-        self._show = show
+        self._client, self._log, self._options = client, log, options
+        self._clocks = clocks or real_clocks()
+        self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
+        self._identity = identity or f"{socket.gethostname()}_{uuid4()}"
+        self.host = SchedulerHost(
+            client, chosen, log, options.host, clocks=self._clocks, rng=self._rng
+        )
         self._supervisor = Supervisor()
+        self._stopping = False
         self._elector: LeaderElector | None = None
         self._election: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        """End the run: what is under way is finished, then the lease is released."""
+        self._stopping = True
+        if self.host.scheduler is not None:
+            self.host.scheduler.stop()
 
     async def run(self) -> int:
         """Run until stopped; the exit code."""
         async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(ApiClient(self._access))
             # Before the host is entered: if it fails, the lease is released after its last write.
             stack.push_async_callback(self._stop_election)
-            host = await stack.enter_async_context(
-                SchedulerHost(client, self._chosen, self._log, self._options.host)
-            )
-            self._serve(stack, host)
-            on_stop_signal(host.scheduler.stop)
-            self._report_on_signal(stack, host)
-            return await self._until_stopped(client, host)
+            await stack.enter_async_context(self.host)
+            scheduler = self.host.scheduler
+            assert scheduler is not None
+            self._serve(stack)
+            return 0 if self._stopping else await self._until_stopped(scheduler)
 
-    async def _until_stopped(self, client: KubeApi, host: SchedulerHost) -> int:
-        """Wait for the end of the scheduler, which loses the lease or is stopped by a signal."""
-        working = host.start(self._supervisor)
+    async def _until_stopped(self, scheduler: Scheduler) -> int:
+        """Wait for the end of the scheduler, which is stopped or loses the lease."""
+        working = self.host.start(self._supervisor)
         if self._options.lease is None:
             await self._supervisor.until(working)
             return 0
-        self._elector = self._new_elector(client, self._options.lease, host.scheduler)
+        self._elector = self._new_elector(self._options.lease, scheduler)
         self._election = self._supervisor.start(
             "leader election", self._elector.run(), may_return=True
         )
@@ -112,43 +149,45 @@ class ClusterRun:
         lost = self._election.done()
         if lost:
             self._log.error("leader election lost")
-            host.scheduler.abandon()
+            scheduler.abandon()
             await self._supervisor.until(working)
         await self._stop_election()
         return LEADERSHIP_LOST if lost else 0
 
-    def _new_elector(self, client: KubeApi, lease: Lease, scheduler: Scheduler) -> LeaderElector:
-        identity = f"{socket.gethostname()}_{uuid4()}"
-
+    def _new_elector(self, lease: Lease, scheduler: Scheduler) -> LeaderElector:
         def started() -> None:
-            self._log.info("leading", v=0, identity=identity)
+            self._log.info("leading", v=0, identity=self._identity)
             scheduler.leading.set()
 
         def new_leader(leader: str) -> None:
-            if leader != identity:
+            if leader != self._identity:
                 self._log.info("standing by", v=0, leader=leader)
 
         return LeaderElector(
-            client,
+            self._client,
             lease.namespace,
             lease.name,
-            identity,
+            self._identity,
             times=lease.times,
             on_started=started,
             on_new_leader=new_leader,
             warn=self._log.warning,
+            clock=self._clocks.timer,
+            wall=self._clocks.wall,
+            rng=self._rng,
+            sleep=self._clocks.sleep,
         )
 
     async def _stop_election(self) -> None:
         if self._election is not None:
             await self._supervisor.stop(self._election)
 
-    def _serve(self, stack: AsyncExitStack, host: SchedulerHost) -> None:
-        host.health.alive["leaderElection"] = self._check_lease
+    def _serve(self, stack: AsyncExitStack) -> None:
+        self.host.health.alive["leaderElection"] = self._check_lease
         options = self._options
         if not options.port:
             return
-        app = host.application(loopback=options.bind_address in _LOOPBACK)
+        app = self.host.application(loopback=options.bind_address in _LOOPBACK)
         listener = listening(options.bind_address, options.port)
         serving = self._supervisor.start("the HTTP server", serve_on(app, listener))
         stack.push_async_callback(self._supervisor.stop, serving)
@@ -159,14 +198,3 @@ class ClusterRun:
         if elector is None or elector.holder != elector.identity or elector.leading:
             return ""
         return "failed election to renew leadership on the lease"
-
-    def _report_on_signal(self, stack: AsyncExitStack, host: SchedulerHost) -> None:
-        shadow = host.shadow
-        if shadow is None:
-            return
-
-        def report() -> None:
-            self._show(shadow.table())
-
-        stack.callback(report)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, report)

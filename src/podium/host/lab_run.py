@@ -203,8 +203,10 @@ class Lab:
             SchedulerHost(client, wanted.chosen, self._log, options, observers=[activity])
         )
         host.start(self._supervisor)
+        scheduler = host.scheduler
+        assert scheduler is not None
         page_data = PageData(
-            host.scheduler,
+            scheduler,
             activity,
             log=host.decisions,
             options=wanted.chosen.options,
@@ -215,7 +217,7 @@ class Lab:
         )
         routes.pages = pages(page_data)
         routes.scheduler = host.application()
-        await self._supervisor.until(host.scheduler.synced.wait(), self._stopping.wait())
+        await self._supervisor.until(scheduler.synced.wait(), self._stopping.wait())
 
     def _status(self, registry: Registry) -> LabStatus:
         nodes, pods = (len(registry.store.table(each).records) for each in ("nodes", "pods"))

@@ -69,8 +69,6 @@ class SchedulerHost:
     leaving stops it and finishes its writes.
     """
 
-    scheduler: Scheduler
-
     def __init__(
         self,
         client: KubeApi,
@@ -89,6 +87,8 @@ class SchedulerHost:
         self._clocks = clocks or real_clocks()
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._stack = AsyncExitStack()
+        #: None before the host is entered.
+        self.scheduler: Scheduler | None = None
         self._timings = RuleTimings(self._clocks.timer)
         self.metrics = Metrics(self._timings, self._clocks.steady)
         self.decisions = DecisionLog()
@@ -111,7 +111,7 @@ class SchedulerHost:
             recorder = await self._enter_recorder(stack, served)
             self._open_decision_file(stack)
             extenders = await self._enter_extenders(stack)
-            self.scheduler = Scheduler(
+            scheduler = Scheduler(
                 self._client,
                 self._chosen.profiles,
                 recorder=recorder,
@@ -125,8 +125,9 @@ class SchedulerHost:
                 rng=self._rng,
             )
             if extenders is not None:
-                extenders.state = self.scheduler.state
-            self._connect()
+                extenders.state = scheduler.state
+            self._connect(scheduler)
+            self.scheduler = scheduler
             self._stack = stack.pop_all()
         return self
 
@@ -135,9 +136,11 @@ class SchedulerHost:
 
     def start(self, supervisor: Supervisor) -> asyncio.Task[None]:
         """Run the scheduler as a supervised task, which ends when the scheduler is stopped."""
-        task = supervisor.start("the scheduler", self.scheduler.run(), may_return=True)
+        scheduler = self.scheduler
+        assert scheduler is not None
+        task = supervisor.start("the scheduler", scheduler.run(), may_return=True)
         self._stack.push_async_callback(supervisor.release, task)
-        self._stack.callback(self.scheduler.stop)
+        self._stack.callback(scheduler.stop)
         return task
 
     def application(self, *, loopback: bool = False) -> Starlette:
@@ -177,9 +180,8 @@ class SchedulerHost:
 
         return await stack.enter_async_context(ExtenderCalls(self._log.warning))
 
-    def _connect(self) -> None:
+    def _connect(self, scheduler: Scheduler) -> None:
         """Connect the gauges and the readiness check with the scheduler that they read."""
-        scheduler = self.scheduler
         self.metrics.pending = lambda: {
             str(pool): count for pool, count in scheduler.queue.counts().items()
         }

@@ -1,8 +1,8 @@
 """Supervision of the tasks that a program cannot do without.
 
-A task that dies must end the program: a scheduler whose loop is dead looks alive to everybody who
-only asks its HTTP server. `Supervisor.until` therefore waits for a condition and for the death of
-any task at the same time.
+A task that dies must end the program: while the HTTP server answers, a scheduler with a dead loop
+looks alive. `Supervisor.until` therefore waits for a condition and for the death of any task at the
+same time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TaskDiedError(PodiumError):
     def __init__(self, name: str, cause: PodiumError | None) -> None:
         """Name the task, and the error that ended it; without one it has just returned."""
         self.exit_code = cause.exit_code if cause is not None else 1
-        why = f": {cause}" if cause is not None else " without being told to"
+        why = f": {cause}" if cause is not None else " unexpectedly"
         super().__init__(f"{name} stopped{why}")
 
 

@@ -28,7 +28,7 @@ class _Series:
     what: Occurrence
     began: float
     last: float
-    told: float
+    written: float
     count: int = 1
 
 
@@ -52,7 +52,7 @@ class SeriesLedger:
         series.last = now
         if series.count > 2:
             return None
-        series.told = now
+        series.written = now
         return _write(series)
 
     def sweep(self, now: float) -> list[Write]:
@@ -62,8 +62,8 @@ class SeriesLedger:
             over = now - series.last > _OVER_SECONDS
             if over:
                 self._series.drop(key)
-            if series.count > 1 and (over or now - series.told >= _REFRESH_SECONDS):
-                series.told = now
+            if series.count > 1 and (over or now - series.written >= _REFRESH_SECONDS):
+                series.written = now
                 writes.append(_write(series))
         return writes
 
@@ -88,8 +88,8 @@ def _write(series: _Series) -> Write:
         event["related"] = what.related.fields()
     if series.count == 1:
         return Write(namespace, series.name, event)
-    told = {"count": series.count, "lastObservedTime": microsecond(series.last)}
-    return Write(namespace, series.name, event | {"series": told}, {"series": told})
+    state = {"count": series.count, "lastObservedTime": microsecond(series.last)}
+    return Write(namespace, series.name, event | {"series": state}, {"series": state})
 
 
 def _note(message: str) -> str:

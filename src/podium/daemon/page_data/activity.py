@@ -99,12 +99,12 @@ class Activity(Observer):
                 self.bound_order.pop(old.uid, None)
                 self.foreign.discard(old.uid)
             return
-        ours = new.spec.scheduler_name in self.schedulers()
+        own = new.spec.scheduler_name in self.schedulers()
         if new.spec.node_name:
             self.waiting.pop(new.key, None)
-            if not ours:
+            if not own:
                 self.foreign.add(new.uid)
-        elif not ours or new.finished or new.terminating:
+        elif not own or new.finished or new.terminating:
             self.waiting.pop(new.key, None)
         elif new.key in self.waiting:
             self.waiting[new.key].pod = new

@@ -71,11 +71,11 @@ class ClusterMap:
         whole = whole or (known is not None and known[2] < view.journal_start)
         if known is None or whole:
             rows = [*view.order.tolist(), *view.ghosts_by_name()]
-            told = (0, 0, 0)
+            sent = (0, 0, 0)
         else:
             rows = sorted(_rows_noted(view, known[2]))
-            told = known[3:]
-        return self._told(view, rows, told) | {"whole": whole}
+            sent = known[3:]
+        return self._rows(view, rows, sent) | {"whole": whole}
 
     def _refresh(self, view: View) -> None:
         """Derive again what is kept of the rows that changed since the last time."""
@@ -109,7 +109,7 @@ class ClusterMap:
             flags |= NOT_READY
         return self._zones.number(zone(node.labels)), self._taints.number(taints), flags
 
-    def _told(self, view: View, rows: list[int], told: tuple[int, int, int]) -> Data:
+    def _rows(self, view: View, rows: list[int], sent: tuple[int, int, int]) -> Data:
         index = np.array(rows, np.int64)
         resources = shown_resources(view)
         loads = [_loads(view, view.resources[name], index).tolist() for name in resources]
@@ -121,10 +121,10 @@ class ClusterMap:
             "cursor": "-".join(map(str, cursor)),
             "resources": [*resources, "pods"],
             "words": {
-                "from": list(told),
-                "zones": self._zones.values[told[0] :],
-                "workloads": self._workloads.values[told[1] :],
-                "taints": self._taints.values[told[2] :],
+                "from": list(sent),
+                "zones": self._zones.values[sent[0] :],
+                "workloads": self._workloads.values[sent[1] :],
+                "taints": self._taints.values[sent[2] :],
             },
             "nodes": {
                 "row": rows,

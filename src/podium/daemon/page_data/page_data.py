@@ -205,7 +205,7 @@ class PageData:
         if waiting is None and resident is None and not attempts:
             return None
         actual = self._scheduler.cache.columns.names[resident.row] if resident else None
-        told = {
+        history = {
             "attempts": [
                 {
                     "id": each.sequence,
@@ -231,11 +231,11 @@ class PageData:
                     actual=actual,
                 )
                 at = {"attempt": kept.number, "at": kept.began, "id": kept.sequence}
-                return found | told | at
+                return found | history | at
         if waiting is not None:
-            return self._explained(waiting.pod, NOW) | told
+            return self._explained(waiting.pod, NOW) | history
         again = await self._again(key)
-        return None if again is None else again | told
+        return None if again is None else again | history
 
     def _max_score(self, profile: str) -> int:
         known = {each.name: each.max_score for each in self._scheduler.profiles.values()}

@@ -27,7 +27,7 @@ def form(current: ProfileText, options: Options) -> Data:
 
 def _profile(profile: Profile, options: Options) -> Data:
     v1_13 = is_v1_13(profile)
-    told = _described(profile, options) if v1_13 else {}
+    descriptions = _descriptions(profile, options) if v1_13 else {}
     return {
         "name": profile.name,
         "scheduler": profile.scheduler_name,
@@ -37,14 +37,14 @@ def _profile(profile: Profile, options: Options) -> Data:
         "preemption": profile.preemption,
         "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
         "predicates": [
-            {"name": rule.name, "description": told.get(rule.name) or _plugin(rule.name)}
+            {"name": rule.name, "description": descriptions.get(rule.name) or _plugin(rule.name)}
             for rule in profile.predicates
         ],
         "priorities": [
             {
                 "name": each.name,
                 "weight": each.weight,
-                "description": told.get(each.name) or _plugin(each.name),
+                "description": descriptions.get(each.name) or _plugin(each.name),
                 "editable": can_weigh(profile, each.name),
             }
             for each in profile.priorities
@@ -54,11 +54,11 @@ def _profile(profile: Profile, options: Options) -> Data:
     }
 
 
-def _described(profile: Profile, options: Options) -> dict[str, str]:
-    told = describe(profile, options)
+def _descriptions(profile: Profile, options: Options) -> dict[str, str]:
+    described = describe(profile, options)
     return {
         each["name"]: each.get("description", "")
-        for each in (*told["predicates"], *told["priorities"])
+        for each in (*described["predicates"], *described["priorities"])
     }
 
 

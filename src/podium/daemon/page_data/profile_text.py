@@ -144,16 +144,16 @@ def _scores(profile: Profile) -> Data:
 
 
 def _policy(profile: Profile, options: Options) -> Data:
-    told = describe(profile, options)
+    described = describe(profile, options)
     arguments = {
-        each["name"]: each["argument"] for each in told["predicates"] if "argument" in each
+        each["name"]: each["argument"] for each in described["predicates"] if "argument" in each
     }
     predicates: list[Data] = []
     for name in profile.configured_predicates:
         entry: Data = {"name": name}
         predicates.append(entry | ({"argument": arguments[name]} if name in arguments else {}))
     priorities: list[Data] = []
-    for each in told["priorities"]:
+    for each in described["priorities"]:
         entry = {"name": each["name"], "weight": each["weight"]}
         priorities.append(entry | ({"argument": each["argument"]} if "argument" in each else {}))
     return {"kind": POLICY, "apiVersion": "v1", "predicates": predicates, "priorities": priorities}

@@ -1,0 +1,221 @@
+"""The host in one process with an API server, on clocks that the test passes in."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from host.in_process_api import InProcessApi
+from podium.daemon.clock import Clocks
+from podium.daemon.logs import Log
+from podium.daemon.options import SchedulerOptions
+from podium.errors import ConfigError
+from podium.host.cluster_run import LEADERSHIP_LOST, ClusterRun, Lease, RunOptions
+from podium.host.scheduler_host import HostOptions
+from podium.host.supervisor import TaskDiedError
+from podium.kube.errors import ApiError
+from podium.kube.lease import LeaseTimes
+from podium.library.profile_source import ProfileSource
+
+PODS = "/api/v1/namespaces/default/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+LEASE = Lease("kube-system", "podium", LeaseTimes())
+
+
+class Time:
+    """A clock that tells another time than the machine's, and counts who sleeps by it."""
+
+    def __init__(self) -> None:
+        self.sleeps = 0
+
+    def wall(self) -> float:
+        return 1_000_000_000.0
+
+    def steady(self) -> float:
+        return 1_000_000_000.0 + asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps += 1
+        await asyncio.sleep(min(seconds, 0.01))
+
+    def clocks(self) -> Clocks:
+        return Clocks(self.wall, self.steady, self.steady, self.sleep)
+
+
+def node(name: str) -> dict[str, Any]:
+    room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    return {"metadata": {"name": name}, "status": {"allocatable": room, "capacity": room}}
+
+
+def pod(name: str, cpu: str = "1") -> dict[str, Any]:
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    return {"metadata": {"name": name}, "spec": {"containers": [container]}}
+
+
+def options(*, lease: Lease | None = None, shadow: bool = False) -> RunOptions:
+    scheduler = SchedulerOptions(waits_to_lead=lease is not None, shadow=shadow)
+    host = HostOptions(scheduler=scheduler)
+    return RunOptions(host=host, lease=lease, bind_address="127.0.0.1", port=0)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+class World:
+    """An API server with one node, and one replica of a scheduler."""
+
+    def __init__(self, run_options: RunOptions) -> None:
+        self.api, self.time, self.log = InProcessApi(), Time(), io.StringIO()
+        self.run = ClusterRun(
+            self.api,
+            ProfileSource().choose(),
+            Log(stream=self.log),
+            run_options,
+            clocks=self.time.clocks(),
+            rng=random.Random(1),  # noqa: S311
+            identity="replica-1",
+        )
+
+    def pods(self) -> dict[str, dict[str, Any]]:
+        return {each["metadata"]["name"]: each for each in self.api.registry.list("Pod")}
+
+    def is_bound(self, name: str) -> bool:
+        return bool(self.pods()[name]["spec"].get("nodeName"))
+
+    async def play(self, script: Callable[[World], Awaitable[None]]) -> int:
+        """Run the scheduler while a script goes on, then stop it; its exit code."""
+        await self.api.create("/api/v1/nodes", node("n1"))
+        running = asyncio.ensure_future(self.run.run())
+        playing = asyncio.ensure_future(script(self))
+        await asyncio.wait({running, playing}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            await playing
+            self.run.stop()
+        playing.cancel()
+        return await running
+
+
+def test_pods_are_bound_and_told() -> None:
+    world = World(options())
+
+    async def script(world: World) -> None:
+        await world.api.create(PODS, pod("a"))
+        await world.api.create(PODS, pod("big", cpu="9"))
+        await until(lambda: world.is_bound("a"))
+        await until(lambda: bool(world.pods()["big"]["status"].get("conditions")))
+
+    code = asyncio.run(world.play(script))
+
+    assert code == 0
+    [condition] = world.pods()["big"]["status"]["conditions"]
+    assert condition["lastTransitionTime"] == "2001-09-09T01:46:40Z"
+    events = {each["reason"] for each in world.api.registry.list("Event")}
+    assert events == {"Scheduled", "FailedScheduling"}
+    assert world.time.sleeps > 0
+
+
+def test_only_the_holder_of_the_lease_schedules_and_it_releases_it() -> None:
+    world = World(options(lease=LEASE))
+    held = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
+    name = {"name": "podium", "namespace": "kube-system"}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": name}
+    asyncio.run(world.api.create(LEASES, lease | {"spec": held}))
+
+    async def script(world: World) -> None:
+        await world.api.create(PODS, pod("a"))
+        await until(lambda: "standing by" in world.log.getvalue())
+        assert not world.is_bound("a")
+        await world.api.patch(f"{LEASES}/podium", {"spec": {"holderIdentity": ""}})
+        await until(lambda: world.is_bound("a"))
+        found = await world.api.get(f"{LEASES}/podium")
+        assert found["spec"]["holderIdentity"] == "replica-1"
+
+    code = asyncio.run(world.play(script))
+
+    assert code == 0
+    found = asyncio.run(world.api.get(f"{LEASES}/podium"))
+    assert found["spec"]["holderIdentity"] == ""
+
+
+def test_a_replica_that_loses_the_lease_ends_with_a_code() -> None:
+    world = World(options(lease=LEASE))
+
+    async def script(world: World) -> None:
+        await until(lambda: "leading" in world.log.getvalue())
+        thief = {"holderIdentity": "thief", "leaseDurationSeconds": 3600}
+        await world.api.patch(f"{LEASES}/podium", {"spec": thief})
+        await asyncio.Event().wait()
+
+    code = asyncio.run(world.play(script))
+
+    assert code == LEADERSHIP_LOST
+    assert "leader election lost" in world.log.getvalue()
+
+
+def test_in_shadow_mode_nothing_is_written() -> None:
+    world = World(options(shadow=True))
+
+    async def script(world: World) -> None:
+        await world.api.create(PODS, pod("a"))
+        await until(lambda: world.run.host.decisions.sequence >= 1)
+
+    code = asyncio.run(world.play(script))
+
+    assert code == 0
+    assert not world.is_bound("a")
+    methods = [method for method, path in world.api.requests if method != "GET"]
+    assert methods == ["POST", "POST"]  # those of this test
+    assert world.run.host.shadow is not None
+    assert world.run.host.shadow.agreement().waiting == 1
+
+
+def test_a_scheduler_that_dies_ends_the_run() -> None:
+    world = World(options())
+
+    async def script(world: World) -> None:
+        await until(lambda: world.run.host.scheduler is not None)
+        scheduler = world.run.host.scheduler
+        assert scheduler is not None
+
+        async def broken(*_: Any) -> None:
+            raise ConfigError("no certificate authority")
+
+        scheduler._decider.decide = broken  # type: ignore[method-assign, assignment]
+        await world.api.create(PODS, pod("a"))
+        await asyncio.Event().wait()
+
+    with pytest.raises(TaskDiedError) as died:
+        asyncio.run(world.play(script))
+
+    assert str(died.value) == "the scheduler stopped: no certificate authority"
+
+
+def test_an_api_server_that_does_not_answer_is_an_error_before_anything_starts() -> None:
+    world = World(options())
+
+    async def refuse(*_: Any, **__: Any) -> bytes:
+        raise ApiError("not allowed", status=403)
+
+    world.api.request = refuse  # type: ignore[method-assign]
+
+    with pytest.raises(ApiError, match="not allowed"):
+        asyncio.run(world.run.run())
+
+    assert world.run.host.scheduler is None
+
+
+def test_a_run_that_is_stopped_before_it_starts_ends_at_once() -> None:
+    world = World(replace(options(), lease=LEASE))
+    world.run.stop()
+
+    assert asyncio.run(world.run.run()) == 0
+    assert not any("leases" in path for _, path in world.api.requests)
