@@ -42,7 +42,7 @@ _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
 @click.option("--server", metavar="URL", help="Watch the cluster at this API server; bind pods.")
 @click.option("--kubeconfig", metavar="FILE", help="Watch the cluster that this file names.")
 @click.option("--token", metavar="TOKEN", help="A bearer token for --server; see --token-file.")
-@click.option("--token-file", metavar="FILE", help="A file with a token, read again in time.")
+@click.option("--token-file", metavar="FILE", help="A file with a token, read again regularly.")
 @click.option(
     "--certificate-authority",
     metavar="FILE",
