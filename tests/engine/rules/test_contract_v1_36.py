@@ -1,4 +1,4 @@
-"""What every filter and every score promises.
+"""The contract that every v1.36 rule fulfils.
 
 A rule is written once and read in three ways: over many rows as arrays, over one row as plain
 numbers, and over one row with pods added and taken away. The three must agree, none of them may
@@ -42,16 +42,16 @@ from podium.engine.rules.volumes.binding.v1_36 import VolumeBindingScore
 from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
 from podium.engine.state.pod_class import Incoming, Resident
 from podium.engine.state.verdicts import Verdict
-from random_clusters import Wild
-from random_clusters_v1_36 import FILTERS, SCORES, World, label, worlds
+from random_clusters import Extremes
+from random_clusters_v1_36 import FILTERS, SCORES, ClusterV136, clusters_v1_36, label
 from view_snapshot import snapshot
 
-TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=False)
+TAME = Extremes(huge=False, broken=False, odd_volumes=False, ghosts=False)
 BODILESS = (VolumeBindingScore, DynamicResourcesScore)
 #: Verdict, or the text of an error.
 Said = Verdict | str
 
-# Nobody is left out -------------------------------------------------------------------------------
+# All rules are tested -----------------------------------------------------------------------------
 
 
 def rules_of(base: type) -> Iterator[type]:
@@ -154,9 +154,9 @@ def shuffled(columns: Columns, shuffle: Any) -> np.ndarray:
 # Many rows and one row ----------------------------------------------------------------------------
 
 
-@given(world=worlds(), shuffle=st.randoms(use_true_random=False))
+@given(world=clusters_v1_36(), shuffle=st.randoms(use_true_random=False))
 @settings(max_examples=50)
-def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any) -> None:
+def test_filters_say_the_same_of_many_rows_and_of_one(world: ClusterV136, shuffle: Any) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
     before = snapshot(columns)
@@ -171,9 +171,12 @@ def test_filters_say_the_same_of_many_rows_and_of_one(world: World, shuffle: Any
     assert snapshot(columns) == before
 
 
-@given(world=worlds(wild=Wild(broken=False, huge=False)), shuffle=st.randoms(use_true_random=False))
+@given(
+    world=clusters_v1_36(extremes=Extremes(broken=False, huge=False)),
+    shuffle=st.randoms(use_true_random=False),
+)
 @settings(max_examples=50)
-def test_scores_are_the_same_for_many_rows_and_for_one(world: World, shuffle: Any) -> None:
+def test_scores_are_the_same_for_many_rows_and_for_one(world: ClusterV136, shuffle: Any) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
     before = snapshot(columns)
@@ -195,10 +198,12 @@ def test_scores_are_the_same_for_many_rows_and_for_one(world: World, shuffle: An
     assert snapshot(columns) == before
 
 
-@given(world=worlds(least_nodes=1, wild=TAME), shuffle=st.randoms(use_true_random=False))
+@given(
+    world=clusters_v1_36(least_nodes=1, extremes=TAME), shuffle=st.randoms(use_true_random=False)
+)
 @settings(max_examples=50)
 def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
-    world: World, shuffle: Any
+    world: ClusterV136, shuffle: Any
 ) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -226,9 +231,9 @@ def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
             assert set(final.tolist()) == {same.score}
 
 
-@given(world=worlds(least_nodes=1, wild=TAME))
+@given(world=clusters_v1_36(least_nodes=1, extremes=TAME))
 @settings(max_examples=40)
-def test_who_leaves_itself_out_gives_nothing(world: World) -> None:
+def test_who_leaves_itself_out_gives_nothing(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
 
@@ -242,9 +247,9 @@ def test_who_leaves_itself_out_gives_nothing(world: World) -> None:
 NO_ROWS = np.zeros(0, np.int64)
 
 
-@given(world=worlds())
+@given(world=clusters_v1_36())
 @settings(max_examples=30)
-def test_nothing_is_said_of_no_rows(world: World) -> None:
+def test_nothing_is_said_of_no_rows(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
 
@@ -262,9 +267,9 @@ def test_nothing_is_said_of_no_rows(world: World) -> None:
 # What a rule says about itself --------------------------------------------------------------------
 
 
-@given(world=worlds(least_nodes=1, wild=Wild(huge=False)))
+@given(world=clusters_v1_36(least_nodes=1, extremes=Extremes(huge=False)))
 @settings(max_examples=50)
-def test_who_has_nothing_to_do_rejects_nothing(world: World) -> None:
+def test_who_has_nothing_to_do_rejects_nothing(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
 
@@ -277,9 +282,9 @@ def test_who_has_nothing_to_do_rejects_nothing(world: World) -> None:
             assert not any(isinstance(v, str) for v in said)
 
 
-@given(world=worlds(wild=Wild(huge=False)))
+@given(world=clusters_v1_36(extremes=Extremes(huge=False)))
 @settings(max_examples=40)
-def test_a_rule_that_may_not_refuse_a_class_does_not(world: World) -> None:
+def test_a_rule_that_may_not_refuse_a_class_does_not(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
 
@@ -289,17 +294,17 @@ def test_a_rule_that_may_not_refuse_a_class_does_not(world: World) -> None:
             assert rule.pre_filter(wanted, columns) is None
 
 
-def only_here(world: World, name: str, *, with_pods: bool) -> Columns:
+def only_here(world: ClusterV136, name: str, *, with_pods: bool) -> Columns:
     """The same cluster with no other node, perhaps without pods."""
     nodes = [each for each in world.nodes if each.name == name]
     pods = [each for each in world.pods if each.spec.node_name == name and with_pods]
     return view(*world.objects(nodes, pods))
 
 
-@given(world=worlds(least_nodes=2, wild=Wild(huge=False)), data=st.data())
+@given(world=clusters_v1_36(least_nodes=2, extremes=Extremes(huge=False)), data=st.data())
 @settings(max_examples=50)
 def test_an_answer_depends_on_no_more_than_its_scope_says(
-    world: World, data: st.DataObject
+    world: ClusterV136, data: st.DataObject
 ) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
@@ -339,9 +344,9 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
 # On trial -----------------------------------------------------------------------------------------
 
 
-@given(world=worlds(least_nodes=1, nominated=True))
+@given(world=clusters_v1_36(least_nodes=1, nominated=True))
 @settings(max_examples=40)
-def test_a_trial_that_changes_nothing_is_the_row_itself(world: World) -> None:
+def test_a_trial_that_changes_nothing_is_the_row_itself(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
     before = snapshot(columns)
@@ -363,14 +368,14 @@ def quirky(rule: FilterRule, wanted: Incoming, columns: Columns, pods: list[Resi
         constraints = constraints_of(wanted, columns, HARD, rule.defaults)
         return any(each.selector.empty for each in constraints) or any(r.terminating for r in pods)
     if isinstance(rule, VolumeRestrictions):
-        own = rule._exclusive(wanted.cls, columns)
+        own = rule._exclusive_claims(wanted.cls, columns)
         return any(name in own for r in pods for name in r.cls.claims)
     return False
 
 
-@given(world=worlds(least_nodes=1, wild=TAME), data=st.data())
+@given(world=clusters_v1_36(least_nodes=1, extremes=TAME), data=st.data())
 @settings(max_examples=70)
-def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> None:
+def test_a_trial_is_what_would_really_be(world: ClusterV136, data: st.DataObject) -> None:
     columns, real = view(*world.objects()), view(*world.objects())
     crowded = [row for row in columns.order.tolist() if columns.residents[row]]
     row = data.draw(st.sampled_from(crowded or columns.order.tolist()))
@@ -407,9 +412,11 @@ def test_a_trial_is_what_would_really_be(world: World, data: st.DataObject) -> N
     assert snapshot(columns) == before
 
 
-@given(world=worlds(least_nodes=1, wild=TAME), data=st.data())
+@given(world=clusters_v1_36(least_nodes=1, extremes=TAME), data=st.data())
 @settings(max_examples=50)
-def test_a_pod_added_on_trial_is_what_would_really_be(world: World, data: st.DataObject) -> None:
+def test_a_pod_added_on_trial_is_what_would_really_be(
+    world: ClusterV136, data: st.DataObject
+) -> None:
     columns, real = view(*world.objects()), view(*world.objects())
     row = data.draw(st.sampled_from(columns.order.tolist()))
     guest = data.draw(st.sampled_from(world.pods)) if world.pods else pod("guest")

@@ -1,4 +1,4 @@
-"""What the rules of v1.13 have in common: the range of scores."""
+"""The range of scores of v1.13."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ MAX_SCORE = 10
 
 
 def normalized(at: ManyRows, raw: np.ndarray, *, reverse: bool = False) -> np.ndarray:
-    """Scores scaled so that the largest becomes 10; `reverse` turns them upside down."""
+    """Scores scaled so that the largest becomes 10; `reverse` makes it the smallest."""
     return scaled_to(MAX_SCORE, at, raw, reverse=reverse)

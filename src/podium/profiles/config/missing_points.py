@@ -17,7 +17,7 @@ from podium.engine.framework.rule import (
     ScoreRule,
 )
 from podium.engine.rows.rows import K
-from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
+from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
 from podium.engine.rules.volumes.conflicts.v1_36 import DISK_CONFLICT
 from podium.engine.state.verdicts import Reason
 
@@ -50,7 +50,7 @@ class DiskConflictsOnly(FailingFilter):
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The conflict of disks, or the error."""
-        taken = pods_in_the_way(pod.cls, at) > 0
+        taken = count_disk_conflicts(pod.cls, at) > 0
         at.fail_where(taken ^ True, self.error)
         return at.codes(self.name, taken * 1, (DISK_CONFLICT,))
 

@@ -1,1 +1,1 @@
-"""Rules that hold a pod back before it is scheduled."""
+"""The rule that keeps a pod with scheduling gates out of the queue."""

@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod with gates is not tried at all."""
+"""v1.36 SchedulingGates: a pod with scheduling gates is not scheduled."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class SchedulingGates:
-    """Holds a pod back until the last gate is gone."""
+    """Keeps a pod out of the active queue until all its scheduling gates are removed."""
 
     name = "SchedulingGates"
 
     def hold(self, pod: Incoming) -> Refused | None:
-        """The gates still there, in order."""
+        """The refusal that names the gates left; None when there are none."""
         gates = [gate.name for gate in pod.pod.spec.scheduling_gates or ()]
         if not gates:
             return None

@@ -8,5 +8,5 @@ MAX_IMAGE_BYTES = 1000 * MEBIBYTE
 
 
 def tagged(image: str) -> str:
-    """The name with `:latest` where it has neither tag nor digest."""
+    """The image name with `:latest` where it has neither tag nor digest."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

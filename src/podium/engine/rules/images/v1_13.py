@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ImageLocalityPriority(ScoreRule):
-    """Prefers nodes that hold the pod's images; the wider spread an image, the more it counts."""
+    """Prefers nodes that hold the pod's images; an image on many nodes counts more."""
 
     name = "ImageLocalityPriority"
 
@@ -24,7 +24,10 @@ class ImageLocalityPriority(ScoreRule):
         return None if any(name in view.images for name in _images(pod.cls)) else Everywhere(0)
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Bytes present, weighted by their spread, on a scale from 23 MiB to 1000 MiB."""
+        """The bytes of the pod's images on the node, on a scale from 23 MiB to 1000 MiB.
+
+        The size of an image is weighted by the share of nodes that hold it.
+        """
         total = len(at.view.row_of)
         present = at.full(0)
         for name in _images(pod.cls):

@@ -1,4 +1,4 @@
-"""ImageLocality: prefers nodes that hold the pod's images; widely spread images count more."""
+"""v1.36 ImageLocality: prefers nodes that hold the pod's images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class ImageLocality(ScoreRule):
-    """Bytes present, weighted by their spread, on a scale that grows with the containers."""
+    """The bytes of the pod's images on a node, scaled by the number of containers.
+
+    The size of an image is weighted by the share of nodes that hold it.
+    """
 
     name = "ImageLocality"
 
@@ -27,12 +30,12 @@ class ImageLocality(ScoreRule):
         return None if known else Everywhere(0)
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
-        """How widely the images are spread: the same for all nodes, whichever of them changed."""
+        """The size of each image and the number of nodes that hold it."""
         found = (view.image_registry.get(name) for name in _images(pod.cls))
         return (len(view.order), *((each[0], len(each[1])) if each else None for each in found))
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """How widely an image is spread is counted now, for all nodes alike."""
+        """Shares are computed from all nodes of the cluster."""
         total = len(at.view.order)
         present = at.full(0)
         for name in _images(pod.cls):
@@ -49,11 +52,11 @@ class ImageLocality(ScoreRule):
 
 
 def _images(cls: PodClass) -> tuple[str, ...]:
-    """All images the pod brings: init containers, containers, image volumes."""
-    return cls.once("all images", lambda: tuple(map(tagged, _named(cls))))
+    """The images of init containers, containers and image volumes, each with a tag."""
+    return cls.once("all images", lambda: tuple(map(tagged, _image_names(cls))))
 
 
-def _named(cls: PodClass) -> list[str]:
+def _image_names(cls: PodClass) -> list[str]:
     spec = cls.spec
     containers = (*(spec.init_containers or ()), *(spec.containers or ()))
     volumes = [volume.image.reference for volume in cls.volumes if volume.image is not None]

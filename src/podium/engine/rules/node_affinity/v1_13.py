@@ -1,4 +1,4 @@
-"""v1.13 rules on node labels a pod asks for: MatchNodeSelector, NodeAffinityPriority."""
+"""v1.13 nodeSelector and node affinity: MatchNodeSelector, NodeAffinityPriority."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
-NODE_SELECTOR = Reason("node(s) didn't match node selector", curable=False)
+NODE_SELECTOR_MISMATCH = Reason("node(s) didn't match node selector", curable=False)
 
 
 class MatchNodeSelector(BitFilter):
     """The node must match the pod's nodeSelector and required node affinity."""
 
     name = "MatchNodeSelector"
-    reasons = (NODE_SELECTOR,)
+    reasons = (NODE_SELECTOR_MISMATCH,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Most pods select nothing."""
+        """The node, for pods with a nodeSelector or required terms."""
         return Scope.NODE if any(required_node(cls)) else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Not matching."""
+        """1 where the node does not match."""
         return (matches_required_node(pod.cls, at) ^ True) * 1
 
 
 class NodeAffinityPriority(ScoreRule):
-    """The weights of the preferences a node meets; only matchExpressions are looked at."""
+    """The sum of the weights of the preferred terms a node matches; only matchExpressions count."""
 
     name = "NodeAffinityPriority"
     normalizes = True
@@ -51,7 +51,7 @@ class NodeAffinityPriority(ScoreRule):
         return None if _preferences(pod.cls) else Everywhere(0)
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """An invalid preference fails the attempt, once per node."""
+        """The sum of weights. A term that cannot be compiled fails the attempt, once per node."""
         total = at.full(0)
         for weight, selector in _preferences(pod.cls):
             if isinstance(selector, str):
@@ -60,7 +60,7 @@ class NodeAffinityPriority(ScoreRule):
         return total
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled to the best."""
+        """Scaled so that the highest sum becomes 10."""
         return normalized(at, raw)
 
 

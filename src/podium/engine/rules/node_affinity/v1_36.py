@@ -1,6 +1,6 @@
-"""NodeAffinity: node selector, required and preferred node affinity, and the operator's own.
+"""v1.36 NodeAffinity: nodeSelector, required and preferred node affinity, addedAffinity.
 
-Required terms that all name nodes (matchFields) tell beforehand which nodes are in question.
+Required terms that all name nodes (matchFields) restrict the search to those nodes.
 """
 
 from __future__ import annotations
@@ -39,16 +39,18 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds import pod as objects
 
-NO_MATCH = Reason("node(s) didn't match Pod's node affinity/selector", curable=False)
-NOT_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", curable=False)
-CONFLICT = "pod affinity terms conflict"
+NODE_AFFINITY_MISMATCH = Reason("node(s) didn't match Pod's node affinity/selector", curable=False)
+ENFORCED_AFFINITY_MISMATCH = Reason(
+    "node(s) didn't match scheduler-enforced node affinity", curable=False
+)
+CONFLICTING_TERMS = "pod affinity terms conflict"
 
 
 class NodeAffinity(BitFilter):
-    """The node must match what the pod, and the profile, require."""
+    """The node must match the pod's nodeSelector and required terms, and those of the profile."""
 
     name = "NodeAffinity"
-    reasons = (NOT_ENFORCED, NO_MATCH)
+    reasons = (ENFORCED_AFFINITY_MISMATCH, NODE_AFFINITY_MISMATCH)
 
     def __init__(self, added: objects.NodeAffinity | None = None) -> None:
         required = added.required if added is not None else None
@@ -57,7 +59,7 @@ class NodeAffinity(BitFilter):
         self.enforced = node_terms(required) if required is not None else None
 
     def scope(self, cls: PodClass) -> Scope:
-        """Most pods select nothing."""
+        """The node, if the pod or the profile requires anything of it."""
         if self.enforced is None and not any(part is not None for part in required_node(cls)):
             return Scope.NONE
         return Scope.NODE
@@ -78,7 +80,7 @@ class NodeAffinity(BitFilter):
         return any(term.match_fields for term in terms)
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
-        """The only nodes in question, when every term names some."""
+        """The only nodes that can match, if every required term names nodes."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
         terms = (
             affinity.required.node_selector_terms if affinity and affinity.required else None
@@ -94,11 +96,11 @@ class NodeAffinity(BitFilter):
                 return None
             union |= named
         if terms and not union:
-            return Refused(self.name, CONFLICT)
+            return Refused(self.name, CONFLICTING_TERMS)
         return OnlyNodes(frozenset(union)) if terms else None
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Whose requirement is not met."""
+        """1 where the profile's terms do not match, else 2 where the pod's do not."""
         wrong = (matches_required_node(pod.cls, at) ^ True) * 2
         if self.enforced is None:
             return wrong
@@ -107,7 +109,7 @@ class NodeAffinity(BitFilter):
 
 
 class NodeAffinityScore(ScoreRule):
-    """The weights of the preferences a node meets, the pod's and the profile's."""
+    """The sum of the weights of the preferred terms a node matches, the pod's and the profile's."""
 
     name = "NodeAffinity"
     normalizes = True
@@ -117,7 +119,7 @@ class NodeAffinityScore(ScoreRule):
         self.has_added = bool(added is not None and added.preferred)
 
     def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
-        """Its preferences must be understood."""
+        """The error of a preferred term that cannot be compiled."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
         return preferences_fault(affinity.preferred if affinity else None)
 
@@ -129,7 +131,7 @@ class NodeAffinityScore(ScoreRule):
         return Everywhere(0) if not own and not self.added else None
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The sum of the weights."""
+        """The sum of the weights of the terms that match."""
         total = at.full(0)
         for weight, term in (*(self._own(pod.cls) or ()), *self.added):
             if term is None:
@@ -141,7 +143,7 @@ class NodeAffinityScore(ScoreRule):
         return total
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled to the best."""
+        """Scaled so that the highest sum becomes 100."""
         return normalized(at, raw)
 
     def _own(self, cls: PodClass) -> Preferences | None:
@@ -156,7 +158,7 @@ Preferences = tuple[tuple[int, "NodeTerm | None"], ...]
 
 
 def _compiled(preferred: list[objects.PreferredSchedulingTerm] | None) -> Preferences:
-    """Weight and term of each preference that counts; no term where it cannot be compiled."""
+    """Weight and term of each preference that counts; None for a term that cannot be compiled."""
     terms: list[tuple[int, NodeTerm | None]] = []
     for each in preferred or ():
         labels, fields = each.preference.match_expressions, each.preference.match_fields

@@ -1,4 +1,4 @@
-"""What the node rules of both generations read: cordons, and facts that are 0 on all nodes."""
+"""Cordoned nodes, and columns of node facts, as the rules of both generations read them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"
 
 
 def tolerates_cordon(cls: PodClass) -> bool:
-    """Whether the pod tolerates the taint that a cordoned node stands for."""
+    """Whether the pod tolerates the taint of unschedulable nodes."""
     return tolerated(cls.spec.tolerations, UNSCHEDULABLE_TAINT)
 
 
-def same_everywhere(
+def zero_for_all_values(
     cls: PodClass, column: FactColumn, answer: Callable[[Any], int], key: str
 ) -> bool:
-    """Whether every distinct value of a fact gets the answer 0; asked once per value."""
+    """Whether `answer` is 0 for every distinct value of a column of node facts.
+
+    The result is kept for the pod class under `key`; each value is passed to `answer` once.
+    """
     seen, same = cls.memo.get(key, (0, True))
     if seen < len(column.values):
         same = same and not any(map(answer, column.values[seen:]))

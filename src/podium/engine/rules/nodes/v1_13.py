@@ -1,4 +1,4 @@
-"""v1.13 rules on the node alone: conditions, cordons, name, labels, pressure, pods to avoid."""
+"""v1.13 rules on the node alone: conditions, cordons, name, labels, pressure, preferAvoidPods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from podium.engine.framework.rule import BitFilter, Everywhere, FilterRule, Scope, ScoreRule
 from podium.engine.rows.rows import Ints, K, Rows
-from podium.engine.rules.nodes.shared import same_everywhere, tolerates_cordon
+from podium.engine.rules.nodes.shared import tolerates_cordon, zero_for_all_values
 from podium.engine.rules.v1_13 import MAX_SCORE
 from podium.engine.state.accounting import is_best_effort
 from podium.engine.state.verdicts import Reason
@@ -21,15 +21,15 @@ NOT_READY = Reason("node(s) were not ready", curable=False)
 OUT_OF_DISK = Reason("node(s) were out of disk space", curable=False)
 NETWORK_UNAVAILABLE = Reason("node(s) had unavailable network", curable=False)
 UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
-HOST_NAME = Reason("node(s) didn't match the requested hostname", curable=False)
-LABEL_PRESENCE = Reason("node(s) didn't have the requested labels", curable=False)
+HOST_NAME_MISMATCH = Reason("node(s) didn't match the requested hostname", curable=False)
+LABELS_MISMATCH = Reason("node(s) didn't have the requested labels", curable=False)
 MEMORY_PRESSURE = Reason("node(s) had memory pressure", curable=False)
 DISK_PRESSURE = Reason("node(s) had disk pressure", curable=False)
 PID_PRESSURE = Reason("node(s) had pid pressure", curable=False)
 
 
 class CheckNodeCondition(FilterRule):
-    """The node must be ready, reachable by network, have disk space and not be cordoned.
+    """The node must be ready, have a network and disk space, and not be cordoned.
 
     A condition that is not reported is fine; one that is `Unknown` is not.
     """
@@ -38,21 +38,27 @@ class CheckNodeCondition(FilterRule):
     reasons = (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
-        """The order of the reasons is the order of the conditions, so verdicts are made whole."""
+        """Reasons are reported in the order of the conditions, UNSCHEDULABLE last."""
         facts, verdicts = at.view.facts, at.view.verdicts
         found = at.fact(
             facts.conditions,
-            lambda conditions: verdicts.of(self.name, _bad(conditions)) if _bad(conditions) else 0,
+            lambda conditions: (
+                verdicts.of(self.name, _bad_conditions(conditions))
+                if _bad_conditions(conditions)
+                else 0
+            ),
         )
         cordoned = at.flag(facts.unschedulable, bool)
         both = at.fact(
             facts.conditions,
-            lambda conditions: verdicts.of(self.name, (*_bad(conditions), UNSCHEDULABLE)),
+            lambda conditions: verdicts.of(
+                self.name, (*_bad_conditions(conditions), UNSCHEDULABLE)
+            ),
         )
         return at.where(cordoned, both, found)
 
 
-def _bad(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ...]:
+def _bad_conditions(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ...]:
     wanted = {"Ready": "True", "OutOfDisk": "False", "NetworkUnavailable": "False"}
     texts = {
         "Ready": NOT_READY,
@@ -63,42 +69,42 @@ def _bad(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ...]:
 
 
 class CheckNodeUnschedulable(BitFilter):
-    """A cordoned node takes only pods that tolerate its being cordoned."""
+    """A cordoned node takes only pods that tolerate the taint of unschedulable nodes."""
 
     name = "CheckNodeUnschedulable"
     reasons = (UNSCHEDULABLE,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Nothing to check for a pod that tolerates it."""
+        """The node, for pods that do not tolerate the taint."""
         return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Cordoned and not tolerated."""
+        """1 where the node is cordoned and the pod does not tolerate it."""
         if tolerates_cordon(pod.cls):
             return at.full(0)
         return at.fact(at.view.facts.unschedulable, int)
 
 
 class HostName(BitFilter):
-    """A pod that names its node fits that node only."""
+    """A pod with `spec.nodeName` fits that node only."""
 
     name = "HostName"
-    reasons = (HOST_NAME,)
+    reasons = (HOST_NAME_MISMATCH,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Pods to be scheduled name no node."""
+        """The node, for pods with `spec.nodeName`."""
         return Scope.NODE if cls.host else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Another node than the one named."""
+        """1 on every other node."""
         wanted = pod.cls.host
         return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
 
 
 class CheckNodeLabelPresence(BitFilter):
-    """All of some label keys must exist on the node, or none of them may."""
+    """All the configured label keys must exist on the node, or none of them may."""
 
-    reasons = (LABEL_PRESENCE,)
+    reasons = (LABELS_MISMATCH,)
 
     def __init__(
         self, labels: list[str], *, presence: bool, name: str = "CheckNodeLabelPresence"
@@ -108,11 +114,11 @@ class CheckNodeLabelPresence(BitFilter):
         self.presence = presence
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
-        """Nothing to check without labels."""
+        """The node, if any label key is configured."""
         return Scope.NODE if self.labels else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
-        """A wanted key is missing, or an unwanted one is there."""
+        """1 where a required key is missing, or a forbidden one exists."""
         wrong = at.flags(False)  # noqa: FBT003 - a column of False
         for key in self.labels:
             wrong = wrong | (at.has_label(key) != self.presence)
@@ -120,34 +126,34 @@ class CheckNodeLabelPresence(BitFilter):
 
 
 class _Pressure(BitFilter):
-    """A node under some pressure takes no new pods."""
+    """A node with a pressure condition takes no new pods."""
 
     condition: str
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
-        """The node reports the pressure."""
+        """1 where the node has the condition."""
         return at.fact(at.view.facts.pressures, lambda pressures: int(self.condition in pressures))
 
 
 class CheckNodeMemoryPressure(_Pressure):
-    """A node short of memory takes no pods that promise nothing about theirs."""
+    """A node with MemoryPressure takes no pods of QoS class BestEffort."""
 
     name = "CheckNodeMemoryPressure"
     condition = "MemoryPressure"
     reasons = (MEMORY_PRESSURE,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods without any request or limit are kept away."""
+        """The node, for pods of QoS class BestEffort."""
         best_effort = cls.once("best effort", lambda: is_best_effort(cls.sample))
         return Scope.NODE if best_effort else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The node reports the pressure, and the pod is of the kind that feels it."""
+        """1 where the node has the condition, for pods of QoS class BestEffort."""
         return super().bits(pod, at) if self.scope(pod.cls) else at.full(0)
 
 
 class CheckNodeDiskPressure(_Pressure):
-    """A node short of disk takes no pods."""
+    """A node with DiskPressure takes no pods."""
 
     name = "CheckNodeDiskPressure"
     condition = "DiskPressure"
@@ -155,7 +161,7 @@ class CheckNodeDiskPressure(_Pressure):
 
 
 class CheckNodePIDPressure(_Pressure):
-    """A node short of process ids takes no pods."""
+    """A node with PIDPressure takes no pods."""
 
     name = "CheckNodePIDPressure"
     condition = "PIDPressure"
@@ -163,7 +169,7 @@ class CheckNodePIDPressure(_Pressure):
 
 
 class EqualPriority(ScoreRule):
-    """All nodes are as good."""
+    """Scores every node 1."""
 
     name = "EqualPriority"
 
@@ -177,7 +183,7 @@ class EqualPriority(ScoreRule):
 
 
 class NodeLabelPriority(ScoreRule):
-    """Prefers nodes that have a label key, or that lack it."""
+    """Prefers nodes that have a label key, or those without it."""
 
     def __init__(self, label: str, *, presence: bool, name: str) -> None:
         self.label = label
@@ -185,56 +191,62 @@ class NodeLabelPriority(ScoreRule):
         self.name = name
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
-        """All or nothing."""
+        """10 where the label is as configured, else 0."""
         return (at.has_label(self.label) == self.presence) * MAX_SCORE
 
 
-class _Controller(msgspec.Struct):
+class _PodController(msgspec.Struct):
     kind: str = ""
     uid: str = ""
     name: str = ""
     apiversion: str = ""
 
 
-class _Signature(msgspec.Struct):
-    podcontroller: _Controller | None = None
+class _PodSignature(msgspec.Struct):
+    podcontroller: _PodController | None = None
 
 
-class _Avoided(msgspec.Struct):
-    podsignature: _Signature = msgspec.field(default_factory=_Signature)
+class _AvoidEntry(msgspec.Struct):
+    podsignature: _PodSignature = msgspec.field(default_factory=_PodSignature)
     reason: str = ""
     message: str = ""
 
 
-class _Avoiding(msgspec.Struct):
-    preferavoidpods: list[_Avoided] | None = None
+class _AvoidAnnotation(msgspec.Struct):
+    preferavoidpods: list[_AvoidEntry] | None = None
 
 
 class NodePreferAvoidPodsPriority(ScoreRule):
-    """Nodes that ask, by an annotation, to be spared the pods of a controller get 0."""
+    """0 for nodes whose preferAvoidPods annotation names the pod's controller, else 10."""
 
     name = "NodePreferAvoidPodsPriority"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
-        """Only pods of replication controllers and replica sets can be avoided."""
+        """10 if the pod has no ReplicationController or ReplicaSet, or no node avoids it."""
         owner = pod.cls.owner
         if owner is None or owner.kind not in {"ReplicationController", "ReplicaSet"}:
             return Everywhere(MAX_SCORE)
         column = view.facts.avoid
-        same = same_everywhere(pod.cls, column, lambda a: int(_avoids(pod.cls, a)), self.name)
+        same = zero_for_all_values(
+            pod.cls, column, lambda a: int(_avoids_controller(pod.cls, a)), self.name
+        )
         return Everywhere(MAX_SCORE) if same else None
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """All or nothing."""
-        return at.fact(at.view.facts.avoid, lambda a: 0 if _avoids(pod.cls, a) else MAX_SCORE)
+        """0 where the node avoids the pod, else 10."""
+        return at.fact(
+            at.view.facts.avoid, lambda a: 0 if _avoids_controller(pod.cls, a) else MAX_SCORE
+        )
 
 
-def _avoids(cls: PodClass, annotation: str) -> bool:
-    """Whether the node names the pod's controller. An unreadable annotation avoids nobody."""
+def _avoids_controller(cls: PodClass, annotation: str) -> bool:
+    """Whether the annotation names the pod's controller; one that cannot be read names none."""
     if not annotation or cls.owner is None:
         return False
     try:
-        avoided = msgspec.convert(_folded(msgspec.json.decode(annotation)), _Avoiding)
+        avoided = msgspec.convert(
+            _with_lower_case_keys(msgspec.json.decode(annotation)), _AvoidAnnotation
+        )
     except (msgspec.MsgspecError, RecursionError):
         return False
     controllers = [entry.podsignature.podcontroller for entry in avoided.preferavoidpods or ()]
@@ -242,8 +254,12 @@ def _avoids(cls: PodClass, annotation: str) -> bool:
     return any(c is not None and (c.kind, c.uid) == wanted for c in controllers)
 
 
-def _folded(value: Any) -> Any:
-    """The same with all keys in lower case: the annotation is read without regard to it."""
+def _with_lower_case_keys(value: Any) -> Any:
+    """The value with lower-case keys: upstream reads the annotation case-insensitively."""
     if isinstance(value, dict):
-        return {key.lower(): _folded(each) for key, each in value.items() if each is not None}
-    return [_folded(each) for each in value] if isinstance(value, list) else value
+        return {
+            key.lower(): _with_lower_case_keys(each)
+            for key, each in value.items()
+            if each is not None
+        }
+    return [_with_lower_case_keys(each) for each in value] if isinstance(value, list) else value

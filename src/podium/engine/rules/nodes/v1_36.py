@@ -1,4 +1,4 @@
-"""v1.36 rules on the node alone: cordons (NodeUnschedulable), NodeName, NodeDeclaredFeatures."""
+"""v1.36 rules on the node alone: NodeUnschedulable, NodeName, NodeDeclaredFeatures."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
-OTHER_NODE = Reason("node(s) didn't match the requested node name", curable=False)
-MISSING = Reason("node(s) didn't match Pod's required features", curable=False)
+NODE_NAME_MISMATCH = Reason("node(s) didn't match the requested node name", curable=False)
+MISSING_FEATURES = Reason("node(s) didn't match Pod's required features", curable=False)
 
 
 class NodeUnschedulable(BitFilter):
-    """A cordoned node takes only pods that tolerate its being cordoned."""
+    """A cordoned node takes only pods that tolerate the taint of unschedulable nodes."""
 
     name = "NodeUnschedulable"
     reasons = (UNSCHEDULABLE,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Nothing to check for a pod that tolerates it."""
+        """The node, for pods that do not tolerate the taint."""
         return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
 
     def activity(self, pod: Incoming, view: View) -> Activity:  # noqa: ARG002
@@ -35,46 +35,49 @@ class NodeUnschedulable(BitFilter):
         return Activity.OWN_ROW
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Cordoned and not tolerated."""
+        """1 where the node is cordoned and the pod does not tolerate it."""
         if tolerates_cordon(pod.cls):
             return at.full(0)
         return at.fact(at.view.facts.unschedulable, int)
 
 
 class NodeName(BitFilter):
-    """A pod that names its node fits that node only."""
+    """A pod with `spec.nodeName` fits that node only."""
 
     name = "NodeName"
-    reasons = (OTHER_NODE,)
+    reasons = (NODE_NAME_MISMATCH,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Pods to be scheduled name no node."""
+        """The node, for pods with `spec.nodeName`."""
         return Scope.NODE if cls.host else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Another node than the one named."""
+        """1 on every other node."""
         wanted = pod.cls.host
         return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
 
 
 class NodeDeclaredFeatures(BitFilter):
-    """Every feature the pod needs must be declared."""
+    """The node must declare every feature that the pod's specification requires."""
 
     name = "NodeDeclaredFeatures"
-    reasons = (MISSING,)
+    reasons = (MISSING_FEATURES,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Few pods need any."""
+        """The node, for pods that require features."""
         return Scope.NODE if needed_features(cls) else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Some feature is missing."""
+        """1 where a required feature is not declared."""
         needed = needed_features(pod.cls)
         return at.fact(at.view.facts.features, lambda declared: int(not needed <= declared))
 
 
 def seen_features(declared: Iterable[str]) -> frozenset[str]:
-    """Those that the real program sees: it reads a sorted list, and misses what is out of order."""
+    """The declared features that kube-scheduler sees.
+
+    It expects a sorted list, and misses names that are out of order.
+    """
     seen, last = set(), ""
     for name in declared:
         if name > last:
@@ -84,7 +87,7 @@ def seen_features(declared: Iterable[str]) -> frozenset[str]:
 
 
 def needed_features(cls: PodClass) -> frozenset[str]:
-    """The node features that the specification implies."""
+    """The node features that the pod's specification requires."""
     return cls.once("features", lambda: frozenset(_needed(cls)))
 
 

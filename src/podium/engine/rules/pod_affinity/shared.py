@@ -1,4 +1,4 @@
-"""Pod affinity terms of both generations: which pods they mean, counted per topology domain."""
+"""Pod affinity terms of both generations: matching pods, counted per topology domain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
-    """How many pods meet all of these terms (namespaces and labels), wherever they are."""
+    """A tally of the pods that match all of the terms, by namespace and labels."""
     key = ("terms", *(term.pods for term in terms))
     return view.tally(
         key,
@@ -24,12 +24,12 @@ def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
 
 
 def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
-    """Whether pods with these labels are meant by every one of the terms."""
+    """Whether pods with these labels match every one of the terms."""
     return bool(terms) and all(term.covers(labels.namespace, labels.labels) for term in terms)
 
 
 def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
-    """Which domains hold any of the counted pods; None where that changes with every pod."""
+    """The domains that hold any of the counted pods; None where every row is a domain."""
     if any(view.label_column(key).one_row_each for _, key in tallies):
         return None
     return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)

@@ -1,8 +1,9 @@
 """v1.13 affinity and anti-affinity between pods: MatchInterPodAffinity, InterPodAffinityPriority.
 
-The fast rule reads counts per topology domain. They are not to be had when a pod sits on a node
-nobody knows, or a selector cannot be compiled; then the slow rule walks pods. The two differ on
-purpose: the slow one wants a single pod to match all anti-affinity terms.
+With predicate metadata, MatchInterPodAffinity reads counts per topology domain. Upstream has no
+metadata when a pod runs on a node that does not exist, or when a selector cannot be compiled; it
+then walks all pods. The two ways differ, also upstream: walking requires a single pod to match
+all anti-affinity terms.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ POD_AFFINITY = Reason("node(s) didn't match pod affinity/anti-affinity")
 OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
 OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
 EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
-EMPTY_KEY = (
+EMPTY_TOPOLOGY_KEY = (
     "empty topologyKey is not allowed except for PreferredDuringScheduling pod anti-affinity"
 )
 
@@ -68,21 +69,23 @@ def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
 
 
 class MatchInterPodAffinity(FilterRule):
-    """No anti-affinity is broken, on either side, and the pod's own affinity is met."""
+    """The pod's affinity is met; its anti-affinity and that of placed pods is not broken."""
 
     name = "MatchInterPodAffinity"
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
-        """Pods anywhere matter."""
+        """The cluster: pods on other nodes count."""
         return Scope.CLUSTER
 
     def activity(self, pod: Incoming, view: View) -> Activity:
-        """Idle if the pod requires nothing and no placed pod's anti-affinity means it.
+        """Idle if the pod requires nothing and no required anti-affinity of placed pods matches it.
 
-        With anti-affinity by host name and the like, only pods on the row itself matter.
+        If every node is a domain of its own under all topology keys, only pods on the row count.
         """
         if not (
-            facts_unavailable(pod.cls, view) or own_affinity(pod.cls) or own_anti_affinity(pod.cls)
+            metadata_unavailable(pod.cls, view)
+            or own_affinity(pod.cls)
+            or own_anti_affinity(pod.cls)
         ) and not any(
             carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
             for carried in pod.cls.labels.terms_meaning(view)
@@ -111,18 +114,18 @@ class MatchInterPodAffinity(FilterRule):
         return have_own_domains((*anti, *carried), view)
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
-        """On every row by the fast rule; the slow one walks pods."""
-        return no_rows(at) if facts_unavailable(pod.cls, at.view) else all_rows(at)
+        """On every row with metadata; without it all pods are walked, one row at a time."""
+        return no_rows(at) if metadata_unavailable(pod.cls, at.view) else all_rows(at)
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
-        """As long as this and the nodes stay the same, so do the answers."""
+        """The domains that hold matching pods, for each term."""
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         minding = [
             carried
             for carried in pod.cls.labels.terms_meaning(view)
             if carried.kind == REQUIRED_ANTI_AFFINITY
         ]
-        if facts_unavailable(pod.cls, view):
+        if metadata_unavailable(pod.cls, view):
             return None
         return domain_state(
             view,
@@ -132,16 +135,16 @@ class MatchInterPodAffinity(FilterRule):
         )
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The generic reason and the one that applies."""
-        if facts_unavailable(pod.cls, at.view):
-            return at.map(lambda row: self._slow(pod, row))
+        """The generic reason, followed by the one that applies."""
+        if metadata_unavailable(pod.cls, at.view):
+            return at.map(lambda row: self._reject_by_walking(pod, row))
         codes = at.full(FITS)
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         if anti:
-            broken = self._breaks_own(anti, at)
+            broken = self._breaks_anti_affinity(anti, at)
             codes = at.where(broken, self._code(at.view, OWN_ANTI_AFFINITY), codes)
         if own:
-            unmet = self._meets_own(pod, own, at) ^ True
+            unmet = self._meets_affinity(pod, own, at) ^ True
             codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         for carried in pod.cls.labels.terms_meaning(at.view):
             if carried.kind == REQUIRED_ANTI_AFFINITY and at.may_count(carried.tally):
@@ -152,7 +155,7 @@ class MatchInterPodAffinity(FilterRule):
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (POD_AFFINITY, reason))
 
-    def _meets_own(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
+    def _meets_affinity(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
         tally = term_tally(at.view, terms)
         met = at.flags(True)  # noqa: FBT003 - a column of True
         for term in terms:
@@ -163,7 +166,7 @@ class MatchInterPodAffinity(FilterRule):
             first = first & (at.total(tally, term.topology_key) == 0)
         return met | first
 
-    def _breaks_own(self, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
+    def _breaks_anti_affinity(self, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
         broken = at.flags(False)  # noqa: FBT003 - a column of False
         for term in terms:
             broken = broken | (at.domain(term_tally(at.view, (term,)), term.topology_key) > 0)
@@ -177,17 +180,17 @@ class MatchInterPodAffinity(FilterRule):
 
     # The slow rule ------------------------------------------------------------------------------
 
-    def _slow(self, pod: Incoming, row: OneRow) -> int:
+    def _reject_by_walking(self, pod: Incoming, row: OneRow) -> int:
         try:
-            reason = self._slow_reason(pod, row)
-        except _SlowError as error:
+            reason = self._reason_by_walking(pod, row)
+        except _NodeError as error:
             row.fail(str(error))
             return FITS
         return FITS if reason is None else self._code(row.view, reason)
 
-    def _slow_reason(self, pod: Incoming, row: OneRow) -> Reason | None:
-        pods = list(_everybody(row))
-        if self._existing_broken(pod, row, pods):
+    def _reason_by_walking(self, pod: Incoming, row: OneRow) -> Reason | None:
+        pods = list(_all_pods(row))
+        if self._breaks_existing(pod, row, pods):
             return EXISTING_ANTI_AFFINITY
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         prefix = (
@@ -196,15 +199,15 @@ class MatchInterPodAffinity(FilterRule):
         met = meant = False
         for other in pods:
             if own and not met:
-                here, like = _near(own, other, row, prefix)
+                here, like = _matches_in_topology(own, other, row, prefix)
                 met, meant = met or here, meant or like
-            if anti and _near_or_invalid(anti, other, row):
+            if anti and _matches_or_fails(anti, other, row):
                 return OWN_ANTI_AFFINITY
-        if own and not met and (meant or not _means_itself(own, pod.cls)):
+        if own and not met and (meant or not _selects_itself(own, pod.cls)):
             return OWN_AFFINITY
         return None
 
-    def _existing_broken(self, pod: Incoming, row: OneRow, pods: list[Resident]) -> bool:
+    def _breaks_existing(self, pod: Incoming, row: OneRow, pods: list[Resident]) -> bool:
         pairs = set()
         for other in pods:
             node = row.view.nodes[other.row]
@@ -212,7 +215,7 @@ class MatchInterPodAffinity(FilterRule):
                 continue
             for term in own_anti_affinity(other.cls):
                 if term.error:
-                    raise _SlowError(
+                    raise _NodeError(
                         f"Failed to get all terms that pod {pod.key} matches, err: {term.error}"
                     )
                 value = node.labels.get(term.topology_key)
@@ -225,12 +228,12 @@ def _covered_by_any(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
     return any(term.covers(labels.namespace, labels.labels) for term in terms)
 
 
-class _SlowError(Exception):
-    """The node cannot be judged; the attempt fails."""
+class _NodeError(Exception):
+    """The node cannot be judged; the attempt fails with this text."""
 
 
-def facts_unavailable(cls: PodClass, view: View) -> bool:
-    """Whether counts per domain cannot be had for this pod."""
+def metadata_unavailable(cls: PodClass, view: View) -> bool:
+    """Whether upstream has no predicate metadata for the pod, so that it walks all pods."""
     if view.ghosts:
         return True
     if any(term.error for term in own_affinity(cls)):
@@ -243,10 +246,10 @@ def facts_unavailable(cls: PodClass, view: View) -> bool:
     )
 
 
-def _everybody(row: OneRow) -> Iterator[Resident]:
-    """All pods of the cluster in node order, without those that a trial took off this row.
+def _all_pods(row: OneRow) -> Iterator[Resident]:
+    """All pods of the cluster in node order, without those that a trial removed from this row.
 
-    Pods on nodes that nobody knows come last, by the name of their node.
+    Pods on nodes that do not exist come last, by the name of their node.
     """
     view = row.view
     here = {resident.key for resident in row.residents()}
@@ -256,40 +259,43 @@ def _everybody(row: OneRow) -> Iterator[Resident]:
                 yield resident
 
 
-def _near(
+def _matches_in_topology(
     terms: tuple[PodTerm, ...], other: Resident, row: OneRow, prefix: str
 ) -> tuple[bool, bool]:
-    """Whether the pod meets all terms and shares all topologies, and whether it meets all terms."""
+    """Whether all terms match the pod within their topology, and whether they match it at all."""
     invalid = next((term.error for term in terms if term.error), "")
     if invalid:
-        raise _SlowError(prefix + invalid)
+        raise _NodeError(prefix + invalid)
     if not covers_all(terms, other.labels):
         return False, False
     node = row.view.nodes[other.row]
     if node is None:
-        raise _SlowError(f'{prefix}node "{row.view.names[other.row]}" not found')
+        raise _NodeError(f'{prefix}node "{row.view.names[other.row]}" not found')
     for term in terms:
         if not term.topology_key:
-            raise _SlowError(prefix + EMPTY_KEY)
+            raise _NodeError(prefix + EMPTY_TOPOLOGY_KEY)
         value = node.labels.get(term.topology_key)
         if value is None or value != row.node_labels.get(term.topology_key):
             return False, True
     return True, True
 
 
-def _near_or_invalid(terms: tuple[PodTerm, ...], other: Resident, row: OneRow) -> bool:
+def _matches_or_fails(terms: tuple[PodTerm, ...], other: Resident, row: OneRow) -> bool:
     try:
-        return _near(terms, other, row, "")[0]
-    except _SlowError:
+        return _matches_in_topology(terms, other, row, "")[0]
+    except _NodeError:
         return True
 
 
-def _means_itself(terms: tuple[PodTerm, ...], cls: PodClass) -> bool:
+def _selects_itself(terms: tuple[PodTerm, ...], cls: PodClass) -> bool:
     return not any(term.error for term in terms) and covers_all(terms, cls.labels)
 
 
 class InterPodAffinityPriority(ScoreRule):
-    """Prefers domains that hold pods it likes, or that like it."""
+    """Prefers topology domains by preferred terms: those of the pod and those of placed pods.
+
+    Required affinity of placed pods to the pod counts with `hard_weight`.
+    """
 
     name = "InterPodAffinityPriority"
     always = Scope.CLUSTER
@@ -300,15 +306,15 @@ class InterPodAffinityPriority(ScoreRule):
         self.hard_weight = hard_weight
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
-        """0 if no preference, of the pod or of placed pods, counts for it."""
+        """0 if no term, of the pod or of placed pods, counts."""
         return None if self._weights(pod, view) else Everywhere(0)
 
     def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """Rows of the same domains score alike."""
+        """The topology keys of the terms that count."""
         return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The sum of weights that reach the row's domains."""
+        """The sum of the weights of matching pods in the row's domains."""
         by_key: dict[str, list[tuple[int, Tally]]] = {}
         for weight, tally, topology_key in self._weights(pod, at.view):
             by_key.setdefault(topology_key, []).append((weight, tally))
@@ -318,7 +324,7 @@ class InterPodAffinityPriority(ScoreRule):
         return total
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled between the lowest and the highest, with 0 always in between."""
+        """Scaled between the lowest and the highest sum, where 0 always is one of the sums."""
         highest, lowest = at.highest(raw), -at.highest(-raw)
         span = highest - lowest
         if not span:
@@ -331,7 +337,7 @@ class InterPodAffinityPriority(ScoreRule):
         return found
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
-        """What counts now; asked several times per decision, so kept until something changes."""
+        """Weights of the tallies that count; kept until pods, nodes or namespaces change."""
         now = (view.changes, view.catalog.namespaces.version)
         key = (self.name, self.hard_weight)
         known = pod.cls.memo.get(key)
@@ -341,7 +347,7 @@ class InterPodAffinityPriority(ScoreRule):
         return found
 
     def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
-        """Weight, pods it stands for and topology of everything that counts."""
+        """Weight, tally and topology key of each term that counts."""
         if view.pod_total > sum(len(view.residents[row]) for row in view.ghosts):
             for weight, term in own_preferences(pod.cls):
                 if term.error:
@@ -349,16 +355,18 @@ class InterPodAffinityPriority(ScoreRule):
                 tally = term_tally(view, (term,))
                 if tally.carriers and term.topology_key:
                     yield weight, tally, term.topology_key
-        for weight, term, tally in self._carried(pod, view):
+        for weight, term, tally in self._weighted_terms_of_placed_pods(pod, view):
             if tally.carriers and term.topology_key:
                 yield weight, tally, term.topology_key
 
-    def _carried(self, pod: Incoming, view: View) -> Iterator[tuple[int, PodTerm, Tally]]:
+    def _weighted_terms_of_placed_pods(
+        self, pod: Incoming, view: View
+    ) -> Iterator[tuple[int, PodTerm, Tally]]:
         factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
         if self.hard_weight > 0:
             factors[REQUIRED_AFFINITY] = self.hard_weight
         for carried in view.invalid_carried:
-            # Pods on a row that nobody knows are not looked at.
+            # Pods on a node that does not exist are not looked at.
             if carried.kind in factors and carried.tally.rows[view.known].any():
                 raise AttemptError(carried.term.error)
         for carried in pod.cls.labels.terms_meaning(view):

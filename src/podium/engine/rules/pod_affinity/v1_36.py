@@ -1,8 +1,8 @@
-"""InterPodAffinity: required and preferred affinity between pods, in both directions.
+"""v1.36 InterPodAffinity: required and preferred affinity between pods, in both directions.
 
-Everything is counted per topology domain. A term may select namespaces by label; the pod's own
-terms are resolved to names beforehand, and yet the selector itself is also put to a namespace
-without labels: one that only excludes matches every namespace.
+Matching pods are counted per topology domain. A term may select namespaces by label: the terms of
+the incoming pod are resolved to names beforehand, and upstream then also matches the selector
+against a namespace without labels, so that a selector which only excludes matches all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affin
 
 
 class OwnTerms:
-    """The pod's own terms, with namespaces resolved."""
+    """The pod's terms, with the namespaces they select."""
 
     __slots__ = ("affinity", "anti_affinity", "preferences")
 
@@ -63,7 +63,7 @@ class OwnTerms:
         affinity, anti = cls.affinity()
 
         def resolve(term: PodAffinityTerm) -> PodTerm:
-            return _resolved(term, cls.namespace, view)
+            return _with_namespaces(term, cls.namespace, view)
 
         self.affinity = tuple(map(resolve, (affinity and affinity.required) or ()))
         self.anti_affinity = tuple(map(resolve, (anti and anti.required) or ()))
@@ -75,7 +75,7 @@ class OwnTerms:
 
 
 def own_terms(cls: PodClass, view: View) -> OwnTerms:
-    """Compiled once, and again when namespaces change."""
+    """The pod's terms, compiled once and again when namespaces change."""
     version = view.catalog.namespaces.version
     known = cls.memo.get("own terms")
     if known is None or known[0] != version:
@@ -83,7 +83,7 @@ def own_terms(cls: PodClass, view: View) -> OwnTerms:
     return known[1]
 
 
-def _resolved(term: PodAffinityTerm, namespace: str, view: View) -> PodTerm:
+def _with_namespaces(term: PodAffinityTerm, namespace: str, view: View) -> PodTerm:
     made = compiled_with_namespaces(term, namespace)
     selector = made.namespace_selector
     if selector is None or selector.nothing or selector.empty:
@@ -95,12 +95,12 @@ def _resolved(term: PodAffinityTerm, namespace: str, view: View) -> PodTerm:
 
 
 class InterPodAffinity(FilterRule):
-    """The pod's affinity is met and no anti-affinity is broken, on either side."""
+    """The pod's affinity is met; its anti-affinity and that of placed pods is not broken."""
 
     name = "InterPodAffinity"
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
-        """Pods anywhere matter."""
+        """The cluster: pods on other nodes count."""
         return Scope.CLUSTER
 
     def may_refuse(self, cls: PodClass) -> bool:
@@ -113,19 +113,23 @@ class InterPodAffinity(FilterRule):
         return Refused(self.name, f"parsing pod: {fault}") if fault else None
 
     def activity(self, pod: Incoming, view: View) -> Activity:
-        """Skipped if the pod requires nothing and no placed pod's anti-affinity means it.
+        """Skipped if the pod requires nothing and no anti-affinity of placed pods matches it.
 
-        With anti-affinity by host name and the like, only pods on the row itself matter.
+        If every node is a domain of its own under all topology keys, only pods on the row count.
         """
         own = own_terms(pod.cls, view)
         if not (own.affinity or own.anti_affinity) and not any(
-            c.tally.carriers and c.tally.total(c.term.topology_key) for c in _minding(pod.cls, view)
+            c.tally.carriers and c.tally.total(c.term.topology_key)
+            for c in _anti_affinity_of_placed_pods(pod.cls, view)
         ):
             return Activity.SKIPPED
         now = (view.epoch, len(view.carried), view.node_changes, view.catalog.namespaces.version)
         known = pod.cls.memo.get("affinity activity")
         if known is None or known[0] != now:
-            terms = (*own.anti_affinity, *(c.term for c in _minding(pod.cls, view)))
+            terms = (
+                *own.anti_affinity,
+                *(c.term for c in _anti_affinity_of_placed_pods(pod.cls, view)),
+            )
             near = not own.affinity and have_own_domains(terms, view)
             activity = Activity.OWN_ROW if near else Activity.ACTIVE
             known = pod.cls.memo["affinity activity"] = (now, activity)
@@ -133,25 +137,27 @@ class InterPodAffinity(FilterRule):
         return found
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
-        """Everywhere: only counts are read."""
+        """On every row: only counts are read."""
         return all_rows(at)
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
-        """As long as this and the nodes stay the same, so do the answers."""
+        """The domains that hold matching pods, for each term."""
         own = own_terms(pod.cls, view)
         domains = domain_state(
             view,
             [(term_tally(view, own.affinity), term.topology_key) for term in own.affinity]
             + [(term_tally(view, (term,)), term.topology_key) for term in own.anti_affinity]
-            + [(c.tally, c.term.topology_key) for c in _minding(pod.cls, view)],
+            + [
+                (c.tally, c.term.topology_key) for c in _anti_affinity_of_placed_pods(pod.cls, view)
+            ],
         )
         return None if domains is None else (view.catalog.namespaces.version, domains)
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The first that applies: own affinity, own anti-affinity, that of others."""
+        """The first that applies: the pod's affinity, its anti-affinity, that of placed pods."""
         own = own_terms(pod.cls, at.view)
         codes = at.full(FITS)
-        for carried in _minding(pod.cls, at.view):
+        for carried in _anti_affinity_of_placed_pods(pod.cls, at.view):
             if at.may_count(carried.tally):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
                 codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
@@ -159,14 +165,14 @@ class InterPodAffinity(FilterRule):
             near = at.domain(term_tally(at.view, (term,)), term.topology_key) > 0
             codes = at.where(near, self._code(at.view, OWN_ANTI_AFFINITY), codes)
         if own.affinity:
-            unmet = self._meets(pod, own.affinity, at) ^ True
+            unmet = self._meets_affinity(pod, own.affinity, at) ^ True
             codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         return codes
 
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (reason,))
 
-    def _meets(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
+    def _meets_affinity(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
         tally = term_tally(at.view, terms)
         placed, met = at.flags(True), at.flags(True)  # noqa: FBT003 - columns of True
         for term in terms:
@@ -179,15 +185,18 @@ class InterPodAffinity(FilterRule):
         return placed & (met | first)
 
 
-def _minding(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
-    """Required anti-affinity terms of placed pods that mean this pod."""
+def _anti_affinity_of_placed_pods(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
+    """Required anti-affinity terms of placed pods that match this pod."""
     for carried in cls.labels.terms_meaning(view):
         if carried.kind == REQUIRED_ANTI_AFFINITY:
             yield carried
 
 
 class InterPodAffinityScore(ScoreRule):
-    """Prefers domains that hold pods it likes, or that like it."""
+    """Prefers topology domains by preferred terms: those of the pod and those of placed pods.
+
+    Required affinity of placed pods to the pod counts with `hard_weight`.
+    """
 
     name = "InterPodAffinity"
     always = Scope.CLUSTER
@@ -198,22 +207,22 @@ class InterPodAffinityScore(ScoreRule):
         self.ignore_preferred_of_existing = ignore_preferred_of_existing
 
     def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
-        """Its terms must be understood, unless they do not matter."""
+        """The error of a term that cannot be compiled, unless no term can count."""
         affinity, anti = pod.cls.affinity()
         likes = any(part is not None and part.preferred for part in (affinity, anti))
         fault = "" if self.ignore_preferred_of_existing and not likes else terms_fault(pod.cls)
         return f"failed to parse pod: {fault}" if fault else ""
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
-        """Skipped if no preference, of the pod or of placed pods, counts for it."""
+        """Skipped if no term, of the pod or of placed pods, counts."""
         return None if self._weights(pod, view) else SKIPPED
 
     def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """Rows of the same domains score alike."""
+        """The topology keys of the terms that count."""
         return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The sum of weights that reach the row's domains."""
+        """The sum of the weights of matching pods in the row's domains."""
         by_key: dict[str, list[tuple[int, Tally]]] = {}
         for weight, tally, key in self._weights(pod, at.view):
             by_key.setdefault(key, []).append((weight, tally))
@@ -221,7 +230,7 @@ class InterPodAffinityScore(ScoreRule):
         return sum(sums[1:], sums[0]) if sums else at.full(0)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled between the lowest and the highest, in doubles."""
+        """Scaled between the lowest and the highest sum, in floating point."""
         lowest = int(raw.min())
         span = int(raw.max()) - lowest
         if not span:
@@ -234,7 +243,7 @@ class InterPodAffinityScore(ScoreRule):
         return found
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
-        """What counts now; asked several times per decision, so kept until something changes."""
+        """Weights of the tallies that count; kept until pods, nodes or namespaces change."""
         now = (view.changes, view.catalog.namespaces.version)
         key = (self.name, self.hard_weight, self.ignore_preferred_of_existing)
         known = pod.cls.memo.get(key)

@@ -11,28 +11,28 @@ from podium.engine.state.verdicts import Reason
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
 
-HOST_PORTS = Reason("node(s) didn't have free ports for the requested pod ports")
+HOST_PORT_CONFLICT = Reason("node(s) didn't have free ports for the requested pod ports")
 
 
 class NodePorts(BitFilter):
-    """No host port the pod wants may be in use on the node.
+    """No host port of the pod may be in use on the node.
 
-    The ip 0.0.0.0 stands for all of them, on either side.
+    The address 0.0.0.0 conflicts with every address, on either side.
     """
 
     name = "NodePorts"
-    reasons = (HOST_PORTS,)
+    reasons = (HOST_PORT_CONFLICT,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Most pods want no host port."""
+        """The pods on the node, for pods with host ports."""
         return Scope.PODS if cls.ports else Scope.NONE
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
-        """Everywhere: the ports in use are known for each row."""
+        """On every row: the ports in use are known for each row."""
         return all_rows(at)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """A conflicting port is in use."""
+        """1 where a conflicting port is in use."""
         if not pod.cls.ports:
             return at.full(0)
         return at.port_conflict(pod.cls.ports) * 1

@@ -1,1 +1,1 @@
-"""Rules on resources: whether the requests fit, and how full the node would be."""
+"""Rules on resources: whether the requests fit, and the utilization of the node."""

@@ -1,6 +1,7 @@
-"""v1.13 rules on resources: whether the requests fit, and how full the node would be.
+"""v1.13 rules on resources: whether the requests fit, and the utilization of the node.
 
-The priorities count a floor for containers that name no cpu or memory, on both sides.
+The priorities count default requests for containers without cpu or memory requests, for the pod
+and for the pods on the node.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, ScoreRul
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import HostName
-from podium.engine.rules.pod_affinity.v1_13 import facts_unavailable
+from podium.engine.rules.pod_affinity.v1_13 import metadata_unavailable
 from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
-from podium.engine.rules.resources.shared import broken_line
+from podium.engine.rules.resources.shared import shape_score
 from podium.engine.rules.v1_13 import MAX_SCORE
 from podium.engine.state.accounting import CPU, MEMORY, NATIVE
 from podium.engine.state.verdicts import Reason
@@ -29,16 +30,16 @@ if TYPE_CHECKING:
 
 @cache
 def insufficient(resource: str) -> Reason:
-    """Too little of a resource is left."""
+    """The reason for a resource of which too little is left."""
     return Reason(f"Insufficient {resource}")
 
 
 class PodFitsResources(BitFilter):
-    """The node must have room for one more pod and for everything it requests.
+    """The node must have room for one more pod and for all its requests.
 
-    A pod that requests nothing at all needs only the room for one more pod. Otherwise cpu, memory
-    and ephemeral storage are all checked, also those it requests none of: an overcommitted node
-    turns it down.
+    A pod without any request only counts against the number of pods. Otherwise cpu, memory and
+    ephemeral storage are all checked, also those without a request: an overcommitted node is
+    rejected.
     """
 
     name = "PodFitsResources"
@@ -48,7 +49,10 @@ class PodFitsResources(BitFilter):
         self.ignored = ignored
 
     def scope(self, cls: PodClass) -> Scope:
-        """Whether ignored resources are ignored depends on facts about the whole cluster."""
+        """The resource numbers of the row; the cluster if resources are ignored for an extender.
+
+        Upstream forgets which resources are ignored when it has no predicate metadata.
+        """
         return Scope.CLUSTER if self.ignored and cls.scalars else Scope.RESOURCES
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
@@ -60,16 +64,16 @@ class PodFitsResources(BitFilter):
         if not any(cls.wanted) and not cls.scalars:
             return [], ["pods"]
         # The list of ignored resources is lost along with the facts about other pods.
-        lost = self.ignored and facts_unavailable(cls, view)
+        lost = self.ignored and metadata_unavailable(cls, view)
         ignored = self.ignored if not lost else frozenset()
-        return cls.once(("resources", ignored), lambda: _resources(cls, view, ignored))
+        return cls.once(("resources", ignored), lambda: _resources_to_check(cls, view, ignored))
 
     def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
-        """Pods, the native resources, then scalars by name."""
+        """Pods, the native resources, then scalar resources by name."""
         return tuple(map(insufficient, self._checked(pod.cls, view)[1]))
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """A bit for each resource that falls short."""
+        """A bit for each resource of which too little is left."""
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
         bit = 2
         for column, wanted in self._checked(pod.cls, at.view)[0]:
@@ -79,7 +83,7 @@ class PodFitsResources(BitFilter):
         return short
 
 
-def _resources(
+def _resources_to_check(
     cls: PodClass, view: View, ignored: frozenset[str]
 ) -> tuple[list[tuple[int, int]], list[str]]:
     names = {column: name for name, column in view.resources.items()}
@@ -90,7 +94,7 @@ def _resources(
 
 
 class GeneralPredicates(BitFilter):
-    """Resources, host name, host ports and node selector, all four always reported together."""
+    """PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector, reported together."""
 
     name = "GeneralPredicates"
 
@@ -109,16 +113,16 @@ class GeneralPredicates(BitFilter):
         return all_rows(at)
 
     def _active(self, cls: PodClass) -> list[BitFilter]:
-        """The parts that have anything to say about pods of this class."""
+        """The parts whose scope for pods of this class is not NONE."""
         return cls.once((self, "parts"), lambda: [p for p in self.parts if p.scope(cls)])
 
     def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
-        """Those of the parts, one part after the other."""
+        """The reasons of the parts, one part after the other."""
         parts = self._active(pod.cls)
         return tuple(reason for part in parts for reason in part.reasons_of(pod, view))
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Those of the parts, shifted apart."""
+        """The bits of the parts, shifted apart."""
         first, *others = self._active(pod.cls)
         bits = first.bits(pod, at)
         shift = len(first.reasons_of(pod, at.view)) if others else 0
@@ -128,8 +132,8 @@ class GeneralPredicates(BitFilter):
         return bits
 
 
-class _Filling(ScoreRule):
-    """The mean over cpu and memory of a score for each."""
+class _UtilizationPriority(ScoreRule):
+    """The mean of a score for cpu and a score for memory."""
 
     always = Scope.RESOURCES
 
@@ -138,21 +142,21 @@ class _Filling(ScoreRule):
         raise NotImplementedError
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Integer division at each step: it decides ties."""
+        """The mean of both; integer division at each step, which decides ties."""
         cpu, memory = (
-            self.rate(at, filled(pod, at, resource), at.allocatable(resource))
+            self.rate(at, requested_with(pod, at, resource), at.allocatable(resource))
             for resource in (CPU, MEMORY)
         )
         return at.divide(cpu + memory, 2)
 
 
-def filled(pod: Incoming, at: Rows[K], resource: int) -> Ints[K]:
-    """What would be requested with the pod there."""
+def requested_with(pod: Incoming, at: Rows[K], resource: int) -> Ints[K]:
+    """What is requested on the node with the pod on it."""
     return at.wrap(at.nonzero_requested(resource) + pod.cls.assumed[resource])
 
 
-class LeastRequestedPriority(_Filling):
-    """Prefers nodes with the largest share left: (capacity - requested) * 10 / capacity."""
+class LeastRequestedPriority(_UtilizationPriority):
+    """Prefers nodes with much left: (capacity - requested) * 10 / capacity."""
 
     name = "LeastRequestedPriority"
 
@@ -162,8 +166,8 @@ class LeastRequestedPriority(_Filling):
         return at.where(requested > capacity, 0, share)
 
 
-class MostRequestedPriority(_Filling):
-    """Prefers nodes with the largest share used: requested * 10 / capacity."""
+class MostRequestedPriority(_UtilizationPriority):
+    """Prefers nodes with much requested: requested * 10 / capacity."""
 
     name = "MostRequestedPriority"
 
@@ -173,8 +177,8 @@ class MostRequestedPriority(_Filling):
         return at.where(requested > capacity, 0, share)
 
 
-class RequestedToCapacityRatioPriority(_Filling):
-    """Scores the utilization by a broken line through given points (utilization, score)."""
+class RequestedToCapacityRatioPriority(_UtilizationPriority):
+    """Scores the utilization by a function shape: points (utilization, score)."""
 
     name = "RequestedToCapacityRatioPriority"
 
@@ -190,19 +194,19 @@ class RequestedToCapacityRatioPriority(_Filling):
         """An unknown or exceeded capacity counts as full."""
         left = at.divide(at.wrap(at.wrap(capacity - requested) * 100), capacity)
         full = (capacity == 0) | (requested > capacity)
-        return broken_line(at, self.shape, at.where(full, 100, 100 - left))
+        return shape_score(at, self.shape, at.where(full, 100, 100 - left))
 
 
 class BalancedResourceAllocation(ScoreRule):
-    """Prefers nodes whose cpu and memory would be used to a similar share."""
+    """Prefers nodes where cpu and memory are requested to similar fractions."""
 
     name = "BalancedResourceAllocation"
     always = Scope.RESOURCES
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """0 as soon as one of them is full."""
-        cpu = at.ratio(filled(pod, at, CPU), at.allocatable(CPU))
-        memory = at.ratio(filled(pod, at, MEMORY), at.allocatable(MEMORY))
+        """0 where cpu or memory is requested in full."""
+        cpu = at.ratio(requested_with(pod, at, CPU), at.allocatable(CPU))
+        memory = at.ratio(requested_with(pod, at, MEMORY), at.allocatable(MEMORY))
         even = at.truncate((1 - abs(cpu - memory)) * float(MAX_SCORE))
         return at.where((cpu >= 1) | (memory >= 1), 0, even)
 
@@ -213,7 +217,7 @@ class ResourceLimitsPriority(ScoreRule):
     name = "ResourceLimitsPriority"
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """A limit of 0 is no limit."""
+        """1 where the cpu or memory limit fits; a limit of 0 is no limit."""
         limits = pod.cls.once("limits", lambda: at.view.accounting.limits(pod.cls.sample))
         holds = at.flags(False)  # noqa: FBT003 - a column of False
         for resource in (CPU, MEMORY):

@@ -1,4 +1,8 @@
-"""v1.36 rules on resources: NodeResourcesFit and NodeResourcesBalancedAllocation."""
+"""v1.36 rules on resources: NodeResourcesFit and NodeResourcesBalancedAllocation.
+
+NodeResourcesBalancedAllocation scores the change in balance, not the balance: an uneven node that
+becomes more even beats one that was even before.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import SKIPPED, BitFilter, Everywhere, Scope, ScoreRule
 from podium.engine.rows.rows import Flags, Floats, Ints, K, Rows
-from podium.engine.rules.resources.shared import broken_line
+from podium.engine.rules.resources.shared import shape_score
 from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.pod_requests import FLOORS, pod_requests, rounded
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 TOO_MANY_PODS = Reason("Too many pods")
 #: No words of its own: marks a node that is too small even when empty.
-TOO_SMALL = Reason("", curable=False)
+NODE_TOO_SMALL = Reason("", curable=False)
 
 
 @cache
@@ -29,7 +33,10 @@ def _insufficient(name: str) -> Reason:
 
 
 class NodeResourcesFit(BitFilter):
-    """Room for one more pod and for all it requests; what it does not request is not checked."""
+    """The node must have room for one more pod and for all its requests.
+
+    Resources that the pod does not request are not checked.
+    """
 
     name = "NodeResourcesFit"
     always = Scope.RESOURCES
@@ -53,20 +60,20 @@ class NodeResourcesFit(BitFilter):
         names = {column: name for name, column in view.resources.items()}
         # A sum that wrapped below nothing counts as nothing.
         scalars = sorted((names[c], c, number) for c, number in cls.scalars.items() if number > 0)
-        return native + [s for s in scalars if not self._left_alone(s[0])]
+        return native + [s for s in scalars if not self._is_ignored(s[0])]
 
-    def _left_alone(self, name: str) -> bool:
+    def _is_ignored(self, name: str) -> bool:
         if not is_extended(name):
             return False
         return name in self.ignored or name.partition("/")[0] in self.ignored_groups
 
     def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
-        """Pods, then resources; last whether the node is too small altogether."""
+        """Pods, then resources; last whether the node is too small even when empty."""
         names = [_insufficient(name) for name, _, _ in self._checked(pod.cls, view)]
-        return (TOO_MANY_PODS, *names, TOO_SMALL)
+        return (TOO_MANY_PODS, *names, NODE_TOO_SMALL)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """A bit for each resource that falls short, and one for a node too small."""
+        """A bit for each resource of which too little is left, and one for a node too small."""
         checked = self._checked(pod.cls, at.view)
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
         small = 2 << len(checked)
@@ -78,7 +85,7 @@ class NodeResourcesFit(BitFilter):
 
 
 class NodeResourcesFitScore(ScoreRule):
-    """How full the node would be, by one of three strategies over weighted resources."""
+    """Scores the utilization of weighted resources by one of three strategies."""
 
     name = "NodeResourcesFit"
     always = Scope.RESOURCES
@@ -120,7 +127,7 @@ class NodeResourcesFitScore(ScoreRule):
             most = at.where(used > capacity, capacity, used)
             return at.divide(at.wrap(most * MAX_SCORE), capacity)
         percent = at.divide(at.wrap(used * 100), capacity)
-        return broken_line(at, self.shape, at.where(used > capacity, 100, percent))
+        return shape_score(at, self.shape, at.where(used > capacity, 100, percent))
 
 
 def _rounded(at: Rows[K], total: Ints[K], weights: Ints[K]) -> Ints[K]:
@@ -130,7 +137,7 @@ def _rounded(at: Rows[K], total: Ints[K], weights: Ints[K]) -> Ints[K]:
 
 
 def _scored_requests(cls: PodClass) -> dict[str, int]:
-    """What the pod requests for the score: with floors, without pod-level resources."""
+    """The requests that are scored: with defaults for none, without pod-level resources."""
     return cls.once("scored requests", lambda: _compute_scored_requests(cls))
 
 
@@ -140,7 +147,7 @@ def _compute_scored_requests(cls: PodClass) -> dict[str, int]:
 
 
 class NodeResourcesBalancedAllocation(ScoreRule):
-    """50 plus half of (50 plus the change in balance)."""
+    """Prefers nodes whose resources become more evenly requested: 50 + (50 + change) / 2."""
 
     name = "NodeResourcesBalancedAllocation"
     always = Scope.RESOURCES
@@ -154,7 +161,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
         return None if any(wanted.get(name, 0) for name in self.resources) else SKIPPED
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """From the balance before and after."""
+        """From the balance with the pod, minus that without it."""
         before: list[Floats[K]] = []
         after: list[Floats[K]] = []
         counted: list[Flags[K]] = []
@@ -178,7 +185,7 @@ def _share(at: Rows[K], used: Ints[K], capacity: Ints[K]) -> Floats[K]:
 
 
 def _balance(at: Rows[K], shares: list[Floats[K]], counted: list[Flags[K]]) -> Ints[K]:
-    """100 for equal shares, less the more they deviate."""
+    """100 for equal fractions, less the more they deviate."""
     if len(shares) < 2:
         return at.full(100)
     number = at.full(0)
@@ -204,7 +211,7 @@ def _deviation(
     for share, flag in zip(shares, counted, strict=True):
         squares = squares + at.where(flag, (share - mean) * (share - mean), 0.0)
     several = at.sqrt(squares / some)
-    # Of two, half their distance: the same number, computed as the real program does.
+    # Of two, half their distance: the same number, computed as upstream does.
     first, last = _extremes(at, shares, counted)
     pair = abs(first - last) / 2
     return at.where(number < 2, 0.0, at.where(number == 2, pair, several))
@@ -221,7 +228,7 @@ def _extremes(
 
 
 def _balanced_requests(cls: PodClass) -> dict[str, int]:
-    """What the pod requests, without floors."""
+    """The pod's requests, without defaults for none."""
     return cls.once("balanced requests", lambda: _compute_balanced_requests(cls))
 
 

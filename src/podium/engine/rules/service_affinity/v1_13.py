@@ -1,4 +1,4 @@
-"""v1.13 rules that keep the pods of a service together or apart, by labels of their nodes.
+"""v1.13 rules that keep the pods of a service together or apart, by node labels.
 
 The labels are named in the Policy.
 """
@@ -13,7 +13,7 @@ from podium.engine.framework.rule import BitFilter, Scope, ScoreRule
 from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules.spreading.shared import living
+from podium.engine.rules.spreading.shared import tally_live_pods
 from podium.engine.rules.spreading.v1_13 import fewer_is_better
 from podium.engine.state.owner_selectors import services_of
 from podium.engine.state.selector_index import anchor
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
     from podium.engine.state.tallies import LabelSet
     from podium.engine.state.view import View
 
-SERVICE_AFFINITY = Reason("node(s) didn't match service affinity")
+SERVICE_AFFINITY_MISMATCH = Reason("node(s) didn't match service affinity")
 
 
 class CheckServiceAffinity(BitFilter):
-    """The node must have the label values that the service's first pod found.
+    """The node must have the same values of the labels as the service's other pods.
 
-    Where the pod's own nodeSelector does not fix a label, the node of the first pod like this one
-    does.
+    Where the pod's nodeSelector does not fix a label, the node of the first pod of the namespace
+    with all labels of this one does.
     """
 
-    reasons = (SERVICE_AFFINITY,)
+    reasons = (SERVICE_AFFINITY_MISMATCH,)
 
     def __init__(self, labels: list[str], name: str = "CheckServiceAffinity") -> None:
         self.name = name
         self.labels = labels
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
-        """Where other pods run."""
+        """The cluster: pods on other nodes count."""
         return Scope.CLUSTER
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Other label values than wanted."""
+        """1 where a label has another value."""
         selector = pod.cls.spec.node_selector or {}
         wanted = {label: selector[label] for label in self.labels if label in selector}
         if len(self.labels) > len(wanted) and services_of(pod.cls, at.view.catalog):
-            first = next(_pods_like(pod, at), None)
+            first = next(_pods_with_labels_of(pod, at), None)
             if first is not None:
                 node = at.view.nodes[first.row] if first.row >= 0 else None
                 if node is None:
@@ -65,13 +65,13 @@ class CheckServiceAffinity(BitFilter):
         return (selects(at, from_map(wanted)) ^ True) * 1
 
 
-def _pods_like(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:
-    """Pods of the namespace with all labels of this one: node order, then position on the node."""
+def _pods_with_labels_of(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:
+    """Pods of the namespace with all labels of this one: by node order, then position there."""
     view: View = at.view
     alike = from_map(pod.cls.labels.labels)
     tally = view.tally(
         ("like", pod.cls.namespace, alike),
-        lambda labels: _alike(labels, pod.cls.namespace, alike),
+        lambda labels: _matches(labels, pod.cls.namespace, alike),
         lambda: anchor(alike),
     )
     order = np.concatenate([view.order, np.array(view.ghosts_by_name(), np.int64)])
@@ -88,7 +88,7 @@ def _pods_like(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:
         yield from (r for r in trial.nominees if tally in r.labels.tallies)
 
 
-def _alike(labels: LabelSet, namespace: str, selector: Selector) -> bool:
+def _matches(labels: LabelSet, namespace: str, selector: Selector) -> bool:
     return labels.namespace == namespace and selector.matches(labels.labels)
 
 
@@ -107,10 +107,10 @@ class ServiceAntiAffinity(ScoreRule):
         selector = _first_service(pod.cls, at.view)
         if selector is None:
             return at.full(0)
-        return at.on_row(living(at.view, pod.cls.namespace, (selector,)))
+        return at.on_row(tally_live_pods(at.view, pod.cls.namespace, (selector,)))
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """The total counts nodes without the label too."""
+        """Fewer pods score higher; the total includes nodes without the label."""
         values = at.label_ids(self.label)
         by_value = np.bincount(values, weights=raw, minlength=1)
         scores = fewer_is_better(by_value, int(raw.sum()))[values]

@@ -1,4 +1,4 @@
-"""Counts of the pods that spreading rules keep apart."""
+"""Tallies of the pods that spreading rules count."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
-def living(view: View, namespace: str, selectors: tuple[Selector, ...]) -> Tally:
-    """Pods of a namespace, not being deleted, that at least one selector matches."""
+def tally_live_pods(view: View, namespace: str, selectors: tuple[Selector, ...]) -> Tally:
+    """A tally of the pods of a namespace, not being deleted, that some selector matches."""
     return view.tally(
         ("living", namespace, selectors),
-        lambda labels: _lives(labels, namespace, selectors),
+        lambda labels: _is_live_match(labels, namespace, selectors),
         lambda: anchor_of_any(selectors),
     )
 
 
-def _lives(labels: LabelSet, namespace: str, selectors: tuple[Selector, ...]) -> bool:
+def _is_live_match(labels: LabelSet, namespace: str, selectors: tuple[Selector, ...]) -> bool:
     return (
         labels.namespace == namespace
         and not labels.terminating

@@ -1,4 +1,4 @@
-"""v1.13 SelectorSpreadPriority: keeps the pods of one service or controller apart."""
+"""v1.13 SelectorSpreadPriority: spreads the pods of one service or controller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from podium.engine.framework.rule import Everywhere, Scope, ScoreRule
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
-from podium.engine.rules.spreading.shared import living
+from podium.engine.rules.spreading.shared import tally_live_pods
 from podium.engine.rules.v1_13 import MAX_SCORE
 from podium.engine.state.owner_selectors import selectors_of
 
@@ -20,9 +20,9 @@ ZONE_WEIGHT = 2.0 / 3.0
 
 
 class SelectorSpreadPriority(ScoreRule):
-    """Prefers nodes, and two thirds of it zones, with few pods of the same service or controller.
+    """Prefers nodes, and with two thirds of the weight zones, with few pods of the same owner.
 
-    Zone totals cover the feasible nodes only.
+    Owners are services and controllers. Zone totals cover the feasible nodes only.
     """
 
     name = "SelectorSpreadPriority"
@@ -34,14 +34,14 @@ class SelectorSpreadPriority(ScoreRule):
         return None if selectors_of(pod.cls, view.catalog) else Everywhere(MAX_SCORE)
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """How many such pods the node holds."""
+        """How many pods of the same owner the node holds."""
         selectors = selectors_of(pod.cls, at.view.catalog)
         if not selectors:
             return at.full(0)
-        return at.on_row(living(at.view, pod.cls.namespace, selectors))
+        return at.on_row(tally_live_pods(at.view, pod.cls.namespace, selectors))
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """The fewer the better; in doubles, truncated at the end."""
+        """Fewer pods score higher; in floating point, truncated at the end."""
         zones = at.ids(at.view.facts.zone)
         by_zone = np.bincount(zones, weights=raw, minlength=1)
         by_zone[0] = 0  # rows without a zone
@@ -57,7 +57,7 @@ class SelectorSpreadPriority(ScoreRule):
 
 
 def _spread(counts: np.ndarray, most: int, by_zone: np.ndarray, zones: np.ndarray) -> np.ndarray:
-    """Score of nodes with these counts in these zones; zone 0 stands for no zone."""
+    """Scores of nodes with these counts in these zones; zone 0 means no zone."""
     spread = fewer_is_better(counts, most)
     zoned = fewer_is_better(by_zone, int(by_zone.max()))[zones]
     mixed = spread * (1.0 - ZONE_WEIGHT) + ZONE_WEIGHT * zoned
@@ -65,13 +65,13 @@ def _spread(counts: np.ndarray, most: int, by_zone: np.ndarray, zones: np.ndarra
 
 
 def fewer_is_better(counts: np.ndarray, most: int) -> np.ndarray:
-    """Scores that fall from the highest, for no pods, to 0 for the most."""
+    """Scores from the highest, for no pods, down to 0, for the most."""
     if most <= 0:
         return np.full(len(counts), float(MAX_SCORE))
     return float(MAX_SCORE) * ((most - counts) / float(most))
 
 
 class ServiceSpreadingPriority(SelectorSpreadPriority):
-    """An old name: in effect the same as SelectorSpreadPriority."""
+    """The older name of SelectorSpreadPriority; upstream gives it the same inputs."""
 
     name = "ServiceSpreadingPriority"

@@ -1,6 +1,6 @@
-"""PodTopologySpread: pods spread evenly over the domains of a topology key.
+"""v1.36 PodTopologySpread: spreads pods evenly over the domains of a topology key.
 
-Hard constraints reject domains that would get too far ahead of the emptiest; soft ones score.
+Hard constraints reject domains with too many more pods than the emptiest one; soft ones score.
 A pod without constraints of its own gets the profile's defaults, with a selector made from its
 services and its controller.
 """
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.selectors.selectors import Selector
 
-SKEWED = Reason("node(s) didn't match pod topology spread constraints")
-NO_LABEL = Reason(
+SKEW_EXCEEDED = Reason("node(s) didn't match pod topology spread constraints")
+TOPOLOGY_LABEL_MISSING = Reason(
     "node(s) didn't match pod topology spread constraints (missing required label)", curable=False
 )
 #: More pods than any domain has.
@@ -57,8 +57,8 @@ MANY = 1 << 62
 
 
 @dataclass(slots=True)
-class _Ground:
-    """The rows one hard constraint counts on, and their domains; kept until nodes change."""
+class _CountedNodes:
+    """The rows that a hard constraint counts, with their domains; kept until nodes change."""
 
     rows: np.ndarray
     ids: np.ndarray
@@ -70,7 +70,7 @@ class _Ground:
 
 
 class PodTopologySpread(FilterRule):
-    """No domain may get ahead of the emptiest one by more than the allowed skew."""
+    """No domain may have more pods than the emptiest one by more than maxSkew."""
 
     name = "PodTopologySpread"
 
@@ -78,7 +78,7 @@ class PodTopologySpread(FilterRule):
         self.defaults = defaults or SpreadDefaults()
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with constraints, or with defaults that reject."""
+        """The cluster, for pods with hard constraints of their own or by default."""
         own = cls.spec.topology_spread_constraints
         listed = own or self.defaults.constraints
         hard = any(each.when_unsatisfiable == HARD for each in listed)
@@ -90,7 +90,7 @@ class PodTopologySpread(FilterRule):
         return any(label_selector_fault(each.label_selector) for each in own)
 
     def pre_filter(self, pod: Incoming, view: View) -> None:
-        """Its demands must be understood."""
+        """A selector that cannot be compiled fails the attempt."""
         try:
             constraints_of(pod, view, HARD, self.defaults)
         except AttemptError as error:
@@ -102,33 +102,36 @@ class PodTopologySpread(FilterRule):
         if not constraints:
             return Activity.SKIPPED
         met = all(
-            ground.everywhere and not self._skewed_domains(pod, each, ground, view).any()
-            for each, ground in self._grounds(pod.cls, constraints, view)
+            nodes.everywhere and not self._skewed_domains(pod, each, nodes, view).any()
+            for each, nodes in self._counted_nodes(pod.cls, constraints, view)
         )
         return Activity.IDLE if met else Activity.ACTIVE
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
-        """As long as this and the nodes stay the same, so do the answers."""
+        """The constraints, and the domains that would exceed maxSkew for each."""
         constraints = constraints_of(pod, view, HARD, self.defaults)
-        grounds = self._grounds(pod.cls, constraints, view)
+        per_constraint = self._counted_nodes(pod.cls, constraints, view)
         return (
             constraints,
-            *(self._skewed_domains(pod, each, ground, view).tobytes() for each, ground in grounds),
+            *(
+                self._skewed_domains(pod, each, nodes, view).tobytes()
+                for each, nodes in per_constraint
+            ),
         )
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
-        """Everywhere: only counts are read."""
+        """On every row: only counts are read."""
         return all_rows(at)
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The first constraint that is not met, in order."""
+        """The reason of the first constraint that is not met."""
         verdicts = at.view.verdicts
-        missing = verdicts.of(self.name, (NO_LABEL,))
-        skewed = verdicts.of(self.name, (SKEWED,))
+        missing = verdicts.of(self.name, (TOPOLOGY_LABEL_MISSING,))
+        skewed = verdicts.of(self.name, (SKEW_EXCEEDED,))
         constraints = constraints_of(pod, at.view, HARD, self.defaults)
         codes = at.full(FITS)
-        for constraint, ground in reversed(self._grounds(pod.cls, constraints, at.view)):
-            too_many = self._skewed(pod, constraint, ground, at, constraints)
+        for constraint, nodes in reversed(self._counted_nodes(pod.cls, constraints, at.view)):
+            too_many = self._skewed(pod, constraint, nodes, at, constraints)
             codes = at.where(too_many, skewed, codes)
             codes = at.where(at.has_label(constraint.key), codes, missing)
         return codes
@@ -137,46 +140,46 @@ class PodTopologySpread(FilterRule):
         self,
         pod: Incoming,
         constraint: Constraint,
-        ground: _Ground,
+        nodes: _CountedNodes,
         at: Rows[K],
         constraints: tuple[Constraint, ...],
     ) -> Flags[K]:
         if not at.modified:
-            domains = self._skewed_domains(pod, constraint, ground, at.view)
+            domains = self._skewed_domains(pod, constraint, nodes, at.view)
             return at.label_flag(domains, constraint.key)
-        counts = self._counts(pod.cls, constraint, ground, at.view)
+        counts = self._counts(pod.cls, constraint, nodes, at.view)
         change = self._change(pod.cls, constraint, constraints, at)
         here = at.label_entry(counts, constraint.key) + change
-        enough = len(ground.domains) >= max(constraint.min_domains, 1)
-        most = self._most(pod, constraint)
+        enough = len(nodes.domains) >= max(constraint.min_domains, 1)
+        most = self._allowed_lead(pod, constraint)
         if not enough:
             return here > most
-        return here > lowest_with(ground.domains, counts, constraint.key, at, here) + most
+        return here > _lowest_count(nodes.domains, counts, constraint.key, at, here) + most
 
-    def _most(self, pod: Incoming, constraint: Constraint) -> int:
-        """How many pods more than the emptiest domain one may have before the pod comes."""
+    def _allowed_lead(self, pod: Incoming, constraint: Constraint) -> int:
+        """How many more pods than the emptiest domain a domain may have before the pod comes."""
         return constraint.max_skew - int(constraint.selector.matches(pod.cls.labels.labels))
 
     def _skewed_domains(
-        self, pod: Incoming, constraint: Constraint, ground: _Ground, view: View
+        self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
     ) -> np.ndarray:
-        """Which domains would get too far ahead."""
-        counts = self._counts(pod.cls, constraint, ground, view)
+        """The domains that the pod would take beyond maxSkew."""
+        counts = self._counts(pod.cls, constraint, nodes, view)
         lowest = 0
-        if len(ground.domains) and len(ground.domains) >= constraint.min_domains:
-            lowest = int(counts[ground.domains].min())
-        return counts > self._most(pod, constraint) + lowest
+        if len(nodes.domains) and len(nodes.domains) >= constraint.min_domains:
+            lowest = int(counts[nodes.domains].min())
+        return counts > self._allowed_lead(pod, constraint) + lowest
 
     def _counts(
-        self, cls: PodClass, constraint: Constraint, ground: _Ground, view: View
+        self, cls: PodClass, constraint: Constraint, nodes: _CountedNodes, view: View
     ) -> np.ndarray:
         """Matching pods per domain id, on the rows that count."""
         tally = constraint.tally(cls, view)
-        if ground.complete:
+        if nodes.complete:
             return tally.by_domain(constraint.key)
         size = len(view.label_column(constraint.key).values)
-        weights = tally.rows[ground.rows]
-        return np.bincount(ground.ids, weights=weights, minlength=size).astype(np.int64)
+        weights = tally.rows[nodes.rows]
+        return np.bincount(nodes.ids, weights=weights, minlength=size).astype(np.int64)
 
     def _change(
         self,
@@ -185,25 +188,28 @@ class PodTopologySpread(FilterRule):
         constraints: tuple[Constraint, ...],
         at: Rows[K],
     ) -> Ints[K]:
-        """What a trial changed on rows that count."""
+        """The change of the count by the trial, on rows that the constraint counts."""
         counted = counted_rows(cls, constraint, at)
         for each in constraints:
             counted = counted & at.has_label(each.key)
-        return at.where(counted, gained(cls.namespace, constraint.selector, at), 0)
+        return at.where(counted, _count_added(cls.namespace, constraint.selector, at), 0)
 
-    def _grounds(
+    def _counted_nodes(
         self, cls: PodClass, constraints: tuple[Constraint, ...], view: View
-    ) -> list[tuple[Constraint, _Ground]]:
+    ) -> list[tuple[Constraint, _CountedNodes]]:
         now = (view.epoch, view.node_changes)
-        known = cls.memo.get("spread ground")
+        known = cls.memo.get("spread nodes")
         if known is None or known[0] != now or known[1] != constraints:
-            made = [(each, self._ground(cls, each, constraints, view)) for each in constraints]
-            known = cls.memo["spread ground"] = (now, constraints, made)
+            made = [
+                (each, self._find_counted_nodes(cls, each, constraints, view))
+                for each in constraints
+            ]
+            known = cls.memo["spread nodes"] = (now, constraints, made)
         return known[2]
 
-    def _ground(
+    def _find_counted_nodes(
         self, cls: PodClass, constraint: Constraint, constraints: tuple[Constraint, ...], view: View
-    ) -> _Ground:
+    ) -> _CountedNodes:
         at = ManyRows(view, view.order)
         flags = counted_rows(cls, constraint, at)
         for each in constraints:
@@ -212,22 +218,25 @@ class PodTopologySpread(FilterRule):
         ids = view.label_column(constraint.key).ids[rows]
         holders = int(at.has_label(constraint.key).sum())
         everywhere = holders == len(view.order)
-        return _Ground(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
+        return _CountedNodes(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
 
 
-def gained(namespace: str, selector: Selector, at: Rows[K]) -> Ints[K] | int:
-    """How many pods the trial added. Those being deleted count; an empty selector means all."""
-    return at.gained_labels((namespace, selector), partial(_is_meant, namespace, selector))
+def _count_added(namespace: str, selector: Selector, at: Rows[K]) -> Ints[K] | int:
+    """How many matching pods the trial added.
+
+    Upstream counts pods being deleted here as well, and an empty selector matches all pods.
+    """
+    return at.gained_labels((namespace, selector), partial(_is_selected, namespace, selector))
 
 
-def _is_meant(namespace: str, selector: Selector, labels: LabelSet) -> bool:
+def _is_selected(namespace: str, selector: Selector, labels: LabelSet) -> bool:
     return labels.namespace == namespace and selector.matches(labels.labels)
 
 
-def lowest_with(
+def _lowest_count(
     domains: np.ndarray, counts: np.ndarray, key: str, at: Rows[K], here: Ints[K]
 ) -> Ints[K]:
-    """The fewest pods of any of the domains, when the row's own one has `here`."""
+    """The fewest pods of any domain, when the domain of the row has `here` pods."""
     inside = np.zeros(len(counts), np.bool_)
     inside[domains] = True
     numbers = counts[domains]
@@ -239,7 +248,7 @@ def lowest_with(
 
 
 class PodTopologySpreadScore(ScoreRule):
-    """Prefers domains with few matching pods, weighing keys by their number of domains."""
+    """Prefers domains with few matching pods; keys with more domains weigh more."""
 
     name = "PodTopologySpread"
     always = Scope.CLUSTER
@@ -249,7 +258,7 @@ class PodTopologySpreadScore(ScoreRule):
         self.defaults = defaults or SpreadDefaults()
 
     def pre_score(self, pod: Incoming, view: View) -> str:
-        """Its wishes must be understood."""
+        """The error of a selector that cannot be compiled."""
         try:
             constraints_of(pod, view, SOFT, self.defaults)
         except AttemptError as error:
@@ -261,7 +270,7 @@ class PodTopologySpreadScore(ScoreRule):
         return None if constraints_of(pod, view, SOFT, self.defaults) else SKIPPED
 
     def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """Rows of the same domains score alike, unless every row counts for itself."""
+        """The topology keys; none if the host name is one, where every row counts for itself."""
         keys = tuple(each.key for each in constraints_of(pod, view, SOFT, self.defaults))
         return () if HOST in keys else keys
 
@@ -269,7 +278,7 @@ class PodTopologySpreadScore(ScoreRule):
         return bool(cls.spec.topology_spread_constraints) or self.defaults.kind == "List"
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """A sum over the constraints of matching pods times weight; the fewer the better."""
+        """The sum over the constraints of matching pods times weight; fewer is better."""
         return at.either(
             lambda rows: self._column(pod, rows),
             lambda row: self._column(pod, ManyRows(row.view, np.array([row.row])))[0],
@@ -290,7 +299,7 @@ class PodTopologySpreadScore(ScoreRule):
             else:
                 weight = math.log(self._domains(each.key, ignored, at) + 2)
                 part = (self._counts(cls, each, constraints, view) * weight + extra)[ids]
-            absent = at.remembered(("absent", each.key), partial(_equal, ids, ABSENT))
+            absent = at.remembered(("absent", each.key), partial(_equal_flags, ids, ABSENT))
             total += part if absent is None else np.where(absent, 0.0, part)
         rounded = np.floor(total + 0.5).astype(np.int64)
         return rounded if ignored is None else np.where(ignored, 0, rounded)
@@ -312,14 +321,14 @@ class PodTopologySpreadScore(ScoreRule):
     ) -> np.ndarray:
         """Matching pods per domain id, on the rows that count."""
         now = (view.epoch, view.node_changes, constraints, self._needs_all(cls))
-        known = cls.memo.get(("soft ground", each))
+        known = cls.memo.get(("soft nodes", each))
         if known is None or known[0] != now:
             everywhere = ManyRows(view, view.order)
             counted = as_array(counted_rows(cls, each, everywhere))
             outside = self._ignored(cls, constraints, everywhere)
             counted = counted if outside is None else counted & ~outside
             rows = None if counted.all() else view.order[counted]
-            known = cls.memo["soft ground", each] = (now, rows)
+            known = cls.memo["soft nodes", each] = (now, rows)
         tally, rows = each.tally(cls, view), known[1]
         if rows is None:
             return tally.by_domain(each.key)
@@ -330,7 +339,7 @@ class PodTopologySpreadScore(ScoreRule):
     def _ignored(
         self, cls: PodClass, constraints: tuple[Constraint, ...], at: ManyRows
     ) -> np.ndarray | None:
-        """Rows that lack a key they would need; None when there are none."""
+        """Rows without a topology key that all scored rows must have; None if there are none."""
         if not self._needs_all(cls):
             return None
 
@@ -338,12 +347,12 @@ class PodTopologySpreadScore(ScoreRule):
             found = np.zeros(len(at), np.bool_)
             for each in constraints:
                 found |= ~at.has_label(each.key)
-            return _some(found)
+            return _flags_or_none(found)
 
         return at.remembered(("ignored", *(each.key for each in constraints)), lacking)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
-        """The node with the fewest gets 100; ignored ones get 0."""
+        """100 for the fewest pods; 0 for ignored rows."""
         constraints = constraints_of(pod, at.view, SOFT, self.defaults)
         ignored = self._ignored(pod.cls, constraints, at)
         counted = raw if ignored is None else raw[~ignored]
@@ -355,9 +364,9 @@ class PodTopologySpreadScore(ScoreRule):
         return scores if ignored is None else np.where(ignored, 0, scores)
 
 
-def _equal(ids: np.ndarray, value: int) -> np.ndarray | None:
-    return _some(ids == value)
+def _equal_flags(ids: np.ndarray, value: int) -> np.ndarray | None:
+    return _flags_or_none(ids == value)
 
 
-def _some(flags: np.ndarray) -> np.ndarray | None:
+def _flags_or_none(flags: np.ndarray) -> np.ndarray | None:
     return flags if flags.any() else None

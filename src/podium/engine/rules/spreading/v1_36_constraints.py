@@ -1,7 +1,6 @@
-"""The constraints of a pod on how it may be spread: its own, or the defaults of the profile.
+"""Topology spread constraints of a pod: its own, or the profile's defaults.
 
-A pod without constraints of its own gets the profile's, with a selector made from its services and
-its controller.
+The defaults get a selector made from the pod's services and its controller.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from podium.engine.framework.rule import AttemptError
 from podium.engine.rows.rows import Flags, K, Rows
 from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
-from podium.engine.rules.spreading.shared import living
+from podium.engine.rules.spreading.shared import tally_live_pods
 from podium.engine.rules.taints.shared import has_untolerated
 from podium.engine.state.owner_selectors import services_of
 from podium.objects.kinds.pod import TopologySpreadConstraint
@@ -49,7 +48,7 @@ SYSTEM_DEFAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class SpreadDefaults:
-    """What pods without constraints get: the built-in ones (System) or a list of the profile's."""
+    """Constraints for pods without any: the built-in ones (System) or the profile's (List)."""
 
     kind: str = "System"
     constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
@@ -57,7 +56,7 @@ class SpreadDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A constraint, compiled for one class of pods."""
+    """A topology spread constraint, compiled for one class of pods."""
 
     key: str
     max_skew: int
@@ -67,9 +66,9 @@ class Constraint:
     honours_taints: bool
 
     def tally(self, cls: PodClass, view: View) -> Tally:
-        """The pods it counts. An empty selector counts none, although it means every pod."""
+        """A tally of the pods that count. An empty selector counts none, though it matches all."""
         selectors = () if self.selector.empty else (self.selector,)
-        return living(view, cls.namespace, selectors)
+        return tally_live_pods(view, cls.namespace, selectors)
 
 
 def constraints_of(
@@ -123,7 +122,7 @@ def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
 
 
 def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
-    """The constraint's selector, narrowed to pods that share the pod's values of some keys."""
+    """The constraint's selector, with the pod's values of matchLabelKeys added."""
     if each.label_selector is None:
         return NOTHING
     selector = from_label_selector(each.label_selector)
@@ -134,7 +133,7 @@ def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> S
 
 
 def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
-    """What the pod's services and its controller select; everything when there are none."""
+    """The selectors of the pod's services and controller together; everything without any."""
     pairs: dict[str, str] = {}
     for service in services_of(cls, catalog):
         pairs.update(service.spec.selector or {})
@@ -161,7 +160,7 @@ def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
 
 
 def counted_rows(cls: PodClass, constraint: Constraint, at: Rows[K]) -> Flags[K]:
-    """Which rows a constraint counts pods on, by its policies."""
+    """The rows where a constraint counts pods, by nodeAffinityPolicy and nodeTaintsPolicy."""
     counted = at.flags(True)  # noqa: FBT003 - a column of True
     if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
         counted = counted & matches_required_node(cls, at)

@@ -21,7 +21,7 @@ def has_untolerated(
     return any(t.effect in effects and not tolerated(tolerations, t) for t in taints)
 
 
-def intolerable(cls: PodClass, taints: tuple[Taint, ...]) -> int:
-    """How many soft taints the pod does not tolerate."""
+def count_untolerated_preferences(cls: PodClass, taints: tuple[Taint, ...]) -> int:
+    """The number of PreferNoSchedule taints that the pod does not tolerate."""
     kept = [t for t in cls.spec.tolerations or () if t.effect in ("", "PreferNoSchedule")]
     return sum(t.effect == "PreferNoSchedule" and not tolerated(kept, t) for t in taints)

@@ -1,4 +1,4 @@
-"""v1.13 rules on taints: PodToleratesNodeTaints, TaintTolerationPriority."""
+"""v1.13 rules on taints: PodToleratesNodeTaints and TaintTolerationPriority."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import numpy as np
 
 from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
-from podium.engine.rules.nodes.shared import same_everywhere
-from podium.engine.rules.taints.shared import NO_SCHEDULE_EFFECTS, has_untolerated, intolerable
+from podium.engine.rules.nodes.shared import zero_for_all_values
+from podium.engine.rules.taints.shared import (
+    NO_SCHEDULE_EFFECTS,
+    count_untolerated_preferences,
+    has_untolerated,
+)
 from podium.engine.rules.v1_13 import MAX_SCORE, normalized
 from podium.engine.state.verdicts import Reason
 
@@ -17,32 +21,32 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
-TAINTS = Reason("node(s) had taints that the pod didn't tolerate", curable=False)
+UNTOLERATED_TAINTS = Reason("node(s) had taints that the pod didn't tolerate", curable=False)
 
 
 class PodToleratesNodeTaints(BitFilter):
-    """Every taint that forbids scheduling must be tolerated."""
+    """The pod must tolerate every NoSchedule and NoExecute taint of the node."""
 
     name = "PodToleratesNodeTaints"
-    reasons = (TAINTS,)
+    reasons = (UNTOLERATED_TAINTS,)
     effects = NO_SCHEDULE_EFFECTS
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Some taint is not tolerated."""
+        """1 where a taint is not tolerated."""
         return at.fact(
             at.view.facts.taints, lambda taints: int(has_untolerated(pod.cls, taints, self.effects))
         )
 
 
 class PodToleratesNodeNoExecuteTaints(PodToleratesNodeTaints):
-    """Only taints that evict must be tolerated."""
+    """The pod must tolerate every NoExecute taint of the node."""
 
     name = "PodToleratesNodeNoExecuteTaints"
     effects = frozenset({"NoExecute"})
 
 
 class TaintTolerationPriority(ScoreRule):
-    """Prefers nodes with few taints of the preferring kind that the pod does not tolerate."""
+    """Prefers nodes with few PreferNoSchedule taints that the pod does not tolerate."""
 
     name = "TaintTolerationPriority"
     normalizes = True
@@ -50,13 +54,17 @@ class TaintTolerationPriority(ScoreRule):
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """The highest score if no node has such a taint."""
         column = view.facts.taints
-        same = same_everywhere(pod.cls, column, lambda t: intolerable(pod.cls, t), "soft taints")
+        same = zero_for_all_values(
+            pod.cls, column, lambda t: count_untolerated_preferences(pod.cls, t), "soft taints"
+        )
         return Everywhere(MAX_SCORE) if same else None
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """How many there are."""
-        return at.fact(at.view.facts.taints, lambda taints: intolerable(pod.cls, taints))
+        """The number of such taints."""
+        return at.fact(
+            at.view.facts.taints, lambda taints: count_untolerated_preferences(pod.cls, taints)
+        )
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """The fewer the better."""
+        """Fewer taints score higher."""
         return normalized(at, raw, reverse=True)

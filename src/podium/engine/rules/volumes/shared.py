@@ -1,4 +1,4 @@
-"""Claims and volumes as the volume rules of both generations read them."""
+"""Storage classes and errors, as the volume rules of both generations use them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class VolumeError(Exception):
-    """The claims cannot be judged at all; the attempt fails with this text."""
+    """The claims of a pod cannot be judged; the text says why."""
 
 
 def class_name(item: PersistentVolume | PersistentVolumeClaim) -> str:
-    """The storage class; the old annotation comes first."""
+    """The storage class of a claim or volume; the beta annotation takes precedence."""
     annotations = item.metadata.annotations or {}
     if CLASS_ANNOTATION in annotations:
         return annotations[CLASS_ANNOTATION]

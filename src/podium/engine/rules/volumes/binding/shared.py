@@ -1,4 +1,4 @@
-"""Claims that wait for their first consumer, and the volumes that suit them."""
+"""Claims that wait for their first consumer, and the volumes to bind them to."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 @dataclass(slots=True)
 class Claims:
-    """A pod's claims by state."""
+    """The claims of a pod: bound, and waiting for their first consumer."""
 
     bound: list[PersistentVolumeClaim] = field(default_factory=list)
     delayed: list[PersistentVolumeClaim] = field(default_factory=list)
 
 
 def storage(item: PersistentVolume | PersistentVolumeClaim) -> int:
-    """The storage a claim requests or a volume offers, exactly."""
+    """The storage that a claim requests or a volume offers, in nano-units."""
     if hasattr(item.spec, "capacity"):
         return nano((item.spec.capacity or {}).get("storage", 0))
     resources = item.spec.resources
     return nano(((resources and resources.requests) or {}).get("storage", 0))
 
 
-class ClaimMatching(Generic[K]):
-    """Finds volumes for claims that wait for their first consumer.
+class BaseVolumeMatcher(Generic[K]):
+    """Matches volumes to claims that wait for their first consumer.
 
-    The generations differ in which volumes are in question and in their texts.
+    Subclasses say which volumes are candidates, and word the errors of their generation.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ClaimMatching(Generic[K]):
         self.errors[-1 - len(self.errors)] = text
         return -len(self.errors)
 
-    def is_meant_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    def is_reserved_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         """Whether the volume is reserved for the claim, by its claimRef or an assumed binding."""
         promised = self.catalog.promised_volumes.get(volume.name)
         if promised is not None:
@@ -119,12 +119,12 @@ class ClaimMatching(Generic[K]):
 
 
 def same_mode(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """Whether both are meant as a file system, or both as a block device."""
+    """Whether claim and volume have the same volumeMode."""
     return (claim.spec.volume_mode or "Filesystem") == (volume.spec.volume_mode or "Filesystem")
 
 
-def suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """Whether selector, class, access modes and size of a free volume suit a claim."""
+def is_suitable(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether selector, class, access modes and capacity of a volume suit a claim."""
     chosen = claim.spec.selector
     if chosen is not None and not from_label_selector(chosen).matches(volume.labels):
         return False

@@ -1,8 +1,8 @@
-"""v1.13 CheckVolumeBinding: whether claims can be served from a node.
+"""v1.13 CheckVolumeBinding: whether the pod's claims can be bound on a node.
 
-A bound claim needs a node that its volume can be reached from. A claim that waits for its first
-consumer needs a volume that fits and is reachable, or a class that can make one here. Any other
-unbound claim is an error: the pod came too early.
+The volume of a bound claim must be reachable from the node. A claim that waits for its first
+consumer needs a suitable volume that is reachable, or a storage class that provisions on the node.
+Any other unbound claim is an error: its volume should have been bound before.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from podium.engine.rules.volumes.binding.shared import (
     NO_PROVISIONER,
     SELECTED_NODE,
     WAIT,
-    ClaimMatching,
+    BaseVolumeMatcher,
     Claims,
+    is_suitable,
     same_mode,
     storage,
-    suits,
 )
 from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.verdicts import Reason
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
-VOLUME_NODE_AFFINITY = Reason("node(s) had volume node affinity conflict", curable=False)
-VOLUME_BINDING = Reason("node(s) didn't find available persistent volumes to bind", curable=False)
+VOLUME_NODE_AFFINITY_CONFLICT = Reason("node(s) had volume node affinity conflict", curable=False)
+NO_VOLUME = Reason("node(s) didn't find available persistent volumes to bind", curable=False)
 
 
 class CheckVolumeBinding(BitFilter, ReserveRule):
-    """Every claim is bound to a reachable volume, or one can be found or made for it here."""
+    """Every claim is bound to a reachable volume, or can be bound or provisioned on the node."""
 
     name = "CheckVolumeBinding"
-    reasons = (VOLUME_NODE_AFFINITY, VOLUME_BINDING)
+    reasons = (VOLUME_NODE_AFFINITY_CONFLICT, NO_VOLUME)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with claims."""
+        """Claims, volumes and storage classes, for pods with claims."""
         return Scope.OBJECTS if cls.claims else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Which of the two does not work out."""
+        """1 where a bound volume is out of reach, 2 where a waiting claim cannot be served."""
         catalog = at.view.catalog
         try:
             claims = classify(pod, catalog)
@@ -61,7 +61,7 @@ class CheckVolumeBinding(BitFilter, ReserveRule):
             return at.full(0)
         bits = (self._bound(claims.bound, at) ^ True) * 1
         if claims.delayed:
-            bits = bits | Matching(claims.delayed, at).bits() << 1
+            bits = bits | VolumeMatcher(claims.delayed, at).bits() << 1
         return bits
 
     def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
@@ -69,7 +69,7 @@ class CheckVolumeBinding(BitFilter, ReserveRule):
         if not pod.cls.claims:
             return None
         claims = classify(pod, at.view.catalog)
-        return Matching(claims.delayed, at).plan() if claims.delayed else None
+        return VolumeMatcher(claims.delayed, at).plan() if claims.delayed else None
 
     def _bound(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> Flags[K]:
         reachable = at.flags(True)  # noqa: FBT003 - a column of True
@@ -84,7 +84,7 @@ class CheckVolumeBinding(BitFilter, ReserveRule):
 
 
 def classify(pod: Incoming, catalog: Catalog) -> Claims:
-    """The pod's claims by state; a claim that should be bound by now is an error."""
+    """The pod's claims by state; an unbound claim that does not wait is an error."""
     claims, immediate = Claims(), False
     for name in pod.cls.claims:
         key = f"{pod.cls.namespace}/{name}"
@@ -94,7 +94,7 @@ def classify(pod: Incoming, catalog: Catalog) -> Claims:
             raise VolumeError(f'error getting PVC "{key}": {missing}')
         if claim.spec.volume_name and BIND_COMPLETED in (claim.metadata.annotations or {}):
             claims.bound.append(claim)
-        elif _waits(claim, catalog) and not claim.spec.volume_name:
+        elif _waits_for_consumer(claim, catalog) and not claim.spec.volume_name:
             claims.delayed.append(claim)
         else:
             immediate = True
@@ -103,14 +103,14 @@ def classify(pod: Incoming, catalog: Catalog) -> Claims:
     return claims
 
 
-def _waits(claim: PersistentVolumeClaim, catalog: Catalog) -> bool:
+def _waits_for_consumer(claim: PersistentVolumeClaim, catalog: Catalog) -> bool:
     if SELECTED_NODE in (claim.metadata.annotations or {}) or claim.key in catalog.provisioning:
         return False
     return waits_for_consumer(class_name(claim), catalog)
 
 
 def waits_for_consumer(name: str, catalog: Catalog) -> bool:
-    """Whether volumes of this class are bound only once a pod is placed."""
+    """Whether claims of this storage class are bound only once a pod is scheduled."""
     found = catalog.storage_classes.get(name) if name else None
     if found is None:
         return False
@@ -120,15 +120,15 @@ def waits_for_consumer(name: str, catalog: Catalog) -> bool:
 
 
 def reaches(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
-    """From which rows a volume can be reached. Fields of the node are not looked at."""
+    """The rows from which a volume can be reached; node fields read as empty."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return at.flags(True)  # noqa: FBT003 - a column of True
     return selects_any(at, node_terms(affinity.required), fields=False)
 
 
-class Matching(ClaimMatching[K]):
-    """Finds volumes for waiting claims, once per distinct combination of reachable volumes."""
+class VolumeMatcher(BaseVolumeMatcher[K]):
+    """Matches volumes to waiting claims, once per distinct combination of reachable volumes."""
 
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
         catalog: Catalog = at.view.catalog
@@ -138,7 +138,7 @@ class Matching(ClaimMatching[K]):
         self.classes = [catalog.storage_classes.get(class_name(c)) for c in self.claims]
 
     def bits(self) -> Ints[K]:
-        """1 where some claim can be served in no way."""
+        """1 where some claim can neither be bound nor provisioned."""
         flags = [reaches(volume, self.at) for volume in self.volumes]
         flags += [self.allowed(found) for found in self.classes]
         bits = self.at.by_signature(flags, self._outcome)
@@ -147,7 +147,7 @@ class Matching(ClaimMatching[K]):
         return (bits != 0) * 1
 
     def plan(self) -> VolumePlan:
-        """What is chosen on the single row this was made for."""
+        """The volumes chosen on the single row this was made for."""
         reachable = tuple(bool(reaches(volume, self.at)) for volume in self.volumes)
         chosen, left = self.match(reachable)
         pairs = [(claim.name, volume.name) for claim, volume in chosen]
@@ -156,7 +156,7 @@ class Matching(ClaimMatching[K]):
         return VolumePlan(bind, tuple(claim.name for claim in left), again)
 
     def _outcome(self, flags: tuple[bool, ...]) -> int:
-        """0 served, 1 not served, a negative number for an error."""
+        """0 if all claims are served, 1 if not, a negative number for an error."""
         reachable, allowed = flags[: len(self.volumes)], flags[len(self.volumes) :]
         try:
             _, left = self.match(reachable)
@@ -176,7 +176,7 @@ class Matching(ClaimMatching[K]):
         return allowed[self.claims.index(claim)]
 
     def check_selector(self, claim: PersistentVolumeClaim) -> None:
-        """A selector that cannot be compiled is an error, whatever volumes there are."""
+        """A selector that cannot be compiled is an error, also without any candidate."""
         try:
             from_label_selector(claim.spec.selector, "pod selector")
         except SelectorError as error:
@@ -186,7 +186,7 @@ class Matching(ClaimMatching[K]):
     def best(
         self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
     ) -> PersistentVolume | None:
-        """The smallest volume that fits, or the one that is meant for this very claim."""
+        """The volume reserved for the claim, or else the smallest one that is suitable."""
         best: PersistentVolume | None = None
         for volume, reached in zip(self.volumes, reachable, strict=True):
             if volume.spec.storage_class_name != (claim.spec.storage_class_name or ""):
@@ -195,11 +195,11 @@ class Matching(ClaimMatching[K]):
                 continue
             if volume.metadata.deletion_timestamp is not None:
                 continue
-            if self.is_meant_for(volume, claim):
+            if self.is_reserved_for(volume, claim):
                 if storage(volume) < storage(claim):
                     continue
                 return volume if reached else None
-            fits = reached and self.is_free(volume) and suits(claim, volume)
+            fits = reached and self.is_free(volume) and is_suitable(claim, volume)
             if fits and (best is None or storage(volume) < storage(best)):
                 best = volume
         return best

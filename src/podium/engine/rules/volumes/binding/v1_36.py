@@ -1,7 +1,8 @@
-"""v1.36 VolumeBinding: whether the pod's claims can be served from this node.
+"""v1.36 VolumeBinding: whether the pod's claims can be bound on a node.
 
-Bound claims need a node their volume can be reached from. Claims that wait for a consumer need a
-fitting volume, or a class that can make one here and has the room for it.
+The volume of a bound claim must be reachable from the node. A claim that waits for its first
+consumer needs a suitable volume that is reachable, or a storage class that provisions on the node
+and has the capacity for it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from podium.engine.rules.volumes.binding.shared import (
     NO_PROVISIONER,
     SELECTED_NODE,
     WAIT,
-    ClaimMatching,
+    BaseVolumeMatcher,
     Claims,
+    is_suitable,
     same_mode,
     storage,
-    suits,
 )
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
 from podium.engine.state.in_tree_volumes import (
@@ -52,34 +53,36 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import NodeSelector
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
-UNREACHABLE = Reason("node(s) didn't match PersistentVolume's node affinity", curable=False)
+VOLUME_NODE_AFFINITY_MISMATCH = Reason(
+    "node(s) didn't match PersistentVolume's node affinity", curable=False
+)
 NO_VOLUME = Reason("node(s) didn't find available persistent volumes to bind", curable=False)
-NO_SPACE = Reason("node(s) did not have enough free storage", curable=False)
+NO_STORAGE_CAPACITY = Reason("node(s) did not have enough free storage", curable=False)
 LOST_VOLUME = Reason(
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", curable=False
 )
-IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+UNBOUND_IMMEDIATE_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
 
 
 class BindingModeError(VolumeError):
-    """A storage class does not say when its volumes are bound."""
+    """A storage class has no volumeBindingMode."""
 
 
-def reached_by(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
-    """From which rows a volume can be reached; what it says of node fields is passed over."""
+def reaches(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
+    """The rows from which a volume can be reached; requirements on node fields are ignored."""
     affinity = volume.spec.node_affinity
-    return selected_by(affinity.required if affinity is not None else None, at)
+    return matches_node_affinity(affinity.required if affinity is not None else None, at)
 
 
-def selected_by(required: NodeSelector | None, at: Rows[K]) -> Flags[K]:
-    """Which rows carry the labels asked for, if any are."""
+def matches_node_affinity(required: NodeSelector | None, at: Rows[K]) -> Flags[K]:
+    """The rows whose labels match the terms; all rows without terms."""
     if required is None:
         return at.flags(True)  # noqa: FBT003 - a column of True
     return selects_any_by_labels(at, node_terms(required))
 
 
 def claim_names(pod: Incoming) -> Iterator[tuple[str, bool]]:
-    """The claims of the pod's volumes, and whether each is made for the pod itself."""
+    """The names of the claims of the pod, and whether each is of an ephemeral volume."""
     for volume in pod.cls.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name, False
@@ -88,22 +91,22 @@ def claim_names(pod: Incoming) -> Iterator[tuple[str, bool]]:
 
 
 class VolumeBinding(BitFilter, ReserveRule):
-    """Every claim is bound to a reachable volume, or one can be found or made for it here."""
+    """Every claim is bound to a reachable volume, or can be bound or provisioned on the node."""
 
     name = "VolumeBinding"
-    reasons = (UNREACHABLE, NO_VOLUME, NO_SPACE, LOST_VOLUME)
+    reasons = (VOLUME_NODE_AFFINITY_MISMATCH, NO_VOLUME, NO_STORAGE_CAPACITY, LOST_VOLUME)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with claims."""
+        """Claims, volumes and storage classes, for pods with claims."""
         claims = cls.claims or any(volume.ephemeral is not None for volume in cls.volumes)
         return Scope.OBJECTS if claims else Scope.NONE
 
     def may_refuse(self, cls: PodClass) -> bool:
-        """A claim that is missing, lost or late refuses the pod."""
+        """A claim that is missing, lost, being deleted or unbound refuses the pod."""
         return self.scope(cls) is not Scope.NONE
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
-        """Claims must exist, be alive, belong to the pod, and not be late."""
+        """Every claim must exist and be bound, or wait for its first consumer."""
         try:
             for name, ephemeral in claim_names(pod):
                 _check_claim(pod, name, view.catalog, ephemeral=ephemeral)
@@ -115,39 +118,42 @@ class VolumeBinding(BitFilter, ReserveRule):
         return None
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """What does not work out."""
+        """The reasons of the first bound claim that fails, and of the waiting claims."""
         try:
             claims = classify(pod, at.view.catalog)
         except VolumeError as error:
             raise AttemptError(str(error)) from error
         bits = self._bound(claims.bound, at)
-        return bits | Finding(claims.delayed, at).bits() if claims.delayed else bits
+        return bits | VolumeMatcher(claims.delayed, at).bits() if claims.delayed else bits
 
     def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
         """Volumes for the claims that wait for a consumer; None when all are bound."""
         if self.scope(pod.cls) is Scope.NONE:
             return None
         delayed = classify(pod, at.view.catalog).delayed
-        return Finding(delayed, at).plan() if delayed else None
+        return VolumeMatcher(delayed, at).plan() if delayed else None
 
     def _bound(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> Ints[K]:
         bits = at.full(0)
         for claim in claims:
             volume = at.view.catalog.volumes.get(claim.spec.volume_name)
             # The first claim that fails a node is the last one looked at there.
-            failing = at.full(8) if volume is None else self._unreached(volume, at, bits == 0)
+            failing = at.full(8) if volume is None else self._not_reachable(volume, at, bits == 0)
             bits = at.where(bits == 0, failing, bits)
         return bits
 
-    def _unreached(self, volume: PersistentVolume, at: Rows[K], asked: Flags[K]) -> Ints[K]:
-        """1 where a bound volume cannot be reached; disks of older kinds in the driver's words."""
-        unreached = (reached_by(volume, at) ^ True) * 1
+    def _not_reachable(self, volume: PersistentVolume, at: Rows[K], asked: Flags[K]) -> Ints[K]:
+        """1 where a bound volume cannot be reached.
+
+        In-tree volumes are translated on nodes that have handed them over to a CSI driver.
+        """
+        unreached = (reaches(volume, at) ^ True) * 1
         kind = older_kind(volume.spec)
         if not kind or not len(at.view.catalog.csi_nodes):
             return unreached
         moved = told_by_drivers(at, handed_over(kind))
         try:
-            now = selected_by(reachable_from(volume), at)
+            now = matches_node_affinity(reachable_from(volume), at)
         except UntranslatableError as error:
             text = f'running "{self.name}" filter plugin: could not translate pv: {error}'
             at.fail_where(asked & moved, text)
@@ -156,7 +162,7 @@ class VolumeBinding(BitFilter, ReserveRule):
 
 
 class VolumeBindingScore(ScoreRule):
-    """Gives no scores: scoring by storage capacity is off."""
+    """Scores nothing: scoring by storage capacity (StorageCapacityScoring) is off by default."""
 
     name = "VolumeBinding"
 
@@ -182,7 +188,7 @@ def _check_claim(pod: Incoming, name: str, catalog: Catalog, *, ephemeral: bool)
 
 
 def classify(pod: Incoming, catalog: Catalog) -> Claims:
-    """The pod's claims by state; one that should be bound by now refuses the pod."""
+    """The pod's claims by state; an unbound claim that does not wait refuses the pod."""
     claims, immediate = Claims(), False
     for name, _ in claim_names(pod):
         claim = catalog.claims.get(name, pod.cls.namespace)
@@ -195,12 +201,12 @@ def classify(pod: Incoming, catalog: Catalog) -> Claims:
         else:
             immediate = True
     if immediate:
-        raise VolumeError(IMMEDIATE)
+        raise VolumeError(UNBOUND_IMMEDIATE_CLAIMS)
     return claims
 
 
 def waits_for_consumer(name: str, catalog: Catalog) -> bool:
-    """Whether volumes of this class are bound only once a pod is placed."""
+    """Whether claims of this storage class are bound only once a pod is scheduled."""
     found = catalog.storage_classes.get(name) if name else None
     if found is None:
         return False
@@ -210,55 +216,57 @@ def waits_for_consumer(name: str, catalog: Catalog) -> bool:
 
 
 def selected_node(claim: PersistentVolumeClaim, catalog: Catalog) -> str | None:
-    """The node a volume is already being made on for the claim."""
+    """The node where a volume for the claim is already being provisioned."""
     annotations = claim.metadata.annotations or {}
     return annotations.get(SELECTED_NODE) or catalog.provisioning.get(claim.key)
 
 
-class Finding(ClaimMatching[K]):
-    """Finds volumes for waiting claims, once per distinct combination of what a row offers."""
+class VolumeMatcher(BaseVolumeMatcher[K]):
+    """Matches volumes to waiting claims, once per distinct combination of what rows offer."""
 
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
         catalog = at.view.catalog
-        self.promised = [claim for claim in claims if selected_node(claim, catalog)]
-        others = [claim for claim in claims if claim not in self.promised]
+        self.provisioning = [claim for claim in claims if selected_node(claim, catalog)]
+        others = [claim for claim in claims if claim not in self.provisioning]
         names = {class_name(claim) for claim in others}
         found = catalog.volumes.naming(names)
         super().__init__(others, [v for v in found if class_name(v) in names], at)
-        self.everyone = [*self.promised, *self.claims]
-        self.everyones = [catalog.storage_classes.get(class_name(c)) for c in self.everyone]
+        self.all_claims = [*self.provisioning, *self.claims]
+        self.classes = [catalog.storage_classes.get(class_name(c)) for c in self.all_claims]
 
     def bits(self) -> Ints[K]:
-        """2 where some claim can be served in no way, 4 where only the room is missing."""
+        """2 where a claim can neither be bound nor provisioned, 4 where only capacity lacks."""
         at = self.at
-        flags = [reached_by(volume, at) for volume in self.volumes]
-        flags += [self.allowed(found) for found in self.everyones]
-        flags += [self._room(c, f) for c, f in zip(self.everyone, self.everyones, strict=True)]
-        bits = at.by_signature(flags, self._found)
+        flags = [reaches(volume, at) for volume in self.volumes]
+        flags += [self.allowed(found) for found in self.classes]
+        flags += [
+            self._has_capacity(c, f) for c, f in zip(self.all_claims, self.classes, strict=True)
+        ]
+        bits = at.by_signature(flags, self._outcome)
         for code, text in self.errors.items():
             at.fail_where(bits == code, f'running "{VolumeBinding.name}" filter plugin: {text}')
         bits = at.where(bits < 0, 0, bits)
-        for claim in self.promised:
+        for claim in self.provisioning:
             node = selected_node(claim, self.catalog) or ""
             bits = at.where(at.is_node(node), bits, 2)
         return bits
 
     def plan(self) -> VolumePlan:
-        """What is chosen on the single row this was made for."""
-        reachable = tuple(bool(reached_by(volume, self.at)) for volume in self.volumes)
+        """The volumes chosen on the single row this was made for."""
+        reachable = tuple(bool(reaches(volume, self.at)) for volume in self.volumes)
         chosen, left = self.match(reachable)
-        made = (*self.promised, *left)
+        made = (*self.provisioning, *left)
         return VolumePlan({claim.name: v.name for claim, v in chosen}, tuple(c.name for c in made))
 
-    def _found(self, flags: tuple[bool, ...]) -> int:
-        volumes, claims = len(self.volumes), len(self.everyone)
+    def _outcome(self, flags: tuple[bool, ...]) -> int:
+        volumes, claims = len(self.volumes), len(self.all_claims)
         try:
             _, left = self.match(flags[:volumes])
         except VolumeError as error:
             return self.note(str(error))
-        for claim in (*self.promised, *left):
-            i = self.everyone.index(claim)
-            made_by = self.everyones[i]
+        for claim in (*self.provisioning, *left):
+            i = self.all_claims.index(claim)
+            made_by = self.classes[i]
             if made_by is None or made_by.provisioner in ("", NO_PROVISIONER):
                 return 2
             if not flags[volumes + i]:
@@ -267,8 +275,8 @@ class Finding(ClaimMatching[K]):
                 return 4
         return 0
 
-    def _room(self, claim: PersistentVolumeClaim, found: StorageClass | None) -> Flags[K]:
-        """Whether the class has the capacity here, where capacity is tracked."""
+    def _has_capacity(self, claim: PersistentVolumeClaim, found: StorageClass | None) -> Flags[K]:
+        """The rows where the storage class has the capacity; all rows where it is not tracked."""
         at = self.at
         resources = claim.spec.resources
         request = ((resources and resources.requests) or {}).get("storage")
@@ -290,7 +298,7 @@ class Finding(ClaimMatching[K]):
         return room
 
     def check_selector(self, claim: PersistentVolumeClaim) -> None:
-        """A selector that cannot be compiled is an error, whatever volumes there are."""
+        """A selector that cannot be compiled is an error, also without any candidate."""
         try:
             from_label_selector(claim.spec.selector, "label selector")
         except SelectorError as error:
@@ -300,28 +308,28 @@ class Finding(ClaimMatching[K]):
     def best(
         self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
     ) -> PersistentVolume | None:
-        """The smallest volume that fits, or the one that is meant for this very claim."""
+        """The volume reserved for the claim, or else the smallest one that is suitable."""
         best: PersistentVolume | None = None
         for volume, reached in zip(self.volumes, reachable, strict=True):
-            meant = self.is_meant_for(volume, claim)
+            meant = self.is_reserved_for(volume, claim)
             if (
                 volume.name in taken
-                or not _in_question(claim, volume)
-                or not (meant or self._unclaimed(volume))
+                or not _is_candidate(claim, volume)
+                or not (meant or self._is_unclaimed(volume))
             ):
                 continue
             if meant:
                 return volume if reached else None
-            fits = reached and self.is_free(volume) and suits(claim, volume)
+            fits = reached and self.is_free(volume) and is_suitable(claim, volume)
             if fits and (best is None or storage(volume) < storage(best)):
                 best = volume
         return best
 
-    def _unclaimed(self, volume: PersistentVolume) -> bool:
+    def _is_unclaimed(self, volume: PersistentVolume) -> bool:
         return volume.spec.claim_ref is None and volume.name not in self.catalog.promised_volumes
 
 
-def _in_question(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     return (
         class_name(volume) == class_name(claim)
         and storage(volume) >= storage(claim)

@@ -1,1 +1,1 @@
-"""Disks and claims that pods cannot share."""
+"""Rules on disks and claims that pods cannot share."""

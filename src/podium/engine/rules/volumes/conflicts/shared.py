@@ -1,4 +1,4 @@
-"""Disks named in pods that cannot be shared on a node. Claims are not looked at."""
+"""Disks named in pods that cannot be shared on a node. Claims play no part."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import RbdVolume, Volume
 
 
-def pods_in_the_way(cls: PodClass, at: Rows[K]) -> Ints[K]:
-    """How many uses of a disk on the row are in conflict with a disk of the pod."""
+def count_disk_conflicts(cls: PodClass, at: Rows[K]) -> Ints[K]:
+    """How many times a disk of the pod is in conflict with one used on the row."""
     if not own_disks(cls):
         return at.full(0)
     view: View = at.view
@@ -35,7 +35,7 @@ def pods_in_the_way(cls: PodClass, at: Rows[K]) -> Ints[K]:
 
 
 def disks_conflict(one: Volume, two: Volume) -> bool:
-    """Whether two volumes cannot be on one node. EBS conflicts even when both only read."""
+    """Whether two volumes cannot be on one node. EBS volumes conflict even if read-only."""
     if one.gce_persistent_disk and two.gce_persistent_disk:
         a, b = one.gce_persistent_disk, two.gce_persistent_disk
         if a.pd_name == b.pd_name and not (a.read_only and b.read_only):

@@ -1,6 +1,6 @@
 """v1.13 NoDiskConflict: a disk that cannot be shared must not be used twice on a node.
 
-Only disks named in the pod itself are looked at, never claims.
+Only disks named in the pod itself count, never claims.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
-from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
+from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
@@ -20,19 +20,19 @@ DISK_CONFLICT = Reason("node(s) had no available disk")
 
 
 class NoDiskConflict(BitFilter):
-    """No pod on the node may hold a disk the pod wants, unless both only read it."""
+    """No pod on the node may use a disk of the pod, unless both mount it read-only."""
 
     name = "NoDiskConflict"
     reasons = (DISK_CONFLICT,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Few pods name a disk."""
+        """The pods on the node, for pods that name disks."""
         return Scope.PODS if own_disks(cls) else Scope.NONE
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
-        """Everywhere: users of a disk are counted."""
+        """On every row: the users of disks are counted."""
         return all_rows(at)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Some disk is taken."""
-        return (pods_in_the_way(pod.cls, at) > 0) * 1
+        """1 where a disk of the pod is in conflict."""
+        return (count_disk_conflicts(pod.cls, at) > 0) * 1

@@ -1,7 +1,7 @@
-"""v1.36 VolumeRestrictions: disks that cannot be shared, and claims for one pod at a time.
+"""v1.36 VolumeRestrictions: disks that cannot be shared, and ReadWriteOncePod claims.
 
-A claim with access mode ReadWriteOncePod that some pod uses keeps others away from every node, not
-only from that pod's: evicting it helps only where it runs.
+A ReadWriteOncePod claim in use by another pod rejects every node, not only that pod's. Evicting
+the pod cures this on its own node only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from podium.engine.framework.rule import (
     all_rows,
 )
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
-from podium.engine.rules.volumes.conflicts.shared import pods_in_the_way
+from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 DISK_CONFLICT = Reason("node(s) had no available disk")
-ONE_POD_ONLY = Reason(
+CLAIM_IN_USE = Reason(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
     "in-use by another pod"
 )
 
 
 class VolumeRestrictions(BitFilter):
-    """No disk conflict on the node, no exclusive claim in use anywhere."""
+    """No disk conflict on the node, and no ReadWriteOncePod claim in use in the cluster."""
 
     name = "VolumeRestrictions"
-    reasons = (DISK_CONFLICT, ONE_POD_ONLY)
+    reasons = (DISK_CONFLICT, CLAIM_IN_USE)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with disks or claims."""
+        """The cluster, for pods with disks or claims."""
         return Scope.CLUSTER if own_disks(cls) or cls.claims else Scope.NONE
 
     def may_refuse(self, cls: PodClass) -> bool:
@@ -48,33 +48,33 @@ class VolumeRestrictions(BitFilter):
         return self.scope(cls) is not Scope.NONE
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
-        """Every claim must exist."""
+        """A claim that does not exist refuses the pod."""
         for name in pod.cls.claims:
             if view.catalog.claims.get(name, pod.cls.namespace) is None:
                 return Refused(self.name, f'persistentvolumeclaim "{name}" not found')
         return None
 
     def activity(self, pod: Incoming, view: View) -> Activity:
-        """Skipped without disks of its own and without exclusive claims in use."""
-        concerned = bool(own_disks(pod.cls)) or bool(self._in_use(pod.cls, view))
+        """Skipped without disks and without ReadWriteOncePod claims in use."""
+        concerned = bool(own_disks(pod.cls)) or bool(self._count_in_use(pod.cls, view))
         return Activity.ACTIVE if concerned else Activity.SKIPPED
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
-        """Everywhere: users of disks and claims are counted."""
+        """On every row: the users of disks and claims are counted."""
         return all_rows(at)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Which of the two stands in the way."""
-        in_use = at.full(self._in_use(pod.cls, at.view))
-        exclusive = frozenset(self._exclusive(pod.cls, at.view))
+        """1 where a disk is in conflict, else 2 where a ReadWriteOncePod claim is in use."""
+        in_use = at.full(self._count_in_use(pod.cls, at.view))
+        exclusive = frozenset(self._exclusive_claims(pod.cls, at.view))
         if exclusive:
             in_use = in_use + at.gained_classes(
-                ("exclusive", exclusive), partial(_claims_of, exclusive)
+                ("exclusive", exclusive), partial(_count_claims, exclusive)
             )
-        taken = pods_in_the_way(pod.cls, at)
+        taken = count_disk_conflicts(pod.cls, at)
         return at.where(taken > 0, at.full(1), (in_use > 0) * 2)
 
-    def _exclusive(self, cls: PodClass, view: View) -> set[str]:
+    def _exclusive_claims(self, cls: PodClass, view: View) -> set[str]:
         claims = {name: view.catalog.claims.get(name, cls.namespace) for name in cls.claims}
         return {
             name
@@ -82,11 +82,13 @@ class VolumeRestrictions(BitFilter):
             if claim is not None and "ReadWriteOncePod" in (claim.spec.access_modes or ())
         }
 
-    def _in_use(self, cls: PodClass, view: View) -> int:
-        """How many of the pod's exclusive claims some pod on a known node uses."""
-        users = (view.claim_users.get((cls.namespace, n), ()) for n in self._exclusive(cls, view))
+    def _count_in_use(self, cls: PodClass, view: View) -> int:
+        """How many of the pod's ReadWriteOncePod claims are used by pods on known nodes."""
+        users = (
+            view.claim_users.get((cls.namespace, n), ()) for n in self._exclusive_claims(cls, view)
+        )
         return sum(bool(view.known[list(rows)].any()) for rows in users)
 
 
-def _claims_of(exclusive: frozenset[str], cls: PodClass) -> int:
+def _count_claims(exclusive: frozenset[str], cls: PodClass) -> int:
     return sum(name in exclusive for name in cls.claims)

@@ -1,1 +1,1 @@
-"""How many volumes a node takes."""
+"""Rules on the number of volumes attached to a node."""

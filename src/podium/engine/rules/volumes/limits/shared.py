@@ -1,8 +1,7 @@
-"""Which volumes are attached to each row, kept true as pods, claims and volumes change.
+"""A cache of the volumes attached to each node, kept as columns of counts per limit.
 
-A limit on volumes counts what the pods of a node hold behind their claims. What that is for one row
-is worked out by the rule itself, once, and again when a pod with volumes came or went there, or
-something changed that was looked up for it. Counts per row and per limit are columns.
+The rule that owns a cache works out the volumes of one row. This is repeated when a pod with
+volumes comes to the row or leaves it, or when an object changes that was looked up for it.
 """
 
 from __future__ import annotations
@@ -22,50 +21,50 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds.storage import VolumeAttachment
 
-#: What was looked up: a shelf, a namespace and a name.
+#: The key of an object that was looked up: id of its shelf, namespace and name.
 Looked = tuple[int, str, str]
 NO_LIMIT = 1 << 62
 
 
 @dataclass(slots=True)
 class Held:
-    """What is attached to one row."""
+    """The volumes attached to one row."""
 
     #: Volumes of its pods.
     volumes: Iterable[Hashable] = ()
     #: How many volumes count against which limit, those without a pod included.
     counts: Counter[str] = field(default_factory=Counter)
     limits: dict[str, int] = field(default_factory=dict)
-    #: What is said of the row instead of an answer.
+    #: The error that replaces an answer for the row.
     error: str = ""
 
 
 class Lookups:
-    """Looks things up on shelves, and notes what was asked for."""
+    """Looks up objects and records their keys; a change of one of them outdates the row."""
 
     def __init__(self) -> None:
         self.noted: set[Looked] = set()
 
     def get(self, shelf: Shelf[Any], name: str, namespace: str = "default") -> Any:
-        """The object of that name."""
+        """The object with this name; None if there is none."""
         self.noted.add((id(shelf), namespace, name))
         return shelf.get(name, namespace)
 
     def attached(self, shelf: Attachments, node: str) -> Iterable[VolumeAttachment]:
-        """The attachments to a node."""
+        """The VolumeAttachments of a node."""
         self.noted.add((id(shelf), shelf.BY_NODE, node))
         return shelf.to_node(node)
 
 
 class VolumeLedger:
-    """What is attached to every row, for one limit or one family of limits."""
+    """The volumes attached to every row, for one limit or one family of limits."""
 
     def __init__(
         self, view: View, read: Callable[[OneRow, Lookups], Held], *, all_rows: bool
     ) -> None:
         self._view = view
         self._read = read
-        #: Whether rows without volumes count for something too.
+        #: Whether rows without volumes have limits that matter.
         self._all_rows = all_rows
         self._rows: dict[int, Held] = {}
         self._noted: dict[int, set[Looked]] = {}
@@ -87,7 +86,7 @@ class VolumeLedger:
         self._versions: list[int] = []
 
     def refresh(self) -> None:
-        """Read again what changed."""
+        """Compute the rows again that changed since the last time."""
         for row in self._changed():
             self._forget(row)
             if self._view.names[row]:
@@ -157,22 +156,22 @@ class VolumeLedger:
         return column
 
     def counts(self, limit: str) -> np.ndarray:
-        """Per row, how many volumes count against a limit."""
+        """How many volumes count against a limit, per row."""
         return self._column(self._counts, limit, 0)
 
     def limits(self, limit: str) -> np.ndarray:
-        """Per row, how many may."""
+        """The limit of each row."""
         return self._column(self._limits, limit, NO_LIMIT)
 
     def holding(self, volumes: Iterable[Hashable]) -> np.ndarray:
-        """Per row, how many of these volumes its pods hold already."""
+        """How many of these volumes the pods of each row use already."""
         found = np.zeros(self._view.capacity, np.int64)
         for volume in volumes:
             found[list(self._holders.get(volume, ()))] += 1
         return found
 
     def failing(self) -> np.ndarray:
-        """Rows that cannot be judged."""
+        """The rows with an error."""
         found = np.zeros(self._view.capacity, np.bool_)
         found[list(self.errors)] = True
         return found
@@ -185,7 +184,7 @@ def ledger(
     *,
     all_rows: bool = False,
 ) -> VolumeLedger:
-    """The ledger of a rule, made on first use and brought up to date."""
+    """The cache of a rule, made on first use and brought up to date."""
     found = view.ledgers.get(key)
     if found is None:
         found = view.ledgers[key] = VolumeLedger(view, read, all_rows=all_rows)

@@ -1,7 +1,7 @@
-"""v1.13 limits on the volumes of a kind that a node takes.
+"""v1.13 limits on attached volumes: per kind of cloud disk, and per CSI driver.
 
-The three cloud disks have limits of their own; CSI volumes are limited by what the node says.
-A claim that cannot be resolved to a volume counts against every cloud limit at once.
+Cloud disks have default limits; CSI volumes are limited by what the node reports. A claim whose
+volume cannot be found counts against the limit of every kind of cloud disk.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Volume
     from podium.objects.kinds.storage import PersistentVolume
 
-VOLUME_COUNT = Reason("node(s) exceed max volume count")
+TOO_MANY_VOLUMES = Reason("node(s) exceed max volume count")
 NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
 INSTANCE_TYPE = "beta.kubernetes.io/instance-type"
 #: Alternation binds loosely: any instance type with "t3" or "z1d" anywhere in it matches.
 NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
 CSI_PREFIX = "attachable-volumes-csi-"
-_MAX_NAME = 63
+_LONGEST_NAME = 63
 
 
 class _NamelessClaimError(Exception):
-    """A volume names a claim without a name."""
+    """A volume refers to a claim with an empty name."""
 
 
 class Disk(Protocol):
-    """A kind of cloud disk: how to recognise it and how many fit a node."""
+    """A kind of cloud disk: its ids, and its default limit per node."""
 
     limit_name: str
 
     def inline(self, volume: Volume) -> str | None:
-        """Its id, if the pod names such a disk itself."""
+        """The id of the disk in a pod volume; None for other kinds."""
 
     def bound(self, volume: PersistentVolume) -> str | None:
-        """Its id, if the persistent volume is such a disk."""
+        """The id of the disk in a persistent volume; None for other kinds."""
 
     def default_limit(self, instance_type: str | None) -> int:
-        """How many a node takes when nobody says otherwise."""
+        """The limit for nodes that report none."""
 
 
 class Ebs:
-    """Elastic Block Store."""
+    """AWS Elastic Block Store."""
 
     limit_name = "attachable-volumes-aws-ebs"
 
@@ -70,7 +70,7 @@ class Ebs:
         return source.volume_id if source is not None else None
 
     def default_limit(self, instance_type: str | None) -> int:
-        """Fewer on newer machines."""
+        """25 on Nitro instance types, 39 on others."""
         return 25 if NITRO.search(instance_type or "") else 39
 
 
@@ -90,7 +90,7 @@ class GcePd:
         return source.pd_name if source is not None else None
 
     def default_limit(self, instance_type: str | None) -> int:  # noqa: ARG002
-        """The same everywhere."""
+        """16 on every instance type."""
         return 16
 
 
@@ -110,21 +110,21 @@ class Azure:
         return source.disk_name if source is not None else None
 
     def default_limit(self, instance_type: str | None) -> int:  # noqa: ARG002
-        """The same everywhere."""
+        """16 on every instance type."""
         return 16
 
 
-class _VolumeCount(BitFilter):
-    """What the limits have in common."""
+class _VolumeLimit(BitFilter):
+    """The common part of the limits."""
 
-    reasons = (VOLUME_COUNT,)
+    reasons = (TOO_MANY_VOLUMES,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Claims are looked up, so the answer depends on more than the node and its pods."""
+        """The cluster, for pods with volumes: claims and volumes are looked up."""
         return Scope.CLUSTER if cls.volumes else Scope.NONE
 
 
-class MaxVolumeCount(_VolumeCount):
+class MaxVolumeCount(_VolumeLimit):
     """A node takes only so many disks of one kind."""
 
     def __init__(
@@ -140,10 +140,10 @@ class MaxVolumeCount(_VolumeCount):
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On rows below the limit with all pods there: removals cannot change the answer."""
         fits = as_array(self.bits(pod, at) == 0)
-        return BatchTrials(fits & ~_failing(at), constant=True)
+        return BatchTrials(fits & ~_take_failed_rows(at), constant=True)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Too many with the pod's own."""
+        """1 where the node's volumes and the pod's together exceed the limit."""
         try:
             wanted = self._ids(pod.cls, Lookups(), at.view.catalog)
         except _NamelessClaimError:
@@ -152,7 +152,7 @@ class MaxVolumeCount(_VolumeCount):
         if not wanted:
             return at.full(0)
         together = at.either(
-            lambda rows: self._counted(wanted, rows), lambda row: self._together(wanted, row)
+            lambda rows: self._counted(wanted, rows), lambda row: self._count_with(wanted, row)
         )
         return (together > self._limits(at)) * 1
 
@@ -173,7 +173,7 @@ class MaxVolumeCount(_VolumeCount):
             return Held(error=NO_CLAIM_NAME)
         return Held(ids, Counter({"": len(ids)}))
 
-    def _together(self, wanted: set[Hashable], row: OneRow) -> int:
+    def _count_with(self, wanted: set[Hashable], row: OneRow) -> int:
         held = self._held(row, Lookups())
         if held.error:
             row.fail(held.error)
@@ -219,16 +219,16 @@ class MaxVolumeCount(_VolumeCount):
         return [] if bound is None else [bound]
 
 
-def _failing(at: ManyRows) -> np.ndarray:
-    """Rows on which an error was reported; the errors are dropped."""
+def _take_failed_rows(at: ManyRows) -> np.ndarray:
+    """The rows with an error; the errors are cleared."""
     found = np.zeros(len(at), np.bool_)
     found[list(at.errors)] = True
     at.errors = {}
     return found
 
 
-class MaxCSIVolumeCount(_VolumeCount):
-    """A node takes only as many volumes of a CSI driver as it says."""
+class MaxCSIVolumeCount(_VolumeLimit):
+    """A node takes only as many volumes of a CSI driver as it reports."""
 
     name = "MaxCSIVolumeCountPred"
 
@@ -241,11 +241,11 @@ class MaxCSIVolumeCount(_VolumeCount):
         known = ledger(at.view, self.name, _csi_held)
         room = known.failing()[at.index] ^ True
         for limit, number in Counter(wanted.values()).items():
-            room = room & (known.counts(limit)[at.index] + number <= _said(limit, at))
+            room = room & (known.counts(limit)[at.index] + number <= _node_limit(limit, at))
         return BatchTrials(room, constant=True)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Too many for some driver. Nodes that name no limit at all take any number."""
+        """1 where the limit of some driver is exceeded. Nodes without any limit take any number."""
         try:
             wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
         except _NamelessClaimError:
@@ -256,10 +256,11 @@ class MaxCSIVolumeCount(_VolumeCount):
         if not wanted:
             return at.full(0)
         return at.either(
-            lambda rows: _csi_over(wanted, rows), lambda row: self._crowded(wanted, row)
+            lambda rows: _exceed_csi_limits(wanted, rows),
+            lambda row: self._exceeds_limit(wanted, row),
         )
 
-    def _crowded(self, wanted: dict[str, str], row: OneRow) -> int:
+    def _exceeds_limit(self, wanted: dict[str, str], row: OneRow) -> int:
         limits = dict(row.fact(row.view.facts.attach_limits, lambda limits: limits))
         if not limits:
             return 0
@@ -270,8 +271,8 @@ class MaxCSIVolumeCount(_VolumeCount):
         return int(any(held.counts[n] + k > limits[n] for n, k in new.items() if n in limits))
 
 
-def _csi_over(wanted: dict[str, str], at: ManyRows) -> np.ndarray:
-    """The same for many rows. Handles are not qualified by driver: equal ones are one volume."""
+def _exceed_csi_limits(wanted: dict[str, str], at: ManyRows) -> np.ndarray:
+    """The same for many rows. Equal handles of different drivers count as one volume."""
     known = ledger(at.view, MaxCSIVolumeCount.name, _csi_held)
     if known.errors:
         limited = at.flag(at.view.facts.attach_limits, bool)
@@ -280,13 +281,13 @@ def _csi_over(wanted: dict[str, str], at: ManyRows) -> np.ndarray:
     for limit in sorted(set(wanted.values())):
         handles = [handle for handle, name in wanted.items() if name == limit]
         new = len(handles) - known.holding(handles)[at.index]
-        full = known.counts(limit)[at.index] + new > _said(limit, at)
+        full = known.counts(limit)[at.index] + new > _node_limit(limit, at)
         over = over | ((new > 0) & full)
     return over * 1
 
 
-def _said(limit: str, at: Rows[K]) -> Ints[K]:
-    """What nodes say of a limit; beyond all numbers where they say nothing."""
+def _node_limit(limit: str, at: Rows[K]) -> Ints[K]:
+    """The limits that nodes report; larger than any count where they report none."""
     return at.fact(at.view.facts.attach_limits, lambda limits: dict(limits).get(limit, NO_LIMIT))
 
 
@@ -302,7 +303,7 @@ def _csi_held(row: OneRow, lookups: Lookups) -> Held:
 
 
 def _csi_volumes(cls: PodClass, lookups: Lookups, catalog: Catalog) -> dict[str, str]:
-    """Volume handle -> name of the limit it counts against."""
+    """Volume handles, each with the name of the limit it counts against."""
     found: dict[str, str] = {}
     for name in cls.claims:
         if not name:
@@ -315,9 +316,9 @@ def _csi_volumes(cls: PodClass, lookups: Lookups, catalog: Catalog) -> dict[str,
 
 
 def csi_limit_name(driver: str) -> str:
-    """The resource by which a node tells its limit for a driver; long names are shortened."""
+    """The resource name of the limit for a driver; long names are shortened by a hash."""
     name = CSI_PREFIX + driver
-    if len(name) < _MAX_NAME:
+    if len(name) < _LONGEST_NAME:
         return name
     digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
     return CSI_PREFIX + driver[:23] + digest[:16]

@@ -1,4 +1,4 @@
-"""v1.36 NodeVolumeLimits: a node takes only as many volumes of a CSI driver as it says."""
+"""v1.36 NodeVolumeLimits: a node takes only as many volumes of a CSI driver as its CSINode says."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Volume
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
-VOLUME_COUNT = Reason("node(s) exceed max volume count")
+TOO_MANY_VOLUMES = Reason("node(s) exceed max volume count")
 CsiVolume = tuple[str, str]  #: driver, handle
 NONE: CsiVolume = ("", "")
 
 
 class NodeVolumeLimits(BitFilter):
-    """Counts the volumes of the node's pods, and those attached to it without a pod."""
+    """Counts the volumes of the node's pods, and those of VolumeAttachments without a pod."""
 
     name = "NodeVolumeLimits"
-    reasons = (VOLUME_COUNT,)
+    reasons = (TOO_MANY_VOLUMES,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with claims, or with disks that are a CSI driver's today."""
-        return Scope.CLUSTER if any(map(_counts, cls.volumes)) else Scope.NONE
+        """The cluster, for pods with claims or with in-tree volumes that a CSI driver serves."""
+        return Scope.CLUSTER if any(map(_is_counted, cls.volumes)) else Scope.NONE
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On rows below the limit with all pods there: removals cannot change the answer."""
@@ -59,7 +59,7 @@ class NodeVolumeLimits(BitFilter):
         return BatchTrials(room, constant=True)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Too many for some driver; without a limit any number goes."""
+        """1 where the limit of some driver is exceeded; drivers may have no limit."""
         catalog = at.view.catalog
         if not len(catalog.csi_nodes):
             return at.full(0)
@@ -71,10 +71,12 @@ class NodeVolumeLimits(BitFilter):
             return at.full(0)
         if not wanted:
             return at.full(0)
-        return at.either(lambda rows: _over(wanted, rows), lambda row: _over_on(wanted, row))
+        return at.either(
+            lambda rows: _exceed_limits(wanted, rows), lambda row: _exceeds_limits(wanted, row)
+        )
 
 
-def _over(wanted: set[CsiVolume], at: ManyRows) -> np.ndarray:
+def _exceed_limits(wanted: set[CsiVolume], at: ManyRows) -> np.ndarray:
     known = ledger(at.view, NodeVolumeLimits.name, _held, all_rows=True)
     for row, text in known.errors.items():
         at.fail_where(at.index == row, text)
@@ -87,7 +89,7 @@ def _over(wanted: set[CsiVolume], at: ManyRows) -> np.ndarray:
     return over * 1
 
 
-def _over_on(wanted: set[CsiVolume], row: OneRow) -> int:
+def _exceeds_limits(wanted: set[CsiVolume], row: OneRow) -> int:
     held = _held(row, Lookups())
     if held.error:
         row.fail(held.error)
@@ -98,7 +100,7 @@ def _over_on(wanted: set[CsiVolume], row: OneRow) -> int:
 
 
 def _held(row: OneRow, lookups: Lookups) -> Held:
-    """What the row's pods hold and what is attached to it; nothing counts without limits."""
+    """The volumes of the row's pods and those attached to the node; nothing without limits."""
     catalog = row.view.catalog
     limits = _limits(row.name, lookups, catalog)
     if not limits:
@@ -116,7 +118,7 @@ def _held(row: OneRow, lookups: Lookups) -> Held:
     return Held(volumes, Counter(driver for driver, _ in everything), limits)
 
 
-def _counts(volume: Volume) -> bool:
+def _is_counted(volume: Volume) -> bool:
     claims = volume.persistent_volume_claim is not None or volume.ephemeral is not None
     return claims or bool(older_kind(volume))
 
@@ -138,7 +140,7 @@ def _volumes(
     catalog: Catalog,
     resident: Resident | None = None,
 ) -> Iterator[CsiVolume]:
-    """Driver and handle of each volume; claims of residents must have been made for them."""
+    """Driver and handle of each volume; claims of ephemeral volumes must belong to their pod."""
     for volume in cls.volumes:
         if volume.persistent_volume_claim is not None:
             name = volume.persistent_volume_claim.claim_name
@@ -152,7 +154,7 @@ def _volumes(
             continue
         if volume.ephemeral is not None and resident is not None:
             _check_owner(claim, resident)
-        driver, handle = _behind(claim, lookups, catalog)
+        driver, handle = _volume_of_claim(claim, lookups, catalog)
         if driver and handle:
             yield driver, handle
 
@@ -173,18 +175,18 @@ def _check_owner(claim: PersistentVolumeClaim, resident: Resident) -> None:
         raise VolumeError(f"PVC {claim.key} {not_owned}")
 
 
-def _behind(claim: PersistentVolumeClaim, lookups: Lookups, catalog: Catalog) -> CsiVolume:
-    """What the claim is bound to; one not yet bound counts for its class's driver."""
+def _volume_of_claim(claim: PersistentVolumeClaim, lookups: Lookups, catalog: Catalog) -> CsiVolume:
+    """Driver and handle of the claim's volume; an unbound claim counts for its class's driver."""
     bound_to = claim.spec.volume_name
     bound = lookups.get(catalog.volumes, bound_to) if bound_to else None
     if bound is not None:
-        return _bound(bound)
+        return _volume_of(bound)
     named = class_name(claim)
     found = lookups.get(catalog.storage_classes, named) if named else None
     return (made_by(found.provisioner), f"unbound {claim.key}") if found is not None else NONE
 
 
-def _bound(volume: PersistentVolume) -> CsiVolume:
+def _volume_of(volume: PersistentVolume) -> CsiVolume:
     if volume.spec.csi is not None:
         return volume.spec.csi.driver, volume.spec.csi.volume_handle
     kind = older_kind(volume.spec)

@@ -1,1 +1,1 @@
-"""Volumes that are used only in their zones."""
+"""Rules on the zones of volumes."""

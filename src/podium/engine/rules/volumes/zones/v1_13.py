@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.objects.kinds.storage import PersistentVolume
 
-VOLUME_ZONE = Reason("node(s) had no available volume zone", curable=False)
+VOLUME_ZONE_CONFLICT = Reason("node(s) had no available volume zone", curable=False)
 ZONE_LABELS = (
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
@@ -25,34 +25,34 @@ NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
 
 
 class NoVolumeZoneConflict(BitFilter):
-    """A volume with zone labels is used only in its zones. Nodes without zone labels take all."""
+    """A node with zone labels must have those of the volumes behind the claims."""
 
     name = "NoVolumeZoneConflict"
-    reasons = (VOLUME_ZONE,)
+    reasons = (VOLUME_ZONE_CONFLICT,)
 
     def __init__(self, *, waits: bool = True) -> None:
         #: Whether claims may wait for their first consumer.
         self.waits = waits
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with claims."""
+        """Claims and volumes, for pods with claims."""
         return Scope.OBJECTS if cls.claims else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Some volume lives in another zone."""
+        """1 where a volume is of another zone."""
         checked = at.has_label(ZONE_LABELS[0]) | at.has_label(ZONE_LABELS[1])
         wrong = at.flags(False)  # noqa: FBT003 - a column of False
         for name in pod.cls.claims:
             try:
-                volume = _zoned_volume(name, pod.cls, at.view.catalog, waits=self.waits)
+                volume = _volume_of_claim(name, pod.cls, at.view.catalog, waits=self.waits)
             except VolumeError as error:
                 at.fail_where(checked & (wrong ^ True), str(error))
                 break
             if volume is not None:
-                wrong = wrong | (checked & self._elsewhere(volume, at))
+                wrong = wrong | (checked & self._in_other_zone(volume, at))
         return wrong * 1
 
-    def _elsewhere(self, volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
+    def _in_other_zone(self, volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
         elsewhere = at.flags(False)  # noqa: FBT003 - a column of False
         for key in ZONE_LABELS:
             zones = (
@@ -67,10 +67,10 @@ class NoVolumeZoneConflict(BitFilter):
         return elsewhere
 
 
-def _zoned_volume(
+def _volume_of_claim(
     name: str, cls: PodClass, catalog: Catalog, *, waits: bool
 ) -> PersistentVolume | None:
-    """The volume behind a claim; None when it may still come to be anywhere."""
+    """The volume of a claim; None for a claim that waits for its first consumer."""
     if not name:
         raise VolumeError(NO_CLAIM_NAME)
     claim = catalog.claims.get(name, cls.namespace)

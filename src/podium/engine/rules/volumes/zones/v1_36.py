@@ -16,60 +16,60 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds.storage import PersistentVolume
 
-VOLUME_ZONE = Reason("node(s) had no available volume zone", curable=False)
+VOLUME_ZONE_CONFLICT = Reason("node(s) had no available volume zone", curable=False)
 NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
 #: The older label keys, each with the one that may stand in for it on a node.
-BETA = {
+BETA_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-KEYS = (*BETA, *BETA.values())
+ZONE_LABELS = (*BETA_LABELS, *BETA_LABELS.values())
 
 
 class VolumeZone(BitFilter):
-    """Nodes without any zone label take all volumes."""
+    """A node with zone labels must have those of the volumes behind the claims."""
 
     name = "VolumeZone"
-    reasons = (VOLUME_ZONE,)
+    reasons = (VOLUME_ZONE_CONFLICT,)
 
     def scope(self, cls: PodClass) -> Scope:
-        """Only pods with claims."""
+        """Claims and volumes, for pods with claims."""
         return Scope.OBJECTS if cls.claims else Scope.NONE
 
     def may_refuse(self, cls: PodClass) -> bool:
-        """A claim that leads to no volume refuses the pod."""
+        """A claim without a volume refuses the pod, unless it waits for a consumer."""
         return self.scope(cls) is not Scope.NONE
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
-        """Every claim must lead to a volume, or to a class that waits."""
+        """Every claim must have a volume, or a storage class that waits for a consumer."""
         try:
-            _zones(pod.cls, view.catalog)
+            _zone_labels(pod.cls, view.catalog)
         except VolumeError as error:
             return Refused(self.name, str(error))
         return None
 
     def activity(self, pod: Incoming, view: View) -> Activity:
-        """Skipped if no volume has zones."""
+        """Skipped if no volume has zone labels."""
         try:
-            zoned = bool(_zones(pod.cls, view.catalog))
+            zoned = bool(_zone_labels(pod.cls, view.catalog))
         except VolumeError:
             zoned = False  # `pre_filter` refuses the pod
         return Activity.ACTIVE if zoned else Activity.SKIPPED
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """Some volume lives elsewhere."""
+        """1 where a volume is of another zone."""
         labelled = at.flags(False)  # noqa: FBT003 - a column of False
-        for key in KEYS:
+        for key in ZONE_LABELS:
             labelled = labelled | at.has_label(key)
         elsewhere = at.flags(False)  # noqa: FBT003 - a column of False
-        for key, zones in _zones(pod.cls, at.view.catalog):
-            elsewhere = elsewhere | (_inside(key, zones, at) ^ True)
+        for key, zones in _zone_labels(pod.cls, at.view.catalog):
+            elsewhere = elsewhere | (_in_zones(key, zones, at) ^ True)
         return (labelled & elsewhere) * 1
 
 
-def _inside(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
+def _in_zones(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
     inside = at.flag(at.view.label_column(key), lambda value: value in zones)
-    newer = BETA.get(key)
+    newer = BETA_LABELS.get(key)
     if newer is None:
         return inside
     other = at.flag(at.view.label_column(newer), lambda value: value in zones)
@@ -77,12 +77,12 @@ def _inside(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
     return (has & inside) | ((has ^ True) & other)
 
 
-def _zones(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[str]]]:
-    """Label key and values of each zone label on the volumes behind the pod's claims."""
+def _zone_labels(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[str]]]:
+    """Label key and allowed values of each zone label on the volumes of the pod's claims."""
     found = []
     for name in cls.claims:
-        volume = _volume(name, cls, catalog)
-        for key in KEYS:
+        volume = _volume_of_claim(name, cls, catalog)
+        for key in ZONE_LABELS:
             if volume is not None and key in volume.labels:
                 zones = frozenset(zone.strip() for zone in volume.labels[key].split("__"))
                 if "" not in zones:
@@ -90,14 +90,14 @@ def _zones(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[str]]]:
     return found
 
 
-def _volume(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolume | None:
+def _volume_of_claim(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolume | None:
     if not name:
         raise VolumeError(NO_CLAIM_NAME)
     claim = catalog.claims.get(name, cls.namespace)
     if claim is None:
         raise VolumeError(f'persistentvolumeclaim "{name}" not found')
     if not claim.spec.volume_name:
-        _must_wait(class_name(claim), catalog)
+        _check_waits(class_name(claim), catalog)
         return None
     volume = catalog.volumes.get(claim.spec.volume_name)
     if volume is None:
@@ -105,7 +105,7 @@ def _volume(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolume | No
     return volume
 
 
-def _must_wait(name: str, catalog: Catalog) -> None:
+def _check_waits(name: str, catalog: Catalog) -> None:
     if not name:
         raise VolumeError("PersistentVolumeClaim had no pv name and storageClass name")
     if catalog.storage_classes.get(name) is None:
