@@ -1,7 +1,7 @@
-"""Small random clusters for property tests: few words, so that things meet.
+"""Small random clusters for property tests, made from few values.
 
-Everything is made from a handful of words, because a rule only shows what it does where a pod's
-selector means another pod, two pods want one port, or a sum comes close to a limit. Nodes and
+Few names, labels and amounts are used, because a rule only shows what it does where a selector
+matches another pod, two pods want one port, or a sum comes close to a limit. Nodes and
 pods come in numbered kinds, made once from their number: drawing a number is cheap, and fewer pods
 of lower kinds are what a failing example shrinks to.
 """
@@ -150,8 +150,8 @@ PRIORITIES: tuple[ScoreRule, ...] = (
 
 
 @dataclass(frozen=True)
-class Wild:
-    """Which rare things a generated cluster may hold."""
+class Extremes:
+    """Rare things that a random cluster may hold."""
 
     #: Amounts near the end of 64 bits, where sums wrap.
     huge: bool = True
@@ -159,15 +159,15 @@ class Wild:
     broken: bool = True
     #: Claims that are errors.
     odd_volumes: bool = True
-    #: Pods on nodes that nobody knows.
+    #: Pods on nodes that do not exist.
     ghosts: bool = True
     images: bool = True
 
 
-WILD = Wild()
+ALL_EXTREMES = Extremes()
 
 
-# Words --------------------------------------------------------------------------------------------
+# Values -------------------------------------------------------------------------------------------
 
 NODE_NAMES = ("n0", "n1", "n2", "n3", "n4")
 LABELS: tuple[dict[str, str] | None, ...] = (
@@ -242,12 +242,12 @@ RESOURCES: tuple[dict[str, int], ...] = (
 
 
 @cache
-def node_kind(number: int, wild: Wild) -> dict[str, Any]:
+def node_kind(number: int, extremes: Extremes) -> dict[str, Any]:
     """What nodes of a kind are like; kind 0 is the plainest."""
     if not number:
         return {}
     dice = Random(number)  # noqa: S311  the same kinds in every run
-    large = (HUGE,) if wild.huge else ()
+    large = (HUGE,) if extremes.huge else ()
     return {
         "cpu": often(dice, "4", "1", "100m", rare=(0, *large, None)),
         "memory": often(dice, "1Gi", 1000, "300Mi", rare=(0, *large, None)),
@@ -262,14 +262,14 @@ def node_kind(number: int, wild: Wild) -> dict[str, Any]:
         "images": {
             image: dice.choice([0, 30, 500, 3000]) * MEBIBYTE
             for image in some(dice, IMAGES, 3)
-            if wild.images
+            if extremes.images
         },
         "annotations": {AVOID: AVOIDING} if often(dice, False, rare=(True,)) else None,
     }
 
 
-def pod_term(dice: Random, wild: Wild) -> PodAffinityTerm:
-    chosen = often(dice, *SELECTORS, rare=(BROKEN,) if wild.broken else ())
+def pod_term(dice: Random, extremes: Extremes) -> PodAffinityTerm:
+    chosen = often(dice, *SELECTORS, rare=(BROKEN,) if extremes.broken else ())
     spaces = often(dice, (), rare=(("other",), ("other", "default")))
     return term(chosen, dice.choice(KEYS), spaces)
 
@@ -368,12 +368,12 @@ TOLERATIONS = (
 
 
 @cache
-def body_kind(number: int, wild: Wild) -> dict[str, Any]:
+def body_kind(number: int, extremes: Extremes) -> dict[str, Any]:
     """What pods of a kind need: resources, ports, volumes, images."""
     if not number:
         return {}
     dice = Random(number)  # noqa: S311  the same kinds in every run
-    requests = often(dice, *REQUESTS, rare=HUGE_REQUESTS if wild.huge else ())
+    requests = often(dice, *REQUESTS, rare=HUGE_REQUESTS if extremes.huge else ())
     one = container(
         requests,
         limits=dice.choice([None, {"cpu": "1"}, {"memory": 500}]),
@@ -381,7 +381,7 @@ def body_kind(number: int, wild: Wild) -> dict[str, Any]:
         ports=some(dice, PORTS),
     )
     first = container(dice.choice(REQUESTS))
-    volumes = (*VOLUMES, *(ODD_VOLUMES if wild.odd_volumes else ()))
+    volumes = (*VOLUMES, *(ODD_VOLUMES if extremes.odd_volumes else ()))
     return {
         "containers": often(dice, [one], rare=([one, one],)),
         "init": often(dice, [], rare=([first],)),
@@ -392,7 +392,7 @@ def body_kind(number: int, wild: Wild) -> dict[str, Any]:
 
 
 @cache
-def tie_kind(number: int, wild: Wild) -> dict[str, Any]:
+def tie_kind(number: int, extremes: Extremes) -> dict[str, Any]:
     """What pods of a kind are to other pods: labels, namespace, affinity."""
     if not number:
         return {}
@@ -402,10 +402,10 @@ def tie_kind(number: int, wild: Wild) -> dict[str, Any]:
         "labels": dice.choice(LABELS),
     }
     if dice.random() < 0.5:
-        found["affinity"] = [pod_term(dice, wild) for _ in range(dice.choice([0, 0, 1, 2]))]
-        found["anti"] = [pod_term(dice, wild) for _ in range(dice.choice([0, 1, 2]))]
-        found["prefers"] = [(5, pod_term(dice, wild)) for _ in range(dice.choice([0, 1]))]
-        found["avoids"] = [(100, pod_term(dice, wild)) for _ in range(dice.choice([0, 1]))]
+        found["affinity"] = [pod_term(dice, extremes) for _ in range(dice.choice([0, 0, 1, 2]))]
+        found["anti"] = [pod_term(dice, extremes) for _ in range(dice.choice([0, 1, 2]))]
+        found["prefers"] = [(5, pod_term(dice, extremes)) for _ in range(dice.choice([0, 1]))]
+        found["avoids"] = [(100, pod_term(dice, extremes)) for _ in range(dice.choice([0, 1]))]
     elif dice.random() < 0.4:
         # A group that wants to be together: its first pod is a case of its own.
         found["labels"] = {"app": "x"}
@@ -437,15 +437,15 @@ RARELY = st.integers(0, 9).map(lambda number: number == 9)
 
 
 @st.composite
-def node_like(draw: st.DrawFn, name: str, wild: Wild = WILD) -> Node:
+def node_like(draw: st.DrawFn, name: str, extremes: Extremes = ALL_EXTREMES) -> Node:
     """A node of this name."""
-    return node(name, **node_kind(draw(NUMBERS), wild))
+    return node(name, **node_kind(draw(NUMBERS), extremes))
 
 
 @st.composite
-def pod_like(draw: st.DrawFn, /, name: str, wild: Wild = WILD, **fixed: Any) -> Pod:
+def pod_like(draw: st.DrawFn, /, name: str, extremes: Extremes = ALL_EXTREMES, **fixed: Any) -> Pod:
     """A pod of this name."""
-    made = body_kind(draw(NUMBERS), wild) | tie_kind(draw(NUMBERS), wild)
+    made = body_kind(draw(NUMBERS), extremes) | tie_kind(draw(NUMBERS), extremes)
     if fixed.get("node"):
         made["terminating"] = draw(RARELY)
     else:
@@ -483,25 +483,29 @@ class Cluster:
 
 @st.composite
 def clusters(
-    draw: st.DrawFn, *, wild: Wild = WILD, least_nodes: int = 0, nominated: bool = False
+    draw: st.DrawFn,
+    *,
+    extremes: Extremes = ALL_EXTREMES,
+    least_nodes: int = 0,
+    nominated: bool = False,
 ) -> Cluster:
     """A cluster of up to five nodes and eight pods, and one pod to place."""
     names = NODE_NAMES[: draw(st.integers(least_nodes, len(NODE_NAMES)))]
-    homes = [*names * 5, *(["ghost"] if wild.ghosts else [])]
+    homes = [*names * 5, *(["ghost"] if extremes.ghosts else [])]
     count = draw(st.integers(0, 8)) if homes else 0
     pods = [
-        draw(pod_like(f"p{number}", wild, node=draw(st.sampled_from(homes))))
+        draw(pod_like(f"p{number}", extremes, node=draw(st.sampled_from(homes))))
         for number in range(count)
     ]
     if nominated and names:
         promised = draw(st.lists(st.sampled_from(names), max_size=2))
         pods += [
-            draw(pod_like(f"q{number}", wild, nominated=name))
+            draw(pod_like(f"q{number}", extremes, nominated=name))
             for number, name in enumerate(promised)
         ]
     return Cluster(
-        nodes=tuple(draw(node_like(name, wild)) for name in names),
+        nodes=tuple(draw(node_like(name, extremes)) for name in names),
         pods=tuple(pods),
         others=tuple(draw(st.lists(st.sampled_from(OTHERS), max_size=4, unique_by=repr))),
-        wanted=draw(pod_like("wanted", wild)),
+        wanted=draw(pod_like("wanted", extremes)),
     )

@@ -73,13 +73,13 @@ from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Affinity, Pod, PodAffinity, ResourceRequirements
 from random_clusters import (
+    ALL_EXTREMES,
     DRIVER,
     GPU,
     LABELS,
     NODE_NAMES,
     SELECTORS,
-    WILD,
-    Wild,
+    Extremes,
     clusters,
     often,
     some,
@@ -147,7 +147,7 @@ def label(rule: FilterRule | ScoreRule) -> str:
     return f"{type(rule).__name__} {number + 1}"
 
 
-# Words --------------------------------------------------------------------------------------------
+# Values -------------------------------------------------------------------------------------------
 
 SPREAD_KEYS = ("zone", "zone", "disk", HOST, ZONE, "none")
 SPACES = (
@@ -326,7 +326,7 @@ def placed_in(made: Node, number: int) -> Node:
 
 
 @dataclass(frozen=True)
-class World:
+class ClusterV136:
     """Objects of a cluster and a pod to decide about."""
 
     nodes: tuple[Node, ...]
@@ -354,16 +354,20 @@ NUMBERS = st.integers(0, 300)
 
 
 @st.composite
-def worlds(
-    draw: st.DrawFn, *, wild: Wild = WILD, least_nodes: int = 0, nominated: bool = False
-) -> World:
+def clusters_v1_36(
+    draw: st.DrawFn,
+    *,
+    extremes: Extremes = ALL_EXTREMES,
+    least_nodes: int = 0,
+    nominated: bool = False,
+) -> ClusterV136:
     """A cluster of up to five nodes and eight pods, and one pod to place."""
-    plain = draw(clusters(wild=wild, least_nodes=least_nodes, nominated=nominated))
+    plain = draw(clusters(extremes=extremes, least_nodes=least_nodes, nominated=nominated))
     older = plain.objects(())[: -len(plain.pods)] if plain.pods else plain.objects(())
     spaces = draw(st.sampled_from([(), LESS, NAMESPACES]))
     limits = LIMITS if draw(st.booleans()) else ()
     budgets = BUDGETS if draw(st.booleans()) else ()
-    return World(
+    return ClusterV136(
         nodes=tuple(placed_in(each, draw(NUMBERS)) for each in plain.nodes),
         pods=tuple(richer(each, draw(NUMBERS), draw(NUMBERS)) for each in plain.pods),
         others=(
@@ -378,4 +382,4 @@ def worlds(
     )
 
 
-__all__ = ["FILTERS", "NODE_NAMES", "SCORES", "World", "label", "worlds"]
+__all__ = ["FILTERS", "NODE_NAMES", "SCORES", "ClusterV136", "clusters_v1_36", "label"]

@@ -26,7 +26,7 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.workloads import PodDisruptionBudget
 from podium.objects.quantity import milli, value
-from random_clusters import HUGE, PREDICATES, PRIORITIES, Cluster, Wild, clusters
+from random_clusters import HUGE, PREDICATES, PRIORITIES, Cluster, Extremes, clusters
 
 #: Without what the real program lets depend on history: who came first, and who held an image.
 TIMELESS = [rule for rule in PREDICATES if not isinstance(rule, CheckServiceAffinity)]
@@ -94,7 +94,9 @@ def with_more(one: Node, more: dict[str, int]) -> Node:
 
 @given(
     cluster=clusters(
-        least_nodes=1, wild=Wild(huge=False, broken=False, odd_volumes=False), nominated=True
+        least_nodes=1,
+        extremes=Extremes(huge=False, broken=False, odd_volumes=False),
+        nominated=True,
     ),
     more=st.fixed_dictionaries(
         {},
@@ -156,7 +158,9 @@ def test_a_decision_made_twice_is_the_same(cluster: Cluster, data: st.DataObject
     assert scores(one) == scores(two)
 
 
-@given(cluster=clusters(least_nodes=1, nominated=True, wild=Wild(ghosts=False, broken=False)))
+@given(
+    cluster=clusters(least_nodes=1, nominated=True, extremes=Extremes(ghosts=False, broken=False))
+)
 @settings(max_examples=80)
 def test_a_preemption_that_is_carried_out_makes_room(cluster: Cluster) -> None:
     # With the victims really gone the pod fits, and with any one fewer gone it would not.

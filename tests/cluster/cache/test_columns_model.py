@@ -34,14 +34,14 @@ from podium.objects.kinds.workloads import Service
 from podium.objects.quantity import milli, value
 from podium.objects.selectors.selectors import from_map
 from random_clusters import (
+    ALL_EXTREMES,
     GPU,
     NODE_NAMES,
     OTHERS,
     PREDICATES,
     PRIORITIES,
     STORAGE,
-    WILD,
-    Wild,
+    Extremes,
     body_kind,
     node_kind,
     pod_like,
@@ -205,15 +205,15 @@ def counted(pods: list[Pod], labels: dict[str, str]) -> int:
 class Twins:
     """Columns and model, told the same things."""
 
-    def __init__(self, wild: Wild = WILD) -> None:
-        self.wild = wild
+    def __init__(self, extremes: Extremes = ALL_EXTREMES) -> None:
+        self.extremes = extremes
         self.simulation = Simulation(profile(), fast=False)
         self.columns = self.simulation.cache.columns = Columns(ContainerSums(), capacity=1)
         self.model = Model()
         self.born = 0
 
     def put_node(self, name: str, kind: int) -> None:
-        node = made_node(name, **node_kind(kind, self.wild))
+        node = made_node(name, **node_kind(kind, self.extremes))
         self.simulation.cache.put_node(node)
         self.model.put_node(node)
 
@@ -222,7 +222,7 @@ class Twins:
         self.model.drop_node(name)
 
     def nominate(self, number: int, name: str, kinds: tuple[int, int]) -> None:
-        kind = body_kind(kinds[0], self.wild) | tie_kind(kinds[1], self.wild)
+        kind = body_kind(kinds[0], self.extremes) | tie_kind(kinds[1], self.extremes)
         waiting = pod(f"q{number % 3}", uid=f"q{number % 3}", **kind)
         self.simulation.nominate(waiting, name)
         self.model.nominate(waiting, name)
@@ -237,7 +237,7 @@ class Twins:
 
     def add_pod(self, home: str, kinds: tuple[int, int], *, terminating: bool = False) -> None:
         self.born += 1
-        kind = body_kind(kinds[0], self.wild) | tie_kind(kinds[1], self.wild)
+        kind = body_kind(kinds[0], self.extremes) | tie_kind(kinds[1], self.extremes)
         made = pod(f"p{self.born}", node=home, terminating=terminating, **kind)
         self.columns.add_pod(made)
         self.model.add_pod(made)
@@ -581,7 +581,7 @@ def told(decision: Decision) -> dict[str, Any]:
 @given(
     events=HISTORIES,
     others=st.lists(st.sampled_from(CONTROLLERS), max_size=3, unique_by=repr),
-    wanted=pod_like("wanted", Wild(images=False)),
+    wanted=pod_like("wanted", Extremes(images=False)),
     numbers=st.lists(st.integers(0, len(PREDICATES) - 1), max_size=8, unique=True),
     most=FEW_ROWS,
 )
@@ -595,7 +595,7 @@ def test_decisions_after_a_history_equal_those_on_fresh_columns(
 ) -> None:
     # Image counts are history that no fresh start can repeat; there are no images here.
     with few_rows(most):
-        twins = Twins(Wild(images=False))
+        twins = Twins(Extremes(images=False))
         for event in events:
             tell(twins, event)
     fresh = loaded_afresh(twins.model)

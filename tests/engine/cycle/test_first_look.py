@@ -1,4 +1,4 @@
-"""What is said about a pod before any node is looked at, and after none of them fits."""
+"""PreFilter and PostFilter: verdicts before any node is looked at, and after none fits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def named(*names: str, operator: str = "In") -> LabelSelectorRequirement:
         pytest.param(
             [node_term(fields=[named("b")]), node_term(fields=[named("nowhere")])],
             ["b"],
-            id="names nobody has are no nodes",
+            id="names of no node",
         ),
         pytest.param(
             [node_term(expression("disk", "Exists"), fields=[named("b")])],
@@ -79,7 +79,7 @@ def test_nodes_in_question(terms: list[NodeSelectorTerm], feasible: list[str]) -
     assert list(decision(pod(node_affinity=terms), *made).feasible) == feasible
 
 
-def test_other_nodes_are_turned_down_by_nobody_and_for_good() -> None:
+def test_other_nodes_are_rejected_without_a_plugin_and_for_good() -> None:
     wanted = pod(node_affinity=[node_term(fields=[named("n000")])], requests={"cpu": "2000"})
 
     found = decision(wanted, *nodes(3))
@@ -100,7 +100,7 @@ def test_other_nodes_are_turned_down_by_nobody_and_for_good() -> None:
     )
 
 
-def test_names_that_nobody_has_leave_no_node() -> None:
+def test_names_of_no_node_leave_no_node() -> None:
     wanted = pod(node_affinity=[node_term(fields=[named("nowhere")])])
 
     found = decision(wanted, *nodes(2))
@@ -122,7 +122,7 @@ def test_a_promised_node_is_tried_whatever_nodes_are_named() -> None:
 
 
 @pytest.mark.parametrize("promised", ["full", "other"])
-def test_whoever_turns_the_promised_node_down_is_named_on_the_others(promised: str) -> None:
+def test_the_plugin_that_rejects_the_nominated_node_is_named_on_the_others(promised: str) -> None:
     elsewhere = pod(node_affinity=[node_term(fields=[named("full")])], nominated=promised)
     taints = [taint("k", effect="NoSchedule")]
 
@@ -306,7 +306,7 @@ def test_refusals(wanted: Pod, others: list[Object], plugin: str, reason: str) -
     assert found.refused is not None
     assert (found.refused.plugin, found.refused.reason) == (plugin, reason)
     assert not found.refused.curable
-    # Nobody saw the pod after that, so what comes later knows nothing of it.
+    # No later plugin sees the pod after that.
     assert found.message == f"0/2 nodes are available: {reason}. not found"
     assert found.post_code == "Error"
     assert found.preemption is None

@@ -1,4 +1,4 @@
-"""What every predicate and priority promises, whoever wrote it.
+"""The contract that every v1.13 rule fulfils.
 
 A rule is written once and read in three ways: over many rows as arrays, over one row as plain
 numbers, and over one row with pods added and taken away. The three must agree, and none of them
@@ -29,17 +29,17 @@ from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity, own_an
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
 from podium.engine.state.pod_class import Incoming, Resident
 from podium.engine.state.view import View
-from random_clusters import PREDICATES, PRIORITIES, STORAGE, Cluster, Wild, clusters
+from random_clusters import PREDICATES, PRIORITIES, STORAGE, Cluster, Extremes, clusters
 from view_snapshot import snapshot
 
-TAME = Wild(huge=False)
+TAME = Extremes(huge=False)
 
 
 def label(rule: FilterRule | ScoreRule) -> str:
     return f"{type(rule).__name__}({rule.name})"
 
 
-# Nobody is left out -------------------------------------------------------------------------------
+# All rules are tested -----------------------------------------------------------------------------
 
 
 def rules_of(package: ModuleType, method: str) -> Iterator[type]:
@@ -219,7 +219,7 @@ def only_here(cluster: Cluster, name: str, *, with_pods: bool) -> Columns:
     return view(*cluster.nodes, *STORAGE, *cluster.others, *here)
 
 
-@given(cluster=clusters(least_nodes=2, wild=Wild(ghosts=False)), data=st.data())
+@given(cluster=clusters(least_nodes=2, extremes=Extremes(ghosts=False)), data=st.data())
 @settings(max_examples=60)
 def test_an_answer_depends_on_no_more_than_its_scope_says(
     cluster: Cluster, data: st.DataObject
@@ -292,7 +292,7 @@ def quirky(rule: FilterRule, wanted: Incoming, put_back: list[Resident]) -> bool
     return False
 
 
-@given(cluster=clusters(least_nodes=1, wild=TAME), data=st.data())
+@given(cluster=clusters(least_nodes=1, extremes=TAME), data=st.data())
 @settings(max_examples=80)
 def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) -> None:
     columns, real = view(*cluster.objects()), view(*cluster.objects())
@@ -332,7 +332,7 @@ def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) 
 
 
 @given(
-    cluster=clusters(least_nodes=1, wild=Wild(huge=True, ghosts=False, broken=False)),
+    cluster=clusters(least_nodes=1, extremes=Extremes(huge=True, ghosts=False, broken=False)),
     data=st.data(),
 )
 @settings(max_examples=60)

@@ -224,7 +224,7 @@ def test_resized_pods_are_not_taken_for_others_of_their_kind() -> None:
         pytest.param(
             pod(requests={"cpu": "1"}, init=[container({"cpu": "50m"})]),
             (1000, 200 * MEBI),
-            id="an init container has floors too, beside nobody",
+            id="an init container alone has defaults too",
         ),
         pytest.param(
             pod(requests={"cpu": 0, "memory": 0}, init=[container()]),

@@ -21,7 +21,7 @@ from podium.objects.snapshots.pseudonyms import NODE, POD, Pseudonyms
 from podium.objects.snapshots.trimming import snapshot_kinds, trimmed
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
-from random_clusters_v1_36 import World, worlds
+from random_clusters_v1_36 import ClusterV136, clusters_v1_36
 
 PROFILES = {
     "v1.13": from_provider("DefaultProvider", Options()),
@@ -84,9 +84,9 @@ def essence(decision: Decision, names: Pseudonyms | None = None) -> dict[str, An
 
 
 @pytest.mark.parametrize("generation", PROFILES)
-@given(world=worlds(least_nodes=1))
+@given(world=clusters_v1_36(least_nodes=1))
 @settings(max_examples=120)
-def test_decisions_are_the_same_but_for_the_names(generation: str, world: World) -> None:
+def test_decisions_are_the_same_but_for_the_names(generation: str, world: ClusterV136) -> None:
     profile = PROFILES[generation]
     items = [*world.objects(), world.wanted]
     others, names = renamed(list(items))

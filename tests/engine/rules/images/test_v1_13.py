@@ -1,4 +1,4 @@
-"""v1.13 ImageLocalityPriority: names, sizes, spread, and what is remembered of images."""
+"""v1.13 ImageLocalityPriority: names, sizes, spread, and the history of image sizes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TestImageHistory:
         # Two nodes now; c still believes in three holders.
         assert self.scores(columns) == {"a": 10 * (450 - 23) // 977, "c": 10}
 
-    def test_the_first_size_counts_until_nobody_has_the_image(self) -> None:
+    def test_the_first_size_counts_until_no_node_has_the_image(self) -> None:
         columns = view(self.holding("a", 100), self.holding("b", 900))
         assert self.scores(columns) == {"a": 0, "b": 0}
 

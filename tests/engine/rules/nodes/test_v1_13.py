@@ -126,7 +126,7 @@ GUARANTEED = {"cpu": "1"}
 
 
 @pytest.mark.parametrize(
-    ("predicate", "condition", "reason", "everybody"),
+    ("predicate", "condition", "reason", "every_pod"),
     [
         (CheckNodeMemoryPressure(), "MemoryPressure", "node(s) had memory pressure", False),
         (CheckNodeDiskPressure(), "DiskPressure", "node(s) had disk pressure", True),
@@ -134,13 +134,13 @@ GUARANTEED = {"cpu": "1"}
     ],
     ids=["memory", "disk", "pid"],
 )
-def test_pressure(predicate: FilterRule, condition: str, reason: str, everybody: bool) -> None:
+def test_pressure(predicate: FilterRule, condition: str, reason: str, every_pod: bool) -> None:
     pressed = node(conditions={condition: "True"})
 
     assert said(predicate, pod(), pressed) == (reason,)
     assert said(predicate, pod(), node(conditions={condition: "Unknown"})) == ()
     assert said(predicate, pod(), node(conditions={condition: "False"})) == ()
-    assert said(predicate, pod(requests=GUARANTEED), pressed) == ((reason,) if everybody else ())
+    assert said(predicate, pod(requests=GUARANTEED), pressed) == ((reason,) if every_pod else ())
 
 
 @pytest.mark.parametrize(

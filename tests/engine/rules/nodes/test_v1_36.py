@@ -19,7 +19,7 @@ MISSING = "node(s) didn't match Pod's required features"
     [
         pytest.param((RESTARTS,), True, id="alone"),
         pytest.param((RESTARTS, SPACES), True, id="in order"),
-        pytest.param(("A", RESTARTS), True, id="after one that nobody knows"),
+        pytest.param(("A", RESTARTS), True, id="after an unknown one"),
         pytest.param((SPACES, RESTARTS), False, id="out of order"),
         pytest.param(("Z", RESTARTS), False, id="after an unknown one that sorts behind it"),
         pytest.param((), False, id="not at all"),

@@ -204,7 +204,7 @@ def test_affinity_already_met_is_not_looked_for_on_unknown_nodes() -> None:
             pod("web"),
             "Failed to get all terms that pod default/web matches, err: "
             '"Near" is not a valid pod selector operator',
-            id="an invalid anti-affinity selector of a placed pod is an error for everybody",
+            id="an invalid anti-affinity selector of a placed pod is an error for every pod",
         ),
         pytest.param(
             [pod("x", node="a")],
@@ -229,7 +229,7 @@ def test_affinity_already_met_is_not_looked_for_on_unknown_nodes() -> None:
             [],
             pod("web", anti=[term(BROKEN)]),
             FITS,
-            id="unless there is nobody to be away from",
+            id="unless there is no other pod",
         ),
     ],
 )
@@ -308,8 +308,8 @@ Z2 = node("z2", labels={"zone": "2"})
 @pytest.mark.parametrize(
     ("others", "wanted", "expected"),
     [
-        pytest.param([], pod(prefers=[(5, term(X))]), [0, 0, 0], id="nobody there"),
-        pytest.param(on("z1", 1), pod(prefers=[(5, term(X))]), [10, 0, 0], id="one that it likes"),
+        pytest.param([], pod(prefers=[(5, term(X))]), [0, 0, 0], id="no matching pod"),
+        pytest.param(on("z1", 1), pod(prefers=[(5, term(X))]), [10, 0, 0], id="a matching pod"),
         pytest.param(
             on("z1", 1), pod(avoids=[(5, term(X))]), [0, 10, 10], id="one that it dislikes"
         ),

@@ -1,4 +1,4 @@
-"""InterPodAffinity: worked examples, and the rules written out plainly for random clusters."""
+"""v1.36 InterPodAffinity: worked examples, and random clusters against a plain reference."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodAffinity, PodAffinityTerm
 from podium.objects.kinds.workloads import Namespace
 from podium.objects.selectors.selectors import from_label_selector
-from random_clusters import Wild
-from random_clusters_v1_36 import World, worlds
+from random_clusters import Extremes
+from random_clusters_v1_36 import ClusterV136, clusters_v1_36
 
 OWN = "node(s) didn't match pod affinity rules"
 ANTI = "node(s) didn't match pod anti-affinity rules"
@@ -123,7 +123,7 @@ def rejected(wanted: Pod, *items: Object) -> dict[str, str]:
             id="pods that are leaving still count",
         ),
         pytest.param(
-            pod(anti=[term(None, ZONE)]), [there("p", "e1")], {}, id="no selector means nobody"
+            pod(anti=[term(None, ZONE)]), [there("p", "e1")], {}, id="no selector matches no pod"
         ),
     ],
 )
@@ -148,7 +148,7 @@ def test_only_own_affinity_is_hopeless() -> None:
     assert curable == {OWN: False, ANTI: True, OTHERS: True}
 
 
-def test_a_pod_nobody_minds_is_not_kept_away_by_a_promised_one() -> None:
+def test_a_skipped_filter_ignores_anti_affinity_of_a_nominated_pod() -> None:
     # The first look finds nothing to do, and nominated pods are not looked at after that.
     promised = pod("first", nominated="e1", anti=[term({"app": "b"}, HOST)], priority=5)
 
@@ -159,7 +159,7 @@ def test_a_pod_nobody_minds_is_not_kept_away_by_a_promised_one() -> None:
 
 def test_with_something_to_do_a_promised_pod_keeps_it_away() -> None:
     promised = pod("first", nominated="e1", anti=[term({"app": "b"}, HOST)], priority=5)
-    wanted = pod("w", labels={"app": "b"}, anti=[term({"app": "nobody"}, HOST)])
+    wanted = pod("w", labels={"app": "b"}, anti=[term({"app": "none"}, HOST)])
 
     found = decision(wanted, *NODES, promised)
 
@@ -210,7 +210,9 @@ SPACES = (namespace("default"), namespace("red", {"team": "x"}), namespace("blue
             id="so does one for those without the label",
         ),
         pytest.param(
-            in_spaces(A, HOST, spaces=selector({"team": "z"})), set(), id="by a label nobody has"
+            in_spaces(A, HOST, spaces=selector({"team": "z"})),
+            set(),
+            id="by a label no namespace has",
         ),
     ],
 )
@@ -241,7 +243,7 @@ def test_namespaces_of_the_pods_own_terms(wanted: PodAffinityTerm, seen: set[str
             in_spaces(A, HOST, spaces=selector(None, expression("team", "NotIn", "x"))),
             "none",
             True,
-            id="a namespace nobody knows has no labels",
+            id="an unknown namespace has no labels",
         ),
     ],
 )
@@ -354,19 +356,23 @@ def test_scaling_divides_first() -> None:
 @pytest.mark.parametrize(
     ("ignore", "own", "items", "scored"),
     [
-        pytest.param(False, [], [], False, id="nobody prefers anything"),
+        pytest.param(False, [], [], False, id="no preferences"),
         pytest.param(
-            False, [(5, term({"app": "a"}, ZONE))], [], False, id="nobody is there to be preferred"
+            False, [(5, term({"app": "a"}, ZONE))], [], False, id="no pod that is preferred"
         ),
         pytest.param(
             False,
             [(5, term({"app": "a"}, ZONE))],
             [there("p", "x")],
             False,
-            id="or nobody on a node with the label",
+            id="or none on a node with the label",
         ),
         pytest.param(
-            False, [(5, term({"app": "a"}, ZONE))], [there("p", "e1")], True, id="somebody"
+            False,
+            [(5, term({"app": "a"}, ZONE))],
+            [there("p", "e1")],
+            True,
+            id="a pod that is preferred",
         ),
         pytest.param(
             False,
@@ -390,7 +396,7 @@ def test_who_leaves_itself_out(
     assert (rule.everywhere(wanted, columns) == SKIPPED) is not scored
 
 
-# The same, plainly --------------------------------------------------------------------------------
+# Against a plain reference ------------------------------------------------------------------------
 
 Counts = Counter[tuple[str, str]]
 
@@ -399,7 +405,7 @@ Counts = Counter[tuple[str, str]]
 class Plain:
     """The rules written out node by node, pod by pod."""
 
-    world: World
+    world: ClusterV136
 
     def spaces(self) -> dict[str, dict[str, str]]:
         return {o.name: o.labels for o in self.world.others if isinstance(o, Namespace)}
@@ -440,7 +446,7 @@ def parts(made: Pod) -> tuple[PodAffinity, PodAffinity]:
     return near or PodAffinity(), apart or PodAffinity()
 
 
-def plainly_rejected(world: World) -> list[str]:
+def plainly_rejected(world: ClusterV136) -> list[str]:
     rules, wanted = Plain(world), world.wanted
     near, apart = (part.required or [] for part in parts(wanted))
     affinity, anti, existing = Counts(), Counts(), Counts()
@@ -475,12 +481,12 @@ def _reason(
     return OTHERS if any(existing[pair] for pair in made.labels.items()) else ""
 
 
-TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=True)
+TAME = Extremes(huge=False, broken=False, odd_volumes=False, ghosts=True)
 
 
-@given(world=worlds(least_nodes=1, wild=TAME))
+@given(world=clusters_v1_36(least_nodes=1, extremes=TAME))
 @settings(max_examples=120)
-def test_the_filter_is_what_the_rules_say_one_by_one(world: World) -> None:
+def test_the_filter_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted, rule = columns.incoming(world.wanted), InterPodAffinity()
     if isinstance(rule.pre_filter(wanted, columns), Refused):
@@ -494,7 +500,7 @@ def test_the_filter_is_what_the_rules_say_one_by_one(world: World) -> None:
         assert not any(said)
 
 
-def plain_raw(world: World, hard: int, *, ignore: bool) -> list[int] | None:
+def plain_raw(world: ClusterV136, hard: int, *, ignore: bool) -> list[int] | None:
     """The raw score of each node; None when the rule leaves itself out."""
     rules, wanted = Plain(world), world.wanted
     near, apart = parts(wanted)
@@ -530,9 +536,9 @@ def plain_raw(world: World, hard: int, *, ignore: bool) -> list[int] | None:
     return [sum(table[pair] for pair in made.labels.items()) for made in world.nodes]
 
 
-@given(world=worlds(least_nodes=1, wild=TAME))
+@given(world=clusters_v1_36(least_nodes=1, extremes=TAME))
 @settings(max_examples=120)
-def test_the_score_is_what_the_rules_say_one_by_one(world: World) -> None:
+def test_the_score_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
     at = ManyRows(columns, columns.order)

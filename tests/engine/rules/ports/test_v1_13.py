@@ -50,7 +50,7 @@ def test_ports_of_one_pod_do_not_conflict_and_init_containers_have_none() -> Non
 
 
 def test_used_ports_are_a_set() -> None:
-    # Two pods hold the port (somebody placed them so); when one leaves, the port is free.
+    # Two pods hold the port (both were bound by hand); when one leaves, the port is free.
     columns = view(node("n"), pod("x", node="n", ports=[80]), pod("y", node="n", ports=[80]))
 
     columns.remove_pod("default/x")

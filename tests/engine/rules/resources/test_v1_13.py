@@ -1,4 +1,4 @@
-"""v1.13 rules on resources: what fits, and how full a node would be."""
+"""v1.13 rules on resources: what fits, and utilization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: worked examples."""
+"""v1.36 NodeResourcesFit and NodeResourcesBalancedAllocation: worked examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GPU, FPGA = "example.com/gpu", "vendor.io/fpga"
 Requests = dict[str, Any]
 
 
-# Room ---------------------------------------------------------------------------------------------
+# Fit ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_pod_level_requests_decide_what_fits() -> None:
     assert decision(wanted, node("n", cpu="4")).node == "n"
 
 
-# How full -----------------------------------------------------------------------------------------
+# Utilization --------------------------------------------------------------------------------------
 
 HALF = pod("there", node="n", requests={"cpu": "2", "memory": 50})
 
@@ -237,7 +237,7 @@ def test_ratio(rule: NodeResourcesFitScore, requests: Requests, expected: int) -
     assert scores(rule, pod(requests=requests), node("n", cpu="1", memory=100)) == {"n": expected}
 
 
-# How even -----------------------------------------------------------------------------------------
+# Balance ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ WEB = service("web", X)
             [WEB, pod("x", node="c", labels=X)],
             pod(labels=X),
             {"a": (), "b": (), "c": ()},
-            id="a first pod on a node without the label binds nobody",
+            id="a first pod on a node without the label has no effect",
         ),
         pytest.param(
             [WEB, pod("x", node="b", labels=X, terminating=True)],

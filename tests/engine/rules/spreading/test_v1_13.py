@@ -116,7 +116,7 @@ def test_a_region_without_a_zone_is_a_zone() -> None:
             [service("s", {"app": "-x"})],
             pod(labels={"app": "-x"}),
             True,
-            id="an invalid value is compared as it is, and then counts everybody",
+            id="an invalid value is compared as it is, and then counts every pod",
         ),
     ],
 )

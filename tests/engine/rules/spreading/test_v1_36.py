@@ -1,4 +1,4 @@
-"""PodTopologySpread: worked examples, and the rules written out plainly for random clusters."""
+"""v1.36 PodTopologySpread: worked examples, and random clusters against a plain reference."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from podium.objects.selectors.selectors import (
     node_terms,
 )
 from podium.objects.taints import tolerated
-from random_clusters import Wild
-from random_clusters_v1_36 import World, worlds
+from random_clusters import Extremes
+from random_clusters_v1_36 import ClusterV136, clusters_v1_36
 
 SKEWED = "node(s) didn't match pod topology spread constraints"
 MISSING = f"{SKEWED} (missing required label)"
@@ -128,7 +128,7 @@ EAST_FULL = {"e1": SKEWED, "e2": SKEWED, "x": MISSING}
         pytest.param(
             wanting(spread(ZONE, 1, selector())),
             {"x": MISSING},
-            id="an empty selector counts nobody else, but means the pod itself",
+            id="an empty selector counts no other pod, but matches the pod itself",
         ),
         pytest.param(
             wanting(spread(ZONE, 1, APP), namespace="other"),
@@ -193,7 +193,7 @@ def test_match_label_keys(
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [
-        pytest.param(None, {}, id="without a selector keys are not read: it means nobody"),
+        pytest.param(None, {}, id="without a selector keys are not read: it matches no pod"),
         pytest.param(selector(), {"e1": SKEWED}, id="with an empty one they make it a real one"),
     ],
 )
@@ -327,7 +327,7 @@ TWO = (zoned("e1", "east"), zoned("w1", "west"))
 @pytest.mark.parametrize(
     ("wanted", "others", "spreads"),
     [
-        pytest.param(pod(labels={"app": "a"}), [], False, id="nobody selects the pod"),
+        pytest.param(pod(labels={"app": "a"}), [], False, id="no owner selects the pod"),
         pytest.param(
             pod(labels={"app": "a"}), [service("s", {"app": "a"})], True, id="a service does"
         ),
@@ -490,9 +490,9 @@ def test_two_profiles_with_the_same_defaults_do_not_share_what_they_ignore() -> 
             id="a larger skew evens out: raw 5 and 3",
         ),
         pytest.param(
-            wanting(spread(ZONE, 1, selector({"app": "nobody"}), when=SOFT)),
+            wanting(spread(ZONE, 1, selector({"app": "none"}), when=SOFT)),
             {"e1": 100, "e2": 100, "w1": 100, "w2": 100, "x": 0},
-            id="nobody to spread from",
+            id="no pods to spread from",
         ),
     ],
 )
@@ -500,14 +500,14 @@ def test_soft_constraints(wanted: Pod, expected: dict[str, int]) -> None:
     assert scores(PodTopologySpreadScore(), wanted, *CLUSTER) == expected
 
 
-# The same, plainly --------------------------------------------------------------------------------
+# Against a plain reference ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Plain:
     """A constraint and the cluster, with every rule written out node by node, pod by pod."""
 
-    world: World
+    world: ClusterV136
     own: tuple[TopologySpreadConstraint, ...]
     each: TopologySpreadConstraint
 
@@ -573,13 +573,13 @@ def required(wanted: Pod, made: Node) -> bool:
     return any(term.matches(made.labels, fields) for term in node_terms(affinity.required))
 
 
-def plain(world: World, action: str) -> tuple[Plain, ...]:
+def plain(world: ClusterV136, action: str) -> tuple[Plain, ...]:
     listed = world.wanted.spec.topology_spread_constraints or ()
     own = tuple(each for each in listed if each.when_unsatisfiable == action)
     return tuple(Plain(world, own, each) for each in own)
 
 
-def plainly_rejected(world: World) -> Iterator[str]:
+def plainly_rejected(world: ClusterV136) -> Iterator[str]:
     constraints = plain(world, HARD)
     for made in world.nodes:
         yield next(filter(None, (skew(each, made) for each in constraints)), "")
@@ -597,17 +597,17 @@ def skew(each: Plain, made: Node) -> str:
     return SKEWED if count + itself - fewest > each.each.max_skew else ""
 
 
-TAME = Wild(huge=False, broken=False, odd_volumes=False, ghosts=True)
+TAME = Extremes(huge=False, broken=False, odd_volumes=False, ghosts=True)
 
 
-def readable(world: World) -> bool:
+def readable(world: ClusterV136) -> bool:
     """Whether the node selector can be read at all; if not, it matches no node."""
     return "-bad" not in (world.wanted.spec.node_selector or {}).values()
 
 
-@given(world=worlds(least_nodes=1, wild=TAME))
+@given(world=clusters_v1_36(least_nodes=1, extremes=TAME))
 @settings(max_examples=150)
-def test_the_filter_is_what_the_rules_say_one_by_one(world: World) -> None:
+def test_the_filter_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted = columns.incoming(world.wanted)
     if not world.wanted.spec.topology_spread_constraints or not readable(world):
@@ -619,7 +619,7 @@ def test_the_filter_is_what_the_rules_say_one_by_one(world: World) -> None:
     assert [reasons[0] if reasons else "" for reasons in said] == list(plainly_rejected(world))
 
 
-def plain_scores(world: World, feasible: list[Node]) -> list[tuple[int, int]]:
+def plain_scores(world: ClusterV136, feasible: list[Node]) -> list[tuple[int, int]]:
     constraints = plain(world, SOFT)
     own = tuple(each.each for each in constraints)
     ignored = [not has_all(made, own) for made in feasible]
@@ -652,9 +652,9 @@ def cost(each: Plain, made: Node, kept: list[Node]) -> float:
     return count * math.log(len(domains) + 2) + extra
 
 
-@given(world=worlds(least_nodes=1, wild=TAME))
+@given(world=clusters_v1_36(least_nodes=1, extremes=TAME))
 @settings(max_examples=150)
-def test_the_score_is_what_the_rules_say_one_by_one(world: World) -> None:
+def test_the_score_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
     wanted, rule = columns.incoming(world.wanted), PodTopologySpreadScore()
     if not plain(world, SOFT) or not readable(world):

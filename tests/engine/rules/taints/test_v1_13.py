@@ -36,7 +36,7 @@ def said(predicate: FilterRule, wanted: Pod, one: Node) -> Said:
         pytest.param("NoSchedule", TAINTS, (), id="NoSchedule"),
         pytest.param("NoExecute", TAINTS, TAINTS, id="NoExecute"),
         pytest.param("PreferNoSchedule", (), (), id="a soft taint never rejects"),
-        pytest.param("Other", (), (), id="an effect nobody knows never rejects"),
+        pytest.param("Other", (), (), id="an unknown effect never rejects"),
     ],
 )
 def test_taints_by_effect(effect: str, all_hard: Said, evicting: Said) -> None:

@@ -1,4 +1,4 @@
-"""What is kept of the volumes attached to nodes is what looking at each node would tell.
+"""The cached volumes of nodes are those found by looking at each node.
 
 Random histories of pods, nodes, claims, volumes, classes, limits and attachments: after each of
 them, the answer for all nodes at once (from what is kept) equals that for one node after the other

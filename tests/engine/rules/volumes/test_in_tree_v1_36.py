@@ -1,4 +1,4 @@
-"""Disks named in the older way: counted and reached as volumes of their CSI drivers."""
+"""v1.36: in-tree volumes are counted and reached as volumes of their CSI drivers."""
 
 from __future__ import annotations
 

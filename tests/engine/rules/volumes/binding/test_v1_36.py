@@ -71,7 +71,7 @@ def made_in(*names: str) -> TopologySelectorTerm:
             using("c"),
             (LATE, claim("c", storage_class="late")),
             {"n": (NO_VOLUME,), "m": (NO_VOLUME,)},
-            id="nothing to bind, and nobody to make it",
+            id="nothing to bind, and no provisioner",
         ),
         pytest.param(
             using("c"),
@@ -175,7 +175,7 @@ TRACKED = storage_class("made", provisioner="x")
 @pytest.mark.parametrize(
     ("items", "rejected"),
     [
-        pytest.param([], set(), id="without a driver nobody tracks capacity"),
+        pytest.param([], set(), id="without a driver capacity is not tracked"),
         pytest.param([csi_driver("x", tracks=False)], set(), id="a driver that does not"),
         pytest.param([csi_driver("x", tracks=True)], {"n", "m"}, id="tracked, and none reported"),
         pytest.param(

@@ -62,7 +62,7 @@ MADE = storage_class("made", provisioner=CSI)
             using("a"),
             (*csi("a"), *csi("b"), attachment("at", "n", CSI, "pv-b")),
             (FULL,),
-            id="beside one attached for nobody",
+            id="beside one attached without a pod",
         ),
         pytest.param(
             using("a"),
@@ -74,7 +74,7 @@ MADE = storage_class("made", provisioner=CSI)
             using("a"),
             (*csi("a"), attachment("at", "n", CSI, "pv-a")),
             (FULL,),
-            id="attached already for nobody, it counts once more as new",
+            id="attached already without a pod, it counts once more as new",
         ),
         pytest.param(
             using("a", "c"),
