@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class Reply(NamedTuple):
-    """What came back."""
+    """The status, body and headers of a response."""
 
     status: int
     body: Any
@@ -100,7 +100,7 @@ class LabServer:
         content_type: str = JSON,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        """One request with the token; a refusal is a reply like any other."""
+        """Send one request with the token; the reply may be an error."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         sent = {"Authorization": f"Bearer {TOKEN}", "Content-Type": content_type, **(headers or {})}
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
@@ -117,23 +117,23 @@ class LabServer:
             return Reply(response.status, text.decode("utf-8", "replace"), found)
 
     def get(self, path: str) -> Any:
-        """Read something that is there."""
+        """The body of a GET that must succeed."""
         return self._fine("GET", path)
 
     def post(self, path: str, body: Any) -> Any:
-        """Create something."""
+        """The body of a POST that must succeed."""
         return self._fine("POST", path, body)
 
     def put(self, path: str, body: Any) -> Any:
-        """Replace something."""
+        """The body of a PUT that must succeed."""
         return self._fine("PUT", path, body)
 
     def patch(self, path: str, body: Any, form: str = "strategic-merge-patch+json") -> Any:
-        """Change something."""
+        """The body of a PATCH that must succeed."""
         return self._fine("PATCH", path, body, content_type=f"application/{form}")
 
     def delete(self, path: str, body: Any = None) -> Any:
-        """Delete something."""
+        """The body of a DELETE that must succeed."""
         return self._fine("DELETE", path, body)
 
     def _fine(self, method: str, path: str, body: Any = None, *, content_type: str = JSON) -> Any:
@@ -142,7 +142,7 @@ class LabServer:
         return reply.body
 
     def watch(self, path: str, *, seconds: float = 10) -> Iterator[Any]:
-        """The events of a watch, as they come."""
+        """The events of a watch in the order in which they are received."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         glue = "&" if "?" in path else "?"
         try:

@@ -49,7 +49,7 @@ def site() -> Iterator[Served]:
 
 @pytest.fixture
 def page(browser: Browser, site: Served) -> Iterator[Page]:
-    """The cluster's page. In the end: no complaints, and nothing asked of anybody else."""
+    """The page of the cluster; afterwards it must have no errors and no requests elsewhere."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
     context.set_default_timeout(15_000)
     page = context.new_page()

@@ -36,7 +36,7 @@ def default_profile() -> Profile:
 
 
 class Playground:
-    """A scheduler that decides when told to."""
+    """A scheduler whose attempts are made by the test."""
 
     def __init__(self, profile: Profile | None = None, *, recording: bool = True) -> None:
         self._simulation = Simulation(profile or default_profile())
@@ -96,15 +96,15 @@ class Playground:
         self._log.attempted(attempted)
         self._pulse.attempted(attempted)
         if decision.node is None:
-            self.queue.requeue(turn, _turned_down(turn.pod))
+            self.queue.requeue(turn, _unschedulable(turn.pod))
             return
         self._simulation.place(turn.pod, decision)
         self.queue.done(turn)
         self._pulse.bound(attempted, decision.node, 0.001)
 
 
-def _turned_down(pod: Pod) -> Pod:
-    """The pod as its status says after an attempt that found no node."""
+def _unschedulable(pod: Pod) -> Pod:
+    """The pod with the condition of an attempt that found no node."""
     now = datetime.now(UTC).isoformat(timespec="seconds")[:-6] + "Z"
     condition = PodCondition(
         type="PodScheduled", status="False", reason="Unschedulable", last_probe_time=now

@@ -1,4 +1,4 @@
-"""The data behind the pages, asked over HTTP without a browser."""
+"""The data of the pages over HTTP, without a browser."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ OLDER = "PODIUM_KUBECTL"
 
 
 class Result(NamedTuple):
-    """How a command ended, and what it said."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str

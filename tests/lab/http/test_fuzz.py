@@ -157,8 +157,8 @@ class Fuzzer:
     def nonsense(self) -> Any:
         return copy.deepcopy(self.chance.choice(NONSENSE))
 
-    def below(self, kind: str) -> Any:
-        """What a path below an object wants, spoiled more often than not."""
+    def subresource_body(self, kind: str) -> Any:
+        """A body for a subresource, in most cases with a wrong value."""
         made = copy.deepcopy(SUBRESOURCE_BODIES[kind])
         for _ in range(self.chance.choice((0, 1, 1, 2, 3))):
             made = self.spoiled(made)
@@ -171,10 +171,10 @@ class Fuzzer:
         if kind < 0.04:
             return b'{"a":' * 3000
         if method == "DELETE":
-            return b"" if kind < 0.5 else json.dumps(self.below("options")).encode()
+            return b"" if kind < 0.5 else json.dumps(self.subresource_body("options")).encode()
         ending = path.rpartition("/")[2]
         if ending in SUBRESOURCE_BODIES and kind < 0.9:
-            return json.dumps(self.below(ending)).encode()
+            return json.dumps(self.subresource_body(ending)).encode()
         if method == "PATCH" and kind < 0.3:
             steps = [{"op": self.chance.choice(("add", "remove", "replace", "test", "x")),
                       "path": self.chance.choice(("/spec", "/metadata/labels/a", "", "x", "/a/0")),

@@ -32,7 +32,7 @@ MERGE = "application/merge-patch+json"
 
 
 class Case(NamedTuple):
-    """A request; *differs* says why the answers are not the same to the letter."""
+    """A request; *differs* is the reason why the responses are not equal."""
 
     method: str
     path: str
@@ -179,7 +179,7 @@ CASES = {
     "no name": Case("POST", PODS, {"metadata": {}, "spec": {}}),
     "a name in upper case": Case("POST", PODS, pod("X_y")),
     "a name that is too long": Case("POST", PODS, pod("a" * 254)),
-    # One at a time: the real program looks at them in any order.
+    # One at a time: the real program checks them in any order.
     "a label with blanks": Case("POST", PODS, labelled({"a b": "c d"})),
     "a label without name": Case("POST", PODS, labelled({"q/": "a" * 64})),
     "a container twice": Case("POST", PODS, pod("x", containers=container() * 2)),
@@ -329,7 +329,7 @@ CASES = {
     ),
 }
 
-#: What both have before the questions are asked.
+#: The objects that both servers have before the requests.
 FOUND = (
     (PODS, pod("taken")),
     (PODS, pod("bound")),

@@ -37,7 +37,7 @@ def test_bodies_in_the_binary_form_are_read_like_json(lab_server: LabServer) -> 
     budget = sent(lab_server, path, BUDGET)
 
     assert namespace["metadata"]["name"] == "shop"
-    # Nothing asked for is something else than nothing said: the one is kept, the other defaulted.
+    # Zero replicas are kept, an absent limit is defaulted.
     assert deployment["spec"]["replicas"] == 0
     assert deployment["spec"]["revisionHistoryLimit"] == 10
     container = deployment["spec"]["template"]["spec"]["containers"][0]
