@@ -185,10 +185,12 @@ class Cache:
         if self.columns.pod(pod.uid) is not None:
             raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
         self.columns.add_pod(pod, node)
+        plan = None
         if reservations:
             self.columns.reservations[pod.uid] = reservations
-        plans = (each for each in reservations.values() if isinstance(each, VolumePlan))
-        self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, next(plans, None)))
+            plans = (each for each in reservations.values() if isinstance(each, VolumePlan))
+            plan = next(plans, None)
+        self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
 
     def _unreserve(self, uid: str) -> None:
         """Drop what was reserved for a pod that leaves its node, and report it."""

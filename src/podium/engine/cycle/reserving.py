@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Refused
+from podium.engine.framework.rule import Refused, Scope
 from podium.engine.rows.rows import OneRow
 
 if TYPE_CHECKING:
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.engine.framework.rule import ReserveRule
+    from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
 
@@ -20,14 +23,14 @@ def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
     until the pod is permitted, carries the reservations out, binds the pod, and drops the
     reservations with the pod.
     """
-    at, profile = OneRow(view, row), attempt.profile
+    at, pod, profile = OneRow(view, row), attempt.pod, attempt.profile
     reservations = {}
-    for reserving in profile.reserve_rules:
-        reserved = reserving.reserve(attempt.pod, at)
+    for reserving in _reserving(pod, profile):
+        reserved = reserving.reserve(pod, at)
         if reserved is not None:
             reservations[reserving.name] = reserved
     for permitting in profile.permits:
-        permission = permitting.permit(attempt.pod, at)
+        permission = permitting.permit(pod, at)
         if permission.allowed:
             continue
         if permission.wait_seconds <= 0:
@@ -36,3 +39,11 @@ def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
         decision.waits[permitting.name] = permission
     decision.reservations = reservations
     decision.node = view.names[row]
+
+
+def _reserving(pod: Incoming, profile: Profile) -> list[ReserveRule]:
+    """The reserve rules that are concerned with pods of this class."""
+    rules = profile.reserve_rules
+    return pod.cls.once(
+        ("reserving", rules), lambda: [r for r in rules if r.scope(pod.cls) is not Scope.NONE]
+    )

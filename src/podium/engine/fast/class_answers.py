@@ -83,6 +83,14 @@ class ClassAnswers:
     def _ask_activities(self, pod: Incoming) -> list[Activity]:
         return [each.rule.activity(pod, self.view) for each in self._cluster_rules]
 
+    def _sort_by_activity(self) -> None:
+        """The cluster-wide rules to evaluate at this decision: active, and not kept."""
+        self._evaluated = [
+            each
+            for each, activity in zip(self._cluster_rules, self._activities, strict=True)
+            if activity is Activity.ACTIVE and each.position not in self._kept
+        ]
+
     def rebuild(self, pod: Incoming) -> None:
         """Evaluate every row."""
         view = self.view
@@ -111,8 +119,8 @@ class ClassAnswers:
         kept = [p for p in far if self._steady[p.position].kept]
         self.of_node = sorted([*self._node_rules, *kept], key=_position)
         self.of_pods = sorted([*self._row_rules, *on_own_row], key=_position)
-        self._own_row = [activity is Activity.OWN_ROW for activity in self._activities]
         self._kept = {p.position for p in kept}
+        self._sort_by_activity()
 
     def _sort_scores(self, pod: Incoming) -> None:
         """Which flat scores differ between rows, and the sum of what the others give to all."""
@@ -129,15 +137,21 @@ class ClassAnswers:
         keys = [each.priority.answer_key(pod, self.view) for each in self.scoring_nodes]
         self._scoring = (self.constant, self.scoring_nodes, self.scoring_pods, keys)
 
-    def _has_unsteady(self, pod: Incoming) -> bool:
-        """Whether answers of a cluster-wide rule are to be kept from now on, or no more."""
+    def _have_cluster_rules_changed(self, pod: Incoming) -> bool:
+        """Ask the cluster-wide rules again; whether other answers are to be kept than before."""
         changed = False
-        for each, activity in zip(self._cluster_rules, self._activities, strict=True):
+        before, self._activities = self._activities, self._ask_activities(pod)
+        for each, was, activity in zip(self._cluster_rules, before, self._activities, strict=True):
+            if (was is Activity.OWN_ROW) != (activity is Activity.OWN_ROW):
+                changed = True
             if activity is Activity.OWN_ROW:
                 continue
+            # Watched at every decision, or a key that comes back would pass for one that stayed.
             steady = self._steady[each.position]
-            if steady.kept or activity > Activity.IDLE:
+            if steady.kept or activity is Activity.ACTIVE:
                 changed = steady.watch(each.rule.answer_key(pod, self.view)) or changed
+        if not changed and before != self._activities:
+            self._sort_by_activity()
         return changed
 
     def refresh(self, pod: Incoming) -> None:
@@ -147,13 +161,8 @@ class ClassAnswers:
         behind = self.seen - view.journal_start
         stale = self.epoch != view.epoch or behind < 0
         stale = stale or self.namespaces != view.catalog.namespaces.version
-        if self._cluster_rules:
-            self._activities = self._ask_activities(pod)
-            # Watched at every decision, or a key that comes back would pass for one that stayed.
-            unsteady = self._has_unsteady(pod)
-            own_row = [activity is Activity.OWN_ROW for activity in self._activities]
-            stale = stale or unsteady or own_row != self._own_row
-        if stale:
+        changed = bool(self._cluster_rules) and self._have_cluster_rules_changed(pod)
+        if stale or changed:
             self.rebuild(pod)
             return
         news = view.journal[behind:]
@@ -168,10 +177,11 @@ class ClassAnswers:
                 self.rebuild(pod)
                 return
             self._memo = {}
-        # Rows that hold pods of an unknown node are in no order of nodes, and rules never see them.
-        known = view.known
-        rows = {row for row in (e if e >= 0 else ~e for e in news) if known[row]}
-        nodes = rows.intersection(~entry for entry in news if entry < 0)
+        rows = {entry if entry >= 0 else ~entry for entry in news}
+        if view.ghosts:
+            # Rows with pods of an unknown node are in no order of nodes; rules never see them.
+            rows -= view.ghosts
+        nodes = {~entry for entry in news if entry < 0} & rows
         if len(rows) > self._tuning.one_by_one:
             self._evaluate_many(pod, rows, nodes)
         else:
@@ -241,37 +251,25 @@ class ClassAnswers:
 
     # Answering ------------------------------------------------------------------------------------
 
-    def _asked_now(self) -> list[Positioned]:
-        """The cluster-wide rules whose answers are not kept and that have something to say now."""
-        return [
-            each
-            for each, activity in zip(self._cluster_rules, self._activities, strict=True)
-            if activity is Activity.ACTIVE and each.position not in self._kept
-        ]
-
     def has_scores(self) -> bool:
         """Whether the kept sums may be used: no score of a row that fits is out of range.
 
         Otherwise the attempt fails, and `run_scores` over the feasible rows says how.
         """
-        if self._constant_wrong:
-            return False
-        wrong = self._node_wrong | self._wrong if self._node_wrong or self._wrong else ()
-        return not any(self._codes.item(row) == FITS for row in wrong)
+        if not (self._constant_wrong or self._node_wrong or self._wrong):
+            return True
+        wrong = self._node_wrong | self._wrong
+        return not self._constant_wrong and not any(self._codes.item(row) == FITS for row in wrong)
 
     def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | None:
         """The index by score, if single rows are all that counts for this pod now."""
-        view = self.view
-        if self._asked_now() or not self.has_scores():
+        view, highest = self.view, self._highest
+        if self._evaluated or not self.has_scores():
             return None
         self._everywhere = self._ask_everywhere(pod)
-        if any(same is None for same in self._everywhere):
-            return None
-        highest = self._highest
-        if highest is not None and any(
-            same is not None and not 0 <= same.score <= highest for same in self._everywhere
-        ):
-            return None
+        for same in self._everywhere:
+            if same is None or (highest is not None and not 0 <= same.score <= highest):
+                return None
         if self.index is None or self.index.order is not order:
             if len(order) != len(view.order):
                 return None
@@ -289,7 +287,7 @@ class ClassAnswers:
 
     def feasible(self, order: np.ndarray) -> np.ndarray | None:
         """The rows that fit, in order, if single rows decide that; kept while none changes."""
-        if self._asked_now():
+        if self._evaluated:
             return None
         if self._feasible[0] is not order:
             self._feasible = (order, order[self._codes[order] == FITS])
@@ -300,7 +298,7 @@ class ClassAnswers:
         """The verdicts in the given order, with the cluster-wide rules evaluated now."""
         codes, positions = self._codes[order], self._positions[order]
         errors: dict[int, str] = {}
-        for each in self._asked_now():
+        for each in self._evaluated:
             alive = np.flatnonzero(positions > each.position)
             fit = run_filters(pod, ManyRows(self.view, order[alive]), [each])
             rejected = fit.codes != FITS

@@ -118,11 +118,13 @@ class InterPodAffinity(FilterRule):
         If every node is a domain of its own under all topology keys, only pods on the row count.
         """
         own = own_terms(pod.cls, view)
-        if not (own.affinity or own.anti_affinity) and not any(
-            c.tally.carriers and c.tally.total(c.term.topology_key)
-            for c in _anti_affinity_of_placed_pods(pod.cls, view)
-        ):
-            return Activity.SKIPPED
+        if not (own.affinity or own.anti_affinity):
+            for carried in pod.cls.labels.terms_meaning(view):
+                required = carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
+                if required and carried.tally.total(carried.term.topology_key):
+                    break
+            else:
+                return Activity.SKIPPED
         now = (view.epoch, len(view.carried), view.node_changes, view.catalog.namespaces.version)
         known = pod.cls.memo.get("affinity activity")
         if known is None or known[0] != now:
