@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from builders import simulation
+from podium.engine.framework.profile import Profile
+from podium.engine.state.catalog import Catalog, Shelf
 from podium.objects.kinds.registry import KINDS
-from podium.profiles import watched_kinds as module
-from podium.profiles.config.build import config_from, default_config, from_config
-from podium.profiles.config.plugins import PLUGINS
+from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_policy, from_provider
+from podium.profiles.user_rules.loading import Rules, rules_in
 from podium.profiles.watched_kinds import watched_kinds
+from podium.rules import predicate
+from random_clusters_v1_36 import World, worlds
 
 
 def test_only_what_the_rules_read_is_watched() -> None:
@@ -39,28 +50,73 @@ def test_without_preemption_budgets_are_not_watched() -> None:
     assert "PodDisruptionBudget" not in watched_kinds([profile])
 
 
-def test_every_built_in_rule_is_known() -> None:
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ImageLocality"}]}}}],
+class Recorded:
+    """A shelf that notes its kind when objects are read from it."""
+
+    def __init__(self, kind: str, shelf: Shelf[Any], read: set[str]) -> None:
+        self._kind, self._shelf, self._read = kind, shelf, read
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in {"version", "changes_since"}:
+            self._read.add(self._kind)
+        return getattr(self._shelf, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._read.add(self._kind)
+        return iter(self._shelf)
+
+    def __len__(self) -> int:
+        self._read.add(self._kind)
+        return len(self._shelf)
+
+
+def recording(catalog: Catalog) -> set[str]:
+    """The kinds that are read from the catalogue from now on."""
+    read: set[str] = set()
+    recorded = {id(shelf): Recorded(kind, shelf, read) for kind, shelf in catalog.shelves()}
+    for name, value in list(vars(catalog).items()):
+        if id(value) in recorded:
+            setattr(catalog, name, recorded[id(value)])
+    return read
+
+
+PROFILES = [
+    *from_config(default_config(), Options()),
+    from_provider("DefaultProvider", Options()),
+    from_provider("ClusterAutoscalerProvider", Options()),
+]
+FILTERS = [(profile, rule) for profile in PROFILES for rule in profile.predicates]
+SCORES = [(profile, each) for profile in PROFILES for each in profile.priorities]
+ALONE: dict[str, Any] = {"pre_filters": (), "post_filters": (), "pre_scores": (), "checks": ()}
+CASES = [
+    *(replace(p, predicates=(rule,), priorities=(), **ALONE) for p, rule in FILTERS),
+    *(replace(p, predicates=(), priorities=(score,), **ALONE) for p, score in SCORES),
+]
+
+
+@pytest.mark.parametrize("alone", CASES, ids=lambda profile: profile.name)
+@given(world=worlds(least_nodes=1))
+@settings(max_examples=15)
+def test_a_rule_looks_up_the_kinds_that_it_declares(alone: Profile, world: World) -> None:
+    made = simulation(*world.objects(), profile=alone)
+    read = recording(made.cache.columns.catalog)
+
+    made.attempt(world.wanted)
+
+    # The index of affinity terms reads the labels of a namespace; terms of v1.13 do not use them.
+    unused = {"Namespace"} if alone.name.startswith("v1.13") else set()
+    assert read - unused <= watched_kinds([alone])
+
+
+def test_a_users_rule_may_look_up_every_kind() -> None:
+    @predicate("Mine")
+    def mine(_pod: object, _node: object) -> bool:
+        return True
+
+    [spec] = rules_in(mine)
+    rules = Rules({spec.name: spec})
+    profile = from_provider("DefaultProvider", Options(rules=rules))
+
+    assert watched_kinds([profile]) == {"Node", "Pod"} | {
+        kind.name for kind in KINDS.values() if kind.looked_up
     }
-    profiles = [
-        *from_config(config_from(document), Options()),
-        from_provider("DefaultProvider", Options()),
-        from_provider("ClusterAutoscalerProvider", Options()),
-    ]
-    for profile in profiles:
-        rules = [*profile.predicates, *profile.post_filters]
-        rules += [each.priority for each in profile.priorities]
-        for rule in rules:
-            names = {each.__name__ for each in type(rule).__mro__}
-            assert names & module._READS.keys(), rule
-    assert PLUGINS
-
-
-def test_a_rule_of_a_users_own_may_look_at_anything() -> None:
-    class Own:
-        name = "Own"
-
-    assert {*module._read_by(Own())} == {k.name for k in KINDS.values() if k.looked_up}

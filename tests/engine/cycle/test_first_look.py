@@ -376,6 +376,7 @@ def test_no_nodes_at_all_is_an_error_that_nothing_follows() -> None:
 class Says:
     """Tries nothing, and says what it is told to."""
 
+    kinds: tuple[str, ...] = ()
     evicts_pods = False
 
     def __init__(self, name: str, code: str, reason: str = "") -> None:

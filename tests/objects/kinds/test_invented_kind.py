@@ -15,6 +15,7 @@ from podium.cluster.wakeups.wakeups import Added, resource
 from podium.daemon.behaviour import V1_36
 from podium.daemon.cluster_state import ClusterState
 from podium.daemon.informers import Informers
+from podium.engine.framework.rule import ALL_KINDS, FilterRule
 from podium.errors import InputError
 from podium.kube.discovery import discover
 from podium.library.snapshots.listing import list_objects
@@ -141,14 +142,15 @@ def test_it_is_an_event_under_its_own_name() -> None:
     assert resource(Added(found)) == "GPUSlice"
 
 
-class UserRule:
-    """A rule that says nothing about the kinds it reads."""
+class AnyRule(FilterRule):
+    """A rule that may look up every kind, as users' rules may."""
 
-    name = "Mine"
+    name = "Any"
+    kinds = ALL_KINDS
 
 
-def test_a_rule_of_unknown_needs_may_read_it() -> None:
-    assert "GPUSlice" in watched_kinds([profile(UserRule())])  # type: ignore[arg-type]
+def test_it_is_watched_for_a_rule_that_may_look_up_every_kind() -> None:
+    assert "GPUSlice" in watched_kinds([profile(AnyRule())])
     assert "GPUSlice" not in watched_kinds([profile()])
 
 

@@ -53,6 +53,10 @@ class PostFilter(Protocol):
         """The name by which it is configured."""
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of objects that it looks up in the catalogue."""
+
+    @property
     def evicts_pods(self) -> bool:
         """Whether it may evict pods of lower priority."""
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -139,13 +139,17 @@ class Positioned(NamedTuple):
     rule: FilterRule
 
 
+#: The kinds of a rule that does not say which ones it looks up.
+ALL_KINDS: Final = ("*",)
+
+
 class Rule:
     """What all rules have in common."""
 
     #: The name by which users configure it.
     name: str
     #: Kinds of objects that it looks up in the catalogue; the scheduler watches these.
-    kinds: ClassVar[tuple[str, ...]] = ()
+    kinds: tuple[str, ...] = ()
     #: The scope when it is the same for every pod class.
     always: Scope = Scope.NODE
 

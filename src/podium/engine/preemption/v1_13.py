@@ -64,6 +64,7 @@ POLICY = VictimPolicy(
 class PodPriorityPreemption:
     """The preemption that the feature gate PodPriority turns on; it reports no status."""
 
+    kinds = ("PodDisruptionBudget",)
     name = "PodPriority"
     evicts_pods = True
 

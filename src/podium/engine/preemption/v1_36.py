@@ -96,6 +96,7 @@ POLICY = VictimPolicy(
 class DefaultPreemption:
     """The plugin; its arguments say how many candidates are enough."""
 
+    kinds = ("PodDisruptionBudget",)
     name = "DefaultPreemption"
     evicts_pods = True
 

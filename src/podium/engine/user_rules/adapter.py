@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from podium.engine.framework.rule import (
+    ALL_KINDS,
     ALLOWED,
     AttemptError,
     Everywhere,
@@ -190,6 +191,8 @@ def _shown(answer: object) -> str:
 class UserPredicate(_UserRule, FilterRule):
     """A predicate written by a user."""
 
+    kinds = ALL_KINDS
+
     def __init__(
         self,
         spec: RuleSpec,
@@ -281,6 +284,8 @@ class UserPredicate(_UserRule, FilterRule):
 
 class UserPriority(_UserRule, ScoreRule):
     """A priority written by a user."""
+
+    kinds = ALL_KINDS
 
     def __init__(
         self,

@@ -61,6 +61,7 @@ class PreFilterPerNode(FilterRule):
     def __init__(self, rule: FilterRule) -> None:
         self.rule = rule
         self.name = rule.name
+        self.kinds = rule.kinds
 
     def scope(self, cls: PodClass) -> Scope:
         """The scope of the filter itself."""
@@ -100,6 +101,7 @@ class NeverSkippedScore(ScoreRule):
     def __init__(self, rule: ScoreRule) -> None:
         self.rule = rule
         self.name = rule.name
+        self.kinds = rule.kinds
         self.normalizes = rule.normalizes
 
     def scope(self, cls: PodClass) -> Scope:

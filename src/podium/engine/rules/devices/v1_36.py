@@ -58,6 +58,7 @@ class DynamicResourcesScore(ScoreRule):
 class DynamicResourcesPostFilter:
     """Has no claims to give back; its words stand before those of preemption."""
 
+    kinds: tuple[str, ...] = ()
     name = "DynamicResources"
     evicts_pods = False
 

@@ -97,6 +97,7 @@ def _with_namespaces(term: PodAffinityTerm, namespace: str, view: View) -> PodTe
 class InterPodAffinity(FilterRule):
     """The pod's affinity is met; its anti-affinity and that of placed pods is not broken."""
 
+    kinds = ("Namespace",)
     name = "InterPodAffinity"
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
@@ -200,6 +201,7 @@ class InterPodAffinityScore(ScoreRule):
     Required affinity of placed pods to the pod counts with `hard_weight`.
     """
 
+    kinds = ("Namespace",)
     name = "InterPodAffinity"
     always = Scope.CLUSTER
     normalizes = True

@@ -37,6 +37,7 @@ class CheckServiceAffinity(BitFilter):
     with all labels of this one does.
     """
 
+    kinds = ("Service",)
     reasons = (SERVICE_AFFINITY_MISMATCH,)
 
     def __init__(self, labels: list[str], name: str = "CheckServiceAffinity") -> None:
@@ -95,6 +96,7 @@ def _matches(labels: LabelSet, namespace: str, selector: Selector) -> bool:
 class ServiceAntiAffinity(ScoreRule):
     """Prefers label values that hold few of the service's pods; nodes without the label get 0."""
 
+    kinds = ("Service",)
     always = Scope.CLUSTER
     normalizes = True
 

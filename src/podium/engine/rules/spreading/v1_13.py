@@ -25,6 +25,7 @@ class SelectorSpreadPriority(ScoreRule):
     Owners are services and controllers. Zone totals cover the feasible nodes only.
     """
 
+    kinds: tuple[str, ...] = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
     name = "SelectorSpreadPriority"
     always = Scope.CLUSTER
     normalizes = True
@@ -74,4 +75,5 @@ def fewer_is_better(counts: np.ndarray, most: int) -> np.ndarray:
 class ServiceSpreadingPriority(SelectorSpreadPriority):
     """The older name of SelectorSpreadPriority; upstream gives it the same inputs."""
 
+    kinds = ("Service",)
     name = "ServiceSpreadingPriority"

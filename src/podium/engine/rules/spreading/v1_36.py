@@ -72,6 +72,7 @@ class _CountedNodes:
 class PodTopologySpread(FilterRule):
     """No domain may have more pods than the emptiest one by more than maxSkew."""
 
+    kinds = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
     name = "PodTopologySpread"
 
     def __init__(self, defaults: SpreadDefaults | None = None) -> None:
@@ -250,6 +251,7 @@ def _lowest_count(
 class PodTopologySpreadScore(ScoreRule):
     """Prefers domains with few matching pods; keys with more domains weigh more."""
 
+    kinds = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
     name = "PodTopologySpread"
     always = Scope.CLUSTER
     normalizes = True

@@ -44,6 +44,7 @@ NO_VOLUME = Reason("node(s) didn't find available persistent volumes to bind", c
 class CheckVolumeBinding(BitFilter, ReserveRule):
     """Every claim is bound to a reachable volume, or can be bound or provisioned on the node."""
 
+    kinds = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
     name = "CheckVolumeBinding"
     reasons = (VOLUME_NODE_AFFINITY_CONFLICT, NO_VOLUME)
 

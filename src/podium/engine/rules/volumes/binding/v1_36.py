@@ -90,9 +90,21 @@ def claim_names(pod: Incoming) -> Iterator[tuple[str, bool]]:
             yield f"{pod.pod.name}-{volume.name}", True
 
 
+#: What VolumeBinding looks up, for its filter and its score.
+BINDING_KINDS = (
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "StorageClass",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+)
+
+
 class VolumeBinding(BitFilter, ReserveRule):
     """Every claim is bound to a reachable volume, or can be bound or provisioned on the node."""
 
+    kinds = BINDING_KINDS
     name = "VolumeBinding"
     reasons = (VOLUME_NODE_AFFINITY_MISMATCH, NO_VOLUME, NO_STORAGE_CAPACITY, LOST_VOLUME)
 
@@ -164,6 +176,7 @@ class VolumeBinding(BitFilter, ReserveRule):
 class VolumeBindingScore(ScoreRule):
     """Scores nothing: scoring by storage capacity (StorageCapacityScoring) is off by default."""
 
+    kinds = BINDING_KINDS
     name = "VolumeBinding"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002

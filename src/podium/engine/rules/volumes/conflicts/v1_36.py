@@ -36,6 +36,7 @@ CLAIM_IN_USE = Reason(
 class VolumeRestrictions(BitFilter):
     """No disk conflict on the node, and no ReadWriteOncePod claim in use in the cluster."""
 
+    kinds = ("PersistentVolumeClaim",)
     name = "VolumeRestrictions"
     reasons = (DISK_CONFLICT, CLAIM_IN_USE)
 

@@ -117,6 +117,7 @@ class Azure:
 class _VolumeLimit(BitFilter):
     """The common part of the limits."""
 
+    kinds = ("PersistentVolume", "PersistentVolumeClaim")
     reasons = (TOO_MANY_VOLUMES,)
 
     def scope(self, cls: PodClass) -> Scope:

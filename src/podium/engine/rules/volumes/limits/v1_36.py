@@ -38,6 +38,13 @@ NONE: CsiVolume = ("", "")
 class NodeVolumeLimits(BitFilter):
     """Counts the volumes of the node's pods, and those of VolumeAttachments without a pod."""
 
+    kinds = (
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "CSINode",
+        "VolumeAttachment",
+    )
     name = "NodeVolumeLimits"
     reasons = (TOO_MANY_VOLUMES,)
 

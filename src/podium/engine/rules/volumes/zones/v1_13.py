@@ -27,6 +27,7 @@ NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
 class NoVolumeZoneConflict(BitFilter):
     """A node with zone labels must have those of the volumes behind the claims."""
 
+    kinds = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
     name = "NoVolumeZoneConflict"
     reasons = (VOLUME_ZONE_CONFLICT,)
 

@@ -29,6 +29,7 @@ ZONE_LABELS = (*BETA_LABELS, *BETA_LABELS.values())
 class VolumeZone(BitFilter):
     """A node with zone labels must have those of the volumes behind the claims."""
 
+    kinds = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
     name = "VolumeZone"
     reasons = (VOLUME_ZONE_CONFLICT,)
 
