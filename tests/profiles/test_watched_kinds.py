@@ -18,7 +18,7 @@ from podium.profiles.policy.build import Options, from_policy, from_provider
 from podium.profiles.user_rules.loading import Rules, rules_in
 from podium.profiles.watched_kinds import watched_kinds
 from podium.rules import predicate
-from random_clusters_v1_36 import World, worlds
+from random_clusters_v1_36 import ClusterV136, clusters_v1_36
 
 
 def test_only_what_the_rules_read_is_watched() -> None:
@@ -95,9 +95,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("alone", CASES, ids=lambda profile: profile.name)
-@given(world=worlds(least_nodes=1))
+@given(world=clusters_v1_36(least_nodes=1))
 @settings(max_examples=15)
-def test_a_rule_looks_up_the_kinds_that_it_declares(alone: Profile, world: World) -> None:
+def test_a_rule_looks_up_the_kinds_that_it_declares(alone: Profile, world: ClusterV136) -> None:
     made = simulation(*world.objects(), profile=alone)
     read = recording(made.cache.columns.catalog)
 
