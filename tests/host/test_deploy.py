@@ -92,7 +92,7 @@ def lacking(sent: Any, kept: Any, path: str = "") -> Iterator[str]:
 
 
 def apart(manifest: Manifest) -> Manifest:
-    """The same under a name that nobody else has in the whole cluster."""
+    """The same under a name that is unique in the whole cluster."""
     found: Manifest = json.loads(json.dumps(manifest))
     if "namespace" not in found["metadata"]:
         found["metadata"]["name"] += "-deployed"
@@ -103,7 +103,7 @@ def apart(manifest: Manifest) -> Manifest:
 
 @pytest.fixture(scope="module")
 def spaces(control_plane: ControlPlane) -> ControlPlane:
-    """The namespaces of both ways to run Podium. They stay: nobody finalizes namespaces here."""
+    """The namespaces of both ways to run Podium. They stay, since no controller finalizes namespaces here."""
     for name in ("podium-system", "podium-shadow"):
         with suppress(urllib.error.HTTPError):  # there already
             control_plane.post("/api/v1/namespaces", {"metadata": {"name": name}})

@@ -29,7 +29,7 @@ LEASE = Lease("kube-system", "podium", LeaseTimes())
 
 
 class Time:
-    """A clock that tells another time than the machine's, and counts who sleeps by it."""
+    """Clocks that differ from the machine's, and a count of the calls to sleep."""
 
     def __init__(self) -> None:
         self.sleeps = 0

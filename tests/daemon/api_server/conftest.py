@@ -1,4 +1,4 @@
-"""A real cluster without anybody in it, and `podium run` for it."""
+"""A real API server without objects, and `podium run` for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody sets the wall clock while pods are placed: nothing is lost, nobody leads twice."""
+"""The wall clock is set while pods are placed: nothing is lost, and one replica leads at a time."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_clocks_of_replicas_jump_apart(plane: ControlPlane, podium: Podium, tmp_
                 for clock, jump in zip(clocks, jumps, strict=True):
                     clock.set(jump)
                 create_many(plane, PODS, pods(10, prefix=f"part{part}", cpu="120m"))
-                time.sleep(5)  # longer than a lease that nobody renews
+                time.sleep(5)  # longer than a lease lasts without renewal
                 assert holder_of(plane, "apart") == holder
             all_placed(plane)
             assert "outcome" not in other.log.read_text("utf-8")
