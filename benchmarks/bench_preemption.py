@@ -67,8 +67,8 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
         preempting = [asked(simulation, high, number, priority=10) for number in range(TRIES)]
         gc.unfreeze()
         found[name] = {
-            "nodes": len(simulation.cache.columns.order),
-            "pods": simulation.cache.columns.pod_total,
+            "nodes": len(simulation.cache.columns.nodes.order),
+            "pods": simulation.cache.columns.pods.total,
             "failedCpuMs": round(statistics.median(failed), 3),
             "preemptingCpuMs": round(statistics.median(preempting), 3),
         }

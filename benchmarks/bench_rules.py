@@ -80,7 +80,7 @@ def cluster(size: int) -> tuple[Columns, ManyRows]:
         container = Container(resources=ResourceRequirements(requests=wants))
         spec = PodSpec(node_name=f"n{number}", containers=[container])
         view.add_pod(Pod(metadata=ObjectMeta(name=f"p{number}"), spec=spec))
-    return view, ManyRows(view, view.order)
+    return view, ManyRows(view, view.nodes.order)
 
 
 def best(runs: Sequence[Callable[[], object]], repeats: int = REPEATS) -> list[float]:
@@ -97,7 +97,7 @@ def best(runs: Sequence[Callable[[], object]], repeats: int = REPEATS) -> list[f
 def measure(size: int = NODES, repeats: int = REPEATS) -> Costs:
     """All three forms on the same nodes."""
     view, rows = cluster(size)
-    pod = view.incoming(Pod(metadata=ObjectMeta(name="new")))
+    pod = view.pods.incoming(Pod(metadata=ObjectMeta(name="new")))
     by_node = UserPredicate(RuleSpec(PREDICATE, "ByNode", fits))
     by_column = UserPredicate(RuleSpec(PREDICATE, "ByColumn", fits_columns, columns=True))
     assert ((by_node.filter(pod, rows) == 0) == (by_column.filter(pod, rows) == 0)).all()

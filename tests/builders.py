@@ -520,8 +520,10 @@ def decided(
     answer: Callable[[Any], Any] = no_extenders,
 ) -> Decision:
     """One decision, with everything recorded."""
-    rows = columns.order if order is None else columns.rows_named(order)
-    attempt = Attempt(columns.incoming(wanted), rules, rows, ties or RoundRobin(), recording=True)
+    rows = columns.nodes.order if order is None else columns.nodes.rows_named(order)
+    attempt = Attempt(
+        columns.pods.incoming(wanted), rules, rows, ties or RoundRobin(), recording=True
+    )
     steps = cycle(columns, attempt)
     reply = None
     while True:
@@ -538,13 +540,13 @@ Said = tuple[str, ...] | str
 
 def judged(predicate: FilterRule, wanted: Pod, columns: View) -> dict[str, Said]:
     """Node -> what the predicate says, over all nodes at once."""
-    at = ManyRows(columns, columns.order)
+    at = ManyRows(columns, columns.nodes.order)
     codes = np.broadcast_to(
-        as_array(predicate.filter(columns.incoming(wanted), at)), len(at)
+        as_array(predicate.filter(columns.pods.incoming(wanted), at)), len(at)
     ).tolist()
     return {
-        columns.names[row]: at.errors.get(position, columns.verdicts[codes[position]].reasons)
-        for position, row in enumerate(columns.order.tolist())
+        columns.nodes.names[row]: at.errors.get(position, columns.verdicts[codes[position]].reasons)
+        for position, row in enumerate(columns.nodes.order.tolist())
     }
 
 
@@ -552,10 +554,10 @@ def scored(
     priority: ScoreRule, wanted: Pod, columns: View, *, among: Sequence[str] | None = None
 ) -> dict[str, int]:
     """Node -> final score, with all nodes (or `among`) feasible."""
-    rows = columns.order if among is None else columns.rows_named(among)
+    rows = columns.nodes.order if among is None else columns.nodes.rows_named(among)
     rules = profile(priorities=[priority])
     found: list[ScoreColumn] = []
     at = ManyRows(columns, rows)
-    run_scores(columns.incoming(wanted), at, rules.priorities, rules, columns=found)
+    run_scores(columns.pods.incoming(wanted), at, rules.priorities, rules, columns=found)
     [column] = found
-    return dict(zip((columns.names[row] for row in rows), column.score.tolist(), strict=True))
+    return dict(zip((columns.nodes.names[row] for row in rows), column.score.tolist(), strict=True))

@@ -235,9 +235,9 @@ def decision(wanted: Pod, *items: Object, profile: Profile = DEFAULT) -> Decisio
 def decided(columns: View, wanted: Pod, profile: Profile = DEFAULT) -> Decision:
     """One decision over columns, with everything recorded and every node scored."""
     attempt = Attempt(
-        columns.incoming(wanted),
+        columns.pods.incoming(wanted),
         profile,
-        columns.order,
+        columns.nodes.order,
         ties(profile.ties),
         recording=True,
         score_single=True,
@@ -248,19 +248,21 @@ def decided(columns: View, wanted: Pod, profile: Profile = DEFAULT) -> Decision:
 def judged(rule: FilterRule, wanted: Pod, *items: Object) -> dict[str, Said]:
     """Node -> what the filter says, over all nodes at once; curable or not is not told."""
     columns = view(*items)
-    at = ManyRows(columns, columns.order)
-    codes = np.broadcast_to(as_array(rule.filter(columns.incoming(wanted), at)), len(at)).tolist()
+    at = ManyRows(columns, columns.nodes.order)
+    codes = np.broadcast_to(
+        as_array(rule.filter(columns.pods.incoming(wanted), at)), len(at)
+    ).tolist()
     return {
-        columns.names[row]: at.errors.get(position, columns.verdicts[codes[position]].reasons)
-        for position, row in enumerate(columns.order.tolist())
+        columns.nodes.names[row]: at.errors.get(position, columns.verdicts[codes[position]].reasons)
+        for position, row in enumerate(columns.nodes.order.tolist())
     }
 
 
 def scores(rule: ScoreRule, wanted: Pod, *items: Object) -> dict[str, int]:
     """Node -> final score, with all nodes feasible."""
     columns = view(*items)
-    at, incoming = ManyRows(columns, columns.order), columns.incoming(wanted)
+    at, incoming = ManyRows(columns, columns.nodes.order), columns.pods.incoming(wanted)
     raw = np.broadcast_to(np.asarray(rule.score(incoming, at), np.int64), len(at))
     final = rule.normalize(incoming, at, raw) if rule.normalizes else raw
-    names = [columns.names[row] for row in columns.order.tolist()]
+    names = [columns.nodes.names[row] for row in columns.nodes.order.tolist()]
     return dict(zip(names, np.broadcast_to(final, len(at)).tolist(), strict=True))

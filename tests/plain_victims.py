@@ -121,11 +121,11 @@ def plain_v1_13(failed: FailedSearch) -> dict[str, Victims]:
     """The candidates of v1.13."""
     found = {}
     for row in failed.potential.tolist():
-        lower = [r for r in failed.view.residents[row] if r.priority < failed.pod.priority]
+        lower = [r for r in failed.view.pods.residents[row] if r.priority < failed.pod.priority]
         lower.sort(key=lambda each: -each.priority)
         code, _, victims, protected = tried(failed, row, lower, exhausted, nominees_count=False)
         if code == FITS:
-            found[failed.view.names[row]] = listed(victims, protected, 0.0)
+            found[failed.view.nodes.names[row]] = listed(victims, protected, 0.0)
     return found
 
 
@@ -135,7 +135,7 @@ def plain_v1_36(failed: FailedSearch, percentage: int, absolute: int) -> Found:
     wanted = len(failed.potential) * percentage // 100
     wanted = min(max(wanted, absolute), len(failed.potential))
     for row in failed.potential.tolist():
-        lower = [r for r in view.residents[row] if r.priority < failed.pod.priority]
+        lower = [r for r in view.pods.residents[row] if r.priority < failed.pod.priority]
         if not lower:
             found.reasons["No preemption victims found for incoming pod"] += 1
             continue
@@ -148,13 +148,15 @@ def plain_v1_36(failed: FailedSearch, percentage: int, absolute: int) -> Found:
         elif code != FITS:
             found.reasons.update(set(filter(None, view.verdicts[code].reasons)))
         elif not victims:
-            found.errors.append(f'expected at least one victim pod on node "{view.names[row]}"')
+            found.errors.append(
+                f'expected at least one victim pod on node "{view.nodes.names[row]}"'
+            )
         else:
             if protected and len(protected) < len(lower):
                 victims = go_sorted(victims, more_important)
             highest = max(pod.priority for pod in victims)
             earliest = min(pod.started for pod in victims if pod.priority == highest)
-            found.candidates[view.names[row]] = listed(victims, protected, earliest)
+            found.candidates[view.nodes.names[row]] = listed(victims, protected, earliest)
         enough = len(found.candidates) >= wanted
         if enough and any(not each.violations for each in found.candidates.values()):
             break

@@ -9,35 +9,39 @@ from podium.cluster.cache.columns import Columns
 
 def snapshot(columns: Columns) -> dict[str, Any]:
     """Everything of a view that a rule must not change."""
-    used = len(columns.names)
+    used = len(columns.nodes.names)
     return {
-        "names": list(columns.names),
-        "order": columns.order.tolist(),
-        "known": columns.known[:used].tolist(),
-        "ghosts": set(columns.ghosts),
+        "names": list(columns.nodes.names),
+        "order": columns.nodes.order.tolist(),
+        "known": columns.nodes.known[:used].tolist(),
+        "ghosts": set(columns.pods.unknown_nodes),
         "allocatable": {
-            name: columns.allocatable[column][:used].tolist()
-            for name, column in columns.resources.items()
-            if columns.allocatable[column].any()
+            name: columns.nodes.allocatable[column][:used].tolist()
+            for name, column in columns.nodes.resources.items()
+            if columns.nodes.allocatable[column].any()
         },
         "requested": {
-            name: columns.requested[column][:used].tolist()
-            for name, column in columns.resources.items()
-            if columns.requested[column].any()
+            name: columns.pods.requested[column][:used].tolist()
+            for name, column in columns.nodes.resources.items()
+            if columns.pods.requested[column].any()
         },
-        "assumed": [column[:used].tolist() for column in columns.assumed],
-        "places": (columns.pod_count[:used].tolist(), columns.allowed_pods[:used].tolist()),
-        "facts": [fact.ids[:used].tolist() for fact in columns.facts.columns()],
+        "assumed": [column[:used].tolist() for column in columns.pods.nonzero_requested],
+        "places": (columns.pods.counts[:used].tolist(), columns.nodes.allowed_pods[:used].tolist()),
+        "facts": [fact.ids[:used].tolist() for fact in columns.nodes.facts.columns()],
         "pods": [
-            [(r.key, r.uid, r.terminating, r.row) for r in pods] for pods in columns.residents
+            [(r.key, r.uid, r.terminating, r.row) for r in pods] for pods in columns.pods.residents
         ],
-        "ports": [sorted(ports) for ports in columns.ports],
-        "port rows": {port: sorted(rows) for port, rows in columns.port_rows.items()},
-        "volume rows": dict(columns.volume_rows),
-        "images": {name: dict(states) for name, states in columns.images.items()},
-        "nominated": {row: [r.key for r in pods] for row, pods in columns.nominated.items()},
-        "journal": (len(columns.journal), columns.journal_start, columns.epoch),
-        "pods in all": columns.pod_total,
+        "ports": [sorted(ports) for ports in columns.pods.ports],
+        "port rows": {port: sorted(rows) for port, rows in columns.pods.port_rows.items()},
+        "volume rows": dict(columns.pods.volume_rows),
+        "images": {name: dict(states) for name, states in columns.nodes.images.items()},
+        "nominated": {row: [r.key for r in pods] for row, pods in columns.pods.nominated.items()},
+        "journal": (
+            len(columns.journal.rows.entries),
+            columns.journal.rows.start,
+            columns.journal.epoch,
+        ),
+        "pods in all": columns.pods.total,
         "promises": (
             dict(columns.catalog.promised_volumes),
             dict(columns.catalog.provisioning),

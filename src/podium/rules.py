@@ -236,7 +236,7 @@ def try_predicate(
     view, incoming, at = _small_cluster(pod, nodes, running)
     codes = _with_failures_raised(lambda: as_array(made.filter(incoming, at)))
     return {
-        view.names[row]: list(view.verdicts[code].reasons)
+        view.nodes.names[row]: list(view.verdicts[code].reasons)
         for row, code in zip(at.index.tolist(), codes.tolist(), strict=True)
     }
 
@@ -256,7 +256,9 @@ def try_priority(
     view, incoming, at = _small_cluster(pod, nodes, running)
     raw = _with_failures_raised(lambda: as_array(made.score(incoming, at)))
     final = made.normalize(incoming, at, raw) if made.normalizes else raw
-    return dict(zip((view.names[row] for row in at.index.tolist()), final.tolist(), strict=True))
+    return dict(
+        zip((view.nodes.names[row] for row in at.index.tolist()), final.tolist(), strict=True)
+    )
 
 
 def _spec(rule: Callable[..., Any], kind: str) -> RuleSpec:
@@ -274,7 +276,7 @@ def _small_cluster(
         view.put_node(msgspec.convert(node, Node))
     for each in running:
         view.add_pod(msgspec.convert(each, Pod))
-    return view, view.incoming(msgspec.convert(pod, Pod)), ManyRows(view, view.order)
+    return view, view.pods.incoming(msgspec.convert(pod, Pod)), ManyRows(view, view.nodes.order)
 
 
 def _with_failures_raised(ask: Callable[[], Any]) -> Any:

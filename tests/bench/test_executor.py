@@ -75,16 +75,16 @@ class Lab:
     def placed(self) -> Counter[str]:
         """Namespace -> how many pods have a node."""
         return Counter(
-            resident.key.split("/")[0] for row in self.columns.residents for resident in row
+            resident.key.split("/")[0] for row in self.columns.pods.residents for resident in row
         )
 
     def nodes(self) -> list[str]:
-        return [self.columns.names[row] for row in self.columns.order.tolist()]
+        return [self.columns.nodes.names[row] for row in self.columns.nodes.order.tolist()]
 
 
 def test_nodes_have_names_and_host_labels_of_their_own() -> None:
     lab = Lab(CreateNodes(count=3, node_template_path=NODE), CreateNodes(count_param="$few"))
-    labels = [each.labels for each in lab.columns.nodes if each is not None]
+    labels = [each.labels for each in lab.columns.nodes.objects if each is not None]
 
     assert lab.nodes() == ["sample-1", "sample-2", "sample-3", "node-4", "node-5"]
     assert [each["kubernetes.io/hostname"] for each in labels] == lab.nodes()
@@ -172,7 +172,7 @@ def test_pods_leave_with_the_node_they_are_on() -> None:
     )
 
     assert lab.placed() == {}
-    assert not lab.columns.ghosts
+    assert not lab.columns.pods.unknown_nodes
 
 
 def test_a_churn_that_creates_stops_at_its_number() -> None:

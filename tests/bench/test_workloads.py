@@ -169,7 +169,7 @@ def test_no_two_pods_of_their_own_class_are_alike(profile: Profile) -> None:
 
     class Counting(WorkloadExecutor):
         def schedule(self, pod: Pod) -> bool:
-            kinds.append(self.simulation.cache.columns.pod_class(pod).id)
+            kinds.append(self.simulation.cache.columns.pods.class_of(pod).id)
             return super().schedule(pod)
 
     def measure(executor: WorkloadExecutor, _: str, pods: Sequence[Pod]) -> None:

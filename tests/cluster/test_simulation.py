@@ -129,7 +129,7 @@ def test_an_attempt_alone_changes_only_cursors() -> None:
     decisions = [made.attempt(pod("p", requests=CPU)) for _ in range(3)]
 
     assert [decision.node for decision in decisions] == ["a", "b", "a"]
-    assert made.cache.columns.pod_total == 0
+    assert made.cache.columns.pods.total == 0
 
 
 def test_a_removed_pod_makes_room() -> None:
@@ -147,7 +147,7 @@ def test_a_placed_pod_can_be_removed_too() -> None:
 
     made.remove("u")
 
-    assert made.cache.columns.pod_total == 0
+    assert made.cache.columns.pods.total == 0
 
 
 def test_finished_and_waiting_pods_are_not_on_nodes() -> None:
@@ -155,16 +155,18 @@ def test_finished_and_waiting_pods_are_not_on_nodes() -> None:
         node("n"), pod("done", node="n", phase="Failed"), pod("waiting"), pod("runs", node="n")
     )
 
-    assert [r.key for r in made.cache.columns.residents[0]] == ["default/runs"]
+    assert [r.key for r in made.cache.columns.pods.residents[0]] == ["default/runs"]
 
 
 def test_objects_can_be_loaded_in_parts() -> None:
     made = simulation(node("a"), pod("x", node="b"))
-    assert {made.cache.columns.names[row] for row in made.cache.columns.ghosts} == {"b"}
+    assert {
+        made.cache.columns.nodes.names[row] for row in made.cache.columns.pods.unknown_nodes
+    } == {"b"}
 
     made.load(objects(node("b")))
 
-    assert made.cache.columns.ghosts == set()
+    assert made.cache.columns.pods.unknown_nodes == set()
     assert looked_at(made) == "a b"
 
 
@@ -175,7 +177,7 @@ def promised(made: Simulation) -> dict[str, list[str]]:
     columns = made.cache.columns
     return {
         name: [resident.key.removeprefix("default/") for resident in pods]
-        for name, pods in columns.nominated.items()
+        for name, pods in columns.pods.nominated.items()
     }
 
 

@@ -233,8 +233,8 @@ class Cluster:
     def placed(self) -> dict[str, str]:
         """Pod -> node, as the cache has it."""
         columns = self.state.cache.columns
-        rows = enumerate(columns.residents)
-        return {each.key: columns.names[row] for row, residents in rows for each in residents}
+        rows = enumerate(columns.pods.residents)
+        return {each.key: columns.nodes.names[row] for row, residents in rows for each in residents}
 
 
 def waiting(name: str = "a", **options: Any) -> Pod:

@@ -51,8 +51,8 @@ def on(made: Pod, name: str, number: int = 2) -> Pod:
 def placed_pods(state: ClusterState) -> dict[str, str]:
     """Pod -> node, as the cache has it."""
     columns = state.cache.columns
-    rows = enumerate(columns.residents)
-    return {each.key: columns.names[row] for row, residents in rows for each in residents}
+    rows = enumerate(columns.pods.residents)
+    return {each.key: columns.nodes.names[row] for row, residents in rows for each in residents}
 
 
 A = version(pod("a", uid="1"), 1)
@@ -179,7 +179,7 @@ def test_nothing_moves_while_an_extender_is_asked(state: ClusterState) -> None:
     state.freeze()
     state.index("Node").put(node("n"))
     state.index("Pod").put(on(A, "n"))
-    assert len(state.cache.columns.order) == 0
+    assert len(state.cache.columns.nodes.order) == 0
 
     state.thaw()
 

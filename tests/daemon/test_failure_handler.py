@@ -48,7 +48,7 @@ def preempting(*victims: Pod, cleared: tuple[Pod, ...] = ()) -> dict[str, Any]:
 
 def is_terminating(made: Cluster, pod: Pod) -> bool:
     """Whether the cache counts a pod as terminating."""
-    resident = made.state.cache.columns.pod(pod.uid)
+    resident = made.state.cache.columns.pods.by_uid.get(pod.uid)
     assert resident is not None
     return resident.terminating
 

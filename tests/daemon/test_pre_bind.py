@@ -99,7 +99,7 @@ def test_reservations_are_read_from_pods_that_are_placed_already() -> None:
     placed = replace(placed, metadata=metadata)
     made = cluster(placed, reserves=(rule,))
 
-    assert made.state.cache.columns.reservations == {"b": {"PickGpu": 1}}
+    assert made.state.cache.columns.pods.reservations == {"b": {"PickGpu": 1}}
 
 
 def test_a_pod_without_reservations_or_waits_is_bound_at_once() -> None:

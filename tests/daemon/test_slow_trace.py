@@ -44,7 +44,7 @@ def test_the_engine_marks_the_end_of_each_step(fast: bool) -> None:
     for name in ("a", "b", "c"):
         steps = Steps(clock)
         attempt = Attempt(
-            columns.incoming(pod(name)),
+            columns.pods.incoming(pod(name)),
             world.profile,
             world.cache.order(),
             First(),

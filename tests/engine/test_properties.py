@@ -229,17 +229,17 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
                     labels={"app": app} if app != "z" else None,
                 )
             )
-    wanted = columns.incoming(pod("wanted", requests=sized(size), priority=priority))
+    wanted = columns.pods.incoming(pod("wanted", requests=sized(size), priority=priority))
     rules = profile(CheckNodeUnschedulable(), GeneralPredicates(), MatchInterPodAffinity())
 
     failed = FailedSearch(
-        wanted, columns, positioned(wanted, rules.predicates), columns.order, min_batch_rows=1
+        wanted, columns, positioned(wanted, rules.predicates), columns.nodes.order, min_batch_rows=1
     )
     together = find_candidates(failed, v1_13.POLICY)
     each = plain_v1_13(failed)
 
     assert batch_rows(
-        wanted, columns, positioned(wanted, rules.predicates), columns.order, min_batch_rows=1
+        wanted, columns, positioned(wanted, rules.predicates), columns.nodes.order, min_batch_rows=1
     ).all()
     assert list(together) == list(each)
     assert {name: together[name] for name in together} == each

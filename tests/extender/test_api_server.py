@@ -129,7 +129,7 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
 
 def residents(state: ClusterState, node: str) -> list[str]:
     columns = state.columns
-    return [pod.key for pod in columns.residents[columns.row_of[node]]]
+    return [pod.key for pod in columns.pods.residents[columns.nodes.row_of[node]]]
 
 
 def test_lists_come_in_pages_and_events_after_them() -> None:

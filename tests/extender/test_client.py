@@ -158,8 +158,8 @@ def test_the_binder_is_who_is_interested() -> None:
     profile = Profile("test", (), (), ContainerSums(), extenders=(picky,))
     columns = simulated(profile=profile).cache.columns
 
-    assert binder_of(profile, columns.incoming(pod("p"))) is None
-    wanted = columns.incoming(pod("q", requests={"e.com/gpu": 1}))
+    assert binder_of(profile, columns.pods.incoming(pod("p"))) is None
+    wanted = columns.pods.incoming(pod("q", requests={"e.com/gpu": 1}))
     assert binder_of(profile, wanted) is picky
 
 

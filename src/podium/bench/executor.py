@@ -173,7 +173,7 @@ class WorkloadExecutor:
 
     def _delete_pods(self, op: DeletePods, _: str) -> None:
         wanted = op.label_selector.items()
-        placed = chain.from_iterable(self.simulation.cache.columns.residents)
+        placed = chain.from_iterable(self.simulation.cache.columns.pods.residents)
         uids = [
             pod.uid
             for pod in placed
@@ -247,8 +247,8 @@ class WorkloadExecutor:
         if isinstance(item, Pod):
             self.delete_pod(item.uid)
         elif isinstance(item, Node):
-            row = cache.columns.row_of[item.name]
-            for resident in list(cache.columns.residents[row]):
+            row = cache.columns.nodes.row_of[item.name]
+            for resident in list(cache.columns.pods.residents[row]):
                 self.simulation.remove(resident.uid)
             cache.drop_node(item)
         elif KINDS[item.kind].looked_up:
@@ -257,7 +257,7 @@ class WorkloadExecutor:
     def delete_pod(self, uid: str) -> None:
         """Delete a pending or placed pod; a pod that was preempted is gone already."""
         self.pending.pop(uid, None)
-        if self.simulation.cache.columns.pod(uid) is not None:
+        if self.simulation.cache.columns.pods.by_uid.get(uid) is not None:
             self.simulation.remove(uid)
 
     def _name(self, item: Object) -> str:

@@ -59,8 +59,8 @@ def run_workload(
             workload.name,
             profile.name,
             FAST if fast else PLAIN,
-            nodes=len(columns.order),
-            existing=columns.pod_total,
+            nodes=len(columns.nodes.order),
+            existing=columns.pods.total,
         )
         measure_pods(executor, pods, result, clocks, progress)
         results.append((namespace, result))

@@ -76,7 +76,10 @@ class Simulation:
         self._score_single = score_single
         self._attempts = 0
         self.cache = Cache(
-            profile.accounting, listed_order=listed_order, node_order=profile.node_order
+            profile.accounting,
+            listed_order=listed_order,
+            node_order=profile.node_order,
+            journal_limit=profile.tuning.journal_limit,
         )
         Reservations(self._profiles.values()).attach(self.cache)
         self.ties = ties(profile.ties)
@@ -110,11 +113,9 @@ class Simulation:
         if not self.profile.by_priority:
             return  # without priorities there is no preemption, and nothing is nominated
         self._nominations.set(pod, node)
-        columns = self.cache.columns
-        columns.nominated = {
-            name: [columns.resident(other, -1) for other in self._nominations.on(name)]
-            for name in self._nominations.nodes()
-        }
+        self.cache.columns.set_nominated(
+            {name: self._nominations.on(name) for name in self._nominations.nodes()}
+        )
 
     def run(self, pending: Iterable[Pod], *, recording: bool = False) -> Iterator[Step]:
         """Try each pod in turn, and once more after a successful preemption, and carry it out."""
@@ -145,7 +146,7 @@ class Simulation:
         return _with_nomination(pod, "")
 
     def _is_held(self, pod: Pod) -> bool:
-        incoming = self.cache.columns.incoming(pod)
+        incoming = self.cache.columns.pods.incoming(pod)
         return any(gate.hold(incoming) for gate in self.profile_of(pod).gates)
 
     def _renominate(self, pod: Pod) -> None:
@@ -163,7 +164,7 @@ class Simulation:
         columns = self.cache.columns
         profile = self.profile_of(pod)
         attempt = Attempt(
-            columns.incoming(pod),
+            columns.pods.incoming(pod),
             profile,
             self.cache.order(),
             self.ties,

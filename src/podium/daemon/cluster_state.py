@@ -62,7 +62,12 @@ class ClusterState:
         """
         self.profiles = profiles
         first = next(iter(profiles.values()))
-        self.cache = Cache(first.accounting, node_order=first.node_order, ttl_seconds=ttl_seconds)
+        self.cache = Cache(
+            first.accounting,
+            node_order=first.node_order,
+            ttl_seconds=ttl_seconds,
+            journal_limit=first.tuning.journal_limit,
+        )
         Reservations(profiles.values()).attach(self.cache)
         self.queue = self._new_queue(behaviour, clock)
         self._clock = clock
@@ -128,15 +133,15 @@ class ClusterState:
 
     def node(self, name: str) -> Node | None:
         """The node with this name; None if it was deleted, even if pods are left on it."""
-        row = self.cache.columns.row_of.get(name)
-        return None if row is None else self.cache.columns.nodes[row]
+        row = self.cache.columns.nodes.row_of.get(name)
+        return None if row is None else self.cache.columns.nodes.objects[row]
 
     def sizes(self) -> dict[str, int]:
         """The values of the metric `scheduler_cache_size` by type."""
         columns = self.cache.columns
         return {
-            "nodes": len(columns.order),
-            "pods": columns.pod_total,
+            "nodes": len(columns.nodes.order),
+            "pods": columns.pods.total,
             "assumed_pods": self.cache.assumed_total,
         }
 
@@ -208,7 +213,7 @@ class ClusterState:
         self.wake_pods(Updated(old, new))
 
     def _pod_deleted(self, old: Pod) -> None:
-        known = self.cache.columns.pod(old.uid) is not None
+        known = self.cache.columns.pods.by_uid.get(old.uid) is not None
         if not old.spec.node_name and self.is_responsible_for(old):
             self.queue.delete(old)
         if known and not old.spec.node_name:
@@ -221,9 +226,9 @@ class ClusterState:
         """Undo `Cache.assume`, and wake the pods that the freed resources could help."""
         if not self.cache.is_assumed(pod.uid):
             return
-        resident = self.cache.columns.pod(pod.uid)
+        resident = self.cache.columns.pods.by_uid.get(pod.uid)
         assert resident is not None
-        node = self.cache.columns.names[resident.row]
+        node = self.cache.columns.nodes.names[resident.row]
         self.cache.forget(pod)
         spec = replace(pod.spec, node_name=node)
         self.wake_pods(Deleted(replace(pod, spec=spec)))

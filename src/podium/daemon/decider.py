@@ -84,11 +84,11 @@ class Decider:
         cache = self._state.cache
         self._update_nominations()
         attempt = Attempt(
-            cache.columns.incoming(pod),
+            cache.columns.pods.incoming(pod),
             profile,
             cache.order(),
             self._ties,
-            recording=self._recording or len(cache.columns.order) <= self._recorded_nodes,
+            recording=self._recording or len(cache.columns.nodes.order) <= self._recorded_nodes,
             answers=self._answers[profile.scheduler_name],
             mark=mark,
         )
@@ -117,7 +117,6 @@ class Decider:
         version = queue.nominations_version
         if version != self._nominations:
             self._nominations = version
-            columns.nominated = {
-                node: [columns.resident(pod, -1) for pod in queue.nominated_on(node)]
-                for node in queue.nominated_nodes()
-            }
+            columns.set_nominated(
+                {node: queue.nominated_on(node) for node in queue.nominated_nodes()}
+            )

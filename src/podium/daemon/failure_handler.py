@@ -157,7 +157,9 @@ class FailureHandler:
         status = replace(victim.status, conditions=conditions)
         terminating = replace(victim, metadata=metadata, status=status)
         cache = self._state.cache
-        if cache.columns.pod(victim.uid) is not None and not cache.is_assumed(victim.uid):
+        if cache.columns.pods.by_uid.get(victim.uid) is not None and not cache.is_assumed(
+            victim.uid
+        ):
             cache.update_pod(victim, terminating)
 
     def _restore(self, victims: Iterable[Pod]) -> None:
@@ -165,7 +167,7 @@ class FailureHandler:
         cache = self._state.cache
         for victim in victims:
             known = self._state.pod(victim)
-            placed = cache.columns.pod(victim.uid) is not None
+            placed = cache.columns.pods.by_uid.get(victim.uid) is not None
             if known is not None and placed and not cache.is_assumed(victim.uid):
                 cache.update_pod(known, known)
 

@@ -106,10 +106,10 @@ class PreBind:
 
     def _ask(self, rule: PermitRule, result: AttemptResult) -> Permission:
         columns = self._state.cache.columns
-        row = columns.row_of.get(result.decision.node or "")
+        row = columns.nodes.row_of.get(result.decision.node or "")
         if row is None or not self._state.cache.is_assumed(result.pod.uid):
             raise PreBindError("the pod was deleted or placed meanwhile")
-        return rule.permit(columns.incoming(result.pod), OneRow(columns, row))
+        return rule.permit(columns.pods.incoming(result.pod), OneRow(columns, row))
 
     async def _carry_out(self, result: AttemptResult) -> None:
         pod, node = result.pod, result.decision.node

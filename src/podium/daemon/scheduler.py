@@ -294,7 +294,7 @@ class Scheduler:
         if pod.terminating:
             self._actions.events.skipped_deleting(pod)
             return True
-        placed = self.cache.columns.pod(pod.uid) is not None
+        placed = self.cache.columns.pods.by_uid.get(pod.uid) is not None
         return placed or pod.spec.scheduler_name not in self.profiles
 
     def _assume_and_bind(self, turn: Turn, result: AttemptResult, node: str) -> None:

@@ -173,7 +173,7 @@ class VolumeBinder:
 
     def _is_bound(self, pod: Pod, node: str, plan: VolumePlan, versions: dict[str, int]) -> bool:
         """Whether all claims are bound; `VolumesError` when they can no longer be."""
-        row = self._state.cache.columns.row_of.get(node)
+        row = self._state.cache.columns.nodes.row_of.get(node)
         if row is None or self._state.node(node) is None:
             raise VolumesError(f'binding volumes: failed to get node "{node}"')
         if self._state.pod(pod) is None:

@@ -59,7 +59,9 @@ class ClusterState:
     def replace_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace all nodes by those of a list."""
         listed = {node.name: node for node in nodes}
-        for name in [name for name, row in self.columns.row_of.items() if self.columns.known[row]]:
+        for name in [
+            name for name, row in self.columns.nodes.row_of.items() if self.columns.nodes.known[row]
+        ]:
             if name not in listed:
                 self.drop_node(name)
         for node in listed.values():
@@ -69,14 +71,14 @@ class ClusterState:
         """Add the nodes of a request; only new and changed ones are decoded."""
         for name, raw in nodes.items():
             text = bytes(raw)
-            if self._encoded.get(name) != text or name not in self.columns.row_of:
+            if self._encoded.get(name) != text or name not in self.columns.nodes.row_of:
                 self.columns.put_node(_node_decoder.decode(raw))
                 self._encoded[name] = text
 
     def has_node(self, name: str) -> bool:
         """Whether a node of this name exists."""
-        row = self.columns.row_of.get(name)
-        return row is not None and bool(self.columns.known[row])
+        row = self.columns.nodes.row_of.get(name)
+        return row is not None and bool(self.columns.nodes.known[row])
 
     # Pods
     def put_pod(self, pod: Pod) -> None:

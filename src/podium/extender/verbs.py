@@ -98,7 +98,7 @@ class ExtenderVerbs:
         *candidates* maps the name of a node to the uids of its victims.
         """
         view = self._state.columns
-        incoming = view.incoming(pod)
+        incoming = view.pods.incoming(pod)
         pre_filter = PreFilter(incoming, view, self._filtering)
         if pre_filter.refused is not None:
             return {}
@@ -106,7 +106,7 @@ class ExtenderVerbs:
         for name, uids in candidates.items():
             if not self._state.has_node(name):
                 continue
-            trial = TrialRow(view, view.row_of[name])
+            trial = TrialRow(view, view.nodes.row_of[name])
             for resident in list(trial.residents()):
                 if resident.uid in uids:
                     trial.remove(resident)
@@ -117,9 +117,9 @@ class ExtenderVerbs:
     def _decide(self, pod: Pod, names: Sequence[str], profile: Profile) -> Decision:
         view = self._state.columns
         attempt = Attempt(
-            view.incoming(pod),
+            view.pods.incoming(pod),
             profile,
-            view.rows_named(names),
+            view.nodes.rows_named(names),
             First(),
             recording=True,
             score_single=True,

@@ -43,7 +43,7 @@ class ExtenderCalls:
     def pod(self, uid: str) -> Pod | None:
         """The placed pod with this uid, as it is sent to extenders."""
         assert self.state is not None
-        resident = self.state.cache.columns.pod(uid)
+        resident = self.state.cache.columns.pods.by_uid.get(uid)
         return None if resident is None else self.state.pod_named(resident.key)
 
     async def ask(self, question: Any) -> Any:
@@ -57,7 +57,7 @@ class ExtenderCalls:
         is passed over.
         """
         assert self.state is not None
-        incoming = self.state.cache.columns.incoming(pod)
+        incoming = self.state.cache.columns.pods.incoming(pod)
         for extender in profile.extenders:
             if not extender.bind_verb or not interested(extender, incoming):
                 continue

@@ -91,12 +91,14 @@ def _step(name: str, timings: list[tuple[str, float]]) -> Iterator[None]:
 
 def _room(columns: Columns, pod: Pod, asked: NodeReport) -> Iterator[ResourceRoom]:
     """What the pod requests and what the node has, for every resource that the pod names."""
-    row, kind = columns.row_of[asked.node], columns.incoming(pod).cls
-    named = {index: resource for resource, index in columns.resources.items()}
+    row, kind = columns.nodes.row_of[asked.node], columns.pods.incoming(pod).cls
+    named = {index: resource for resource, index in columns.nodes.resources.items()}
     wanted = dict(zip(range(len(NATIVE)), kind.wanted, strict=True)) | kind.scalars
     for column, amount in wanted.items():
         if amount or named[column] in NATIVE[:2]:
-            used = columns.requested[column].item(row)
-            there = columns.allocatable[column].item(row)
+            used = columns.pods.requested[column].item(row)
+            there = columns.nodes.allocatable[column].item(row)
             yield ResourceRoom(named[column], amount, used, there)
-    yield ResourceRoom(_PODS, 1, columns.pod_count.item(row), columns.allowed_pods.item(row))
+    yield ResourceRoom(
+        _PODS, 1, columns.pods.counts.item(row), columns.nodes.allowed_pods.item(row)
+    )

@@ -77,8 +77,8 @@ class SimulatedObjects:
         """The node of this name."""
         assert self.simulation is not None
         columns = self.simulation.cache.columns
-        row = columns.row_of.get(name)
-        return None if row is None else columns.nodes[row]
+        row = columns.nodes.row_of.get(name)
+        return None if row is None else columns.nodes.objects[row]
 
     def pod(self, uid: str) -> Pod | None:
         """The placed pod with this uid."""

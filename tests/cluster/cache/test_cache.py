@@ -33,18 +33,18 @@ def cache(*names: str) -> Cache:
 
 def where(believed: Cache, uid: str = "u") -> str:
     """The node on which the pod is believed to be; empty if nowhere."""
-    resident = believed.columns.pod(uid)
-    return "" if resident is None else believed.columns.names[resident.row]
+    resident = believed.columns.pods.by_uid.get(uid)
+    return "" if resident is None else believed.columns.nodes.names[resident.row]
 
 
 def version(believed: Cache) -> str:
-    resident = believed.columns.pod("u")
+    resident = believed.columns.pods.by_uid.get("u")
     assert resident is not None
     return resident.labels.labels["version"]
 
 
 def used(believed: Cache, name: str) -> int:
-    return int(believed.columns.requested[0][believed.columns.row_of[name]])
+    return int(believed.columns.pods.requested[0][believed.columns.nodes.row_of[name]])
 
 
 # States to start from -----------------------------------------------------------------------------
@@ -180,8 +180,8 @@ def test_an_updated_pod_goes_to_the_end_of_its_node() -> None:
 
     believed.update_pod(on("n"), on("n", "updated"))
 
-    row = believed.columns.row_of["n"]
-    assert [r.uid for r in believed.columns.residents[row]] == ["r", "q", "u"]
+    row = believed.columns.nodes.row_of["n"]
+    assert [r.uid for r in believed.columns.pods.residents[row]] == ["r", "q", "u"]
 
 
 def test_an_update_may_only_mark_the_end() -> None:
@@ -195,7 +195,7 @@ def test_an_update_may_only_mark_the_end() -> None:
 
     believed.update_pod(on("n"), leaving)
 
-    resident = believed.columns.pod("u")
+    resident = believed.columns.pods.by_uid.get("u")
     assert resident is not None
     assert resident.terminating
 
@@ -309,12 +309,14 @@ def test_a_pod_may_be_known_before_its_node() -> None:
 
     believed.add_pod(on("n"))
     assert where(believed) == "n"
-    assert len(believed.columns.order) == 0
-    assert {believed.columns.names[row] for row in believed.columns.ghosts} == {"n"}
+    assert len(believed.columns.nodes.order) == 0
+    assert {believed.columns.nodes.names[row] for row in believed.columns.pods.unknown_nodes} == {
+        "n"
+    }
 
     believed.put_node(node("n", cpu=4))
     assert where(believed) == "n"
-    assert believed.columns.ghosts == set()
+    assert believed.columns.pods.unknown_nodes == set()
     assert used(believed, "n") == 1000
 
 
@@ -324,14 +326,16 @@ def test_a_node_may_leave_before_its_pods(state: str) -> None:
 
     believed.drop_node(node("n"))
     assert where(believed) == "n"
-    assert [believed.columns.names[row] for row in believed.columns.order] == ["m"]
-    assert {believed.columns.names[row] for row in believed.columns.ghosts} == {"n"}
-    assert believed.order().tolist() == believed.columns.order.tolist()
+    assert [believed.columns.nodes.names[row] for row in believed.columns.nodes.order] == ["m"]
+    assert {believed.columns.nodes.names[row] for row in believed.columns.pods.unknown_nodes} == {
+        "n"
+    }
+    assert believed.order().tolist() == believed.columns.nodes.order.tolist()
 
     believed.put_node(node("n", cpu=8))
-    assert believed.columns.ghosts == set()
+    assert believed.columns.pods.unknown_nodes == set()
     assert used(believed, "n") == 1000
-    assert [believed.columns.names[row] for row in believed.columns.order] == ["m", "n"]
+    assert [believed.columns.nodes.names[row] for row in believed.columns.nodes.order] == ["m", "n"]
 
 
 @pytest.mark.parametrize(
@@ -349,24 +353,24 @@ def test_the_last_pod_of_a_node_that_left_takes_it_along(state: str, act: Act) -
 
     act(believed)
 
-    assert "n" not in believed.columns.row_of
-    assert believed.columns.ghosts == set()
+    assert "n" not in believed.columns.nodes.row_of
+    assert believed.columns.pods.unknown_nodes == set()
 
 
 def test_a_row_is_used_again_and_holds_nothing_of_the_past() -> None:
     believed = Cache(ContainerSums())
     believed.put_node(node("old", labels={"disk": "ssd"}, images={"i": 5}, unschedulable=True))
-    row = believed.columns.row_of["old"]
-    believed.columns.label_column("disk")
+    row = believed.columns.nodes.row_of["old"]
+    believed.columns.nodes.label_column("disk")
     believed.drop_node(node("old"))
 
     believed.put_node(node("new"))
 
     columns = believed.columns
-    assert columns.row_of == {"new": row}
-    assert columns.label_column("disk").ids[row] == 0
-    assert columns.images == {}
-    assert not columns.facts.unschedulable.values[columns.facts.unschedulable.ids[row]]
+    assert columns.nodes.row_of == {"new": row}
+    assert columns.nodes.label_column("disk").ids[row] == 0
+    assert columns.nodes.images == {}
+    assert not columns.nodes.facts.unschedulable.values[columns.nodes.facts.unschedulable.ids[row]]
 
 
 def test_leaving_twice_is_nothing() -> None:
@@ -385,7 +389,7 @@ def test_a_node_that_changed_its_zone_moves_to_the_end_of_the_new_one() -> None:
         believed.put_node(node(name, labels={ZONE: zone}))
 
     def order() -> list[str]:
-        return [believed.columns.names[row] for row in believed.order()]
+        return [believed.columns.nodes.names[row] for row in believed.order()]
 
     assert order() == ["a1", "b1", "a2", "b2"]
     believed.put_node(node("a1", labels={ZONE: "b"}))
@@ -400,7 +404,7 @@ def test_the_listed_order_is_the_order_of_arrival() -> None:
         believed.put_node(node(name, labels={ZONE: zone}))
     believed.advance(2)
 
-    assert [believed.columns.names[row] for row in believed.order()] == ["a1", "a2", "b1"]
+    assert [believed.columns.nodes.names[row] for row in believed.order()] == ["a1", "a2", "b1"]
 
 
 # Volumes ------------------------------------------------------------------------------------------

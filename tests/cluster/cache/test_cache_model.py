@@ -191,17 +191,17 @@ class CacheHistory(RuleBasedStateMachine):
     @invariant()
     def same_beliefs(self) -> None:
         columns = self.cache.columns
-        assert columns.pod_total == len(self.pods)
-        assert set(columns.row_of) == {*self.nodes, *(b.node for b in self.pods.values())}
-        assert [columns.names[row] for row in columns.order] == self.nodes
-        for name, row in columns.row_of.items():
-            residents = columns.residents[row]
+        assert columns.pods.total == len(self.pods)
+        assert set(columns.nodes.row_of) == {*self.nodes, *(b.node for b in self.pods.values())}
+        assert [columns.nodes.names[row] for row in columns.nodes.order] == self.nodes
+        for name, row in columns.nodes.row_of.items():
+            residents = columns.pods.residents[row]
             assert [resident.uid for resident in residents] == self.order[name]
             cpu = sum(10 ** UIDS.index(uid) for uid in self.order[name])
-            assert columns.requested[0][row] == cpu
-            assert (row in columns.ghosts) == (name not in self.nodes)
+            assert columns.pods.requested[0][row] == cpu
+            assert (row in columns.pods.unknown_nodes) == (name not in self.nodes)
         for uid in UIDS:
-            known, resident = self.pods.get(uid), columns.pod(uid)
+            known, resident = self.pods.get(uid), columns.pods.by_uid.get(uid)
             assert (resident is None) == (known is None)
             assert self.cache.is_assumed(uid) == (known is not None and known.assumed)
             if known is not None and resident is not None:
@@ -214,7 +214,7 @@ class CacheHistory(RuleBasedStateMachine):
     @invariant()
     def every_node_once_in_the_order(self) -> None:
         columns = self.cache.columns
-        names = [columns.names[row] for row in self.cache.order()]
+        names = [columns.nodes.names[row] for row in self.cache.order()]
         assert sorted(names) == sorted(self.nodes)
 
 

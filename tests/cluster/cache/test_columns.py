@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import container, node, nodes, pod, term, view
-from podium.cluster.cache.columns import JOURNAL_LIMIT, Columns
+from podium.cluster.cache.columns import Columns
 from podium.engine.state.accounting import ContainerSums
 from podium.objects.kinds.pod import Pod
 
@@ -13,7 +13,7 @@ X = {"app": "x"}
 
 
 def row(columns: Columns, name: str) -> int:
-    return columns.row_of[name]
+    return columns.nodes.row_of[name]
 
 
 # Rows ---------------------------------------------------------------------------------------------
@@ -25,21 +25,21 @@ def test_rows_are_used_again() -> None:
 
     columns.put_node(node("d"))
 
-    assert columns.row_of == {"a": 0, "d": 1, "c": 2}
-    assert [columns.names[r] for r in columns.order] == ["a", "c", "d"]
+    assert columns.nodes.row_of == {"a": 0, "d": 1, "c": 2}
+    assert [columns.nodes.names[r] for r in columns.nodes.order] == ["a", "c", "d"]
 
 
 def test_columns_grow_and_lose_nothing() -> None:
     columns = Columns(ContainerSums(), capacity=2)
-    tally = columns.tally("all", lambda _: True)
-    columns.label_column("zone")
+    tally = columns.pods.tally("all", lambda _: True)
+    columns.nodes.label_column("zone")
     for number in range(9):
         columns.put_node(node(f"n{number}", cpu=number, labels={"zone": f"z{number % 2}"}))
         columns.add_pod(pod(f"p{number}", node=f"n{number}", requests={"cpu": number}))
 
-    assert columns.capacity == 16
-    assert columns.allocatable[0][:9].tolist() == [1000 * n for n in range(9)]
-    assert columns.requested[0][:9].tolist() == [1000 * n for n in range(9)]
+    assert columns.nodes.capacity == 16
+    assert columns.nodes.allocatable[0][:9].tolist() == [1000 * n for n in range(9)]
+    assert columns.pods.requested[0][:9].tolist() == [1000 * n for n in range(9)]
     assert tally.rows[:9].tolist() == [1] * 9
     assert sorted(tally.by_domain("zone")[:3].tolist()) == [0, 4, 5]
 
@@ -49,9 +49,9 @@ def test_a_node_that_changes_keeps_its_place_and_its_pods() -> None:
 
     columns.put_node(node("a", cpu=1, labels={"new": "label"}))
 
-    assert [columns.names[r] for r in columns.order] == ["a", "b"]
-    assert columns.allocatable[0][row(columns, "a")] == 1000
-    assert len(columns.residents[row(columns, "a")]) == 1
+    assert [columns.nodes.names[r] for r in columns.nodes.order] == ["a", "b"]
+    assert columns.nodes.allocatable[0][row(columns, "a")] == 1000
+    assert len(columns.pods.residents[row(columns, "a")]) == 1
 
 
 def test_a_resource_no_longer_offered_is_gone() -> None:
@@ -59,7 +59,7 @@ def test_a_resource_no_longer_offered_is_gone() -> None:
 
     columns.put_node(node("a"))
 
-    assert columns.allocatable[columns.resource("example.com/gpu")][0] == 0
+    assert columns.nodes.allocatable[columns.pods.resource("example.com/gpu")][0] == 0
 
 
 def test_dropping_an_unknown_node_is_nothing() -> None:
@@ -68,7 +68,7 @@ def test_dropping_an_unknown_node_is_nothing() -> None:
     columns.drop_node("ghost")
     columns.drop_node("never")
 
-    assert {columns.names[r] for r in columns.ghosts} == {"ghost"}
+    assert {columns.nodes.names[r] for r in columns.pods.unknown_nodes} == {"ghost"}
 
 
 # Order of pods ------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_who_takes_the_place_of_a_pod_that_leaves(leaving: list[str], left: str)
     for name in leaving:
         columns.remove_pod(f"default/{name}")
 
-    assert "".join(r.key[-1] for r in columns.residents[0]) == left
+    assert "".join(r.key[-1] for r in columns.pods.residents[0]) == left
 
 
 def test_a_marked_pod_goes_last_and_the_last_one_takes_its_place() -> None:
@@ -100,12 +100,12 @@ def test_a_marked_pod_goes_last_and_the_last_one_takes_its_place() -> None:
     columns.mark_terminating("default/a")
     columns.mark_terminating("default/a")
 
-    assert [(r.key[-1], r.terminating) for r in columns.residents[0]] == [
+    assert [(r.key[-1], r.terminating) for r in columns.pods.residents[0]] == [
         ("c", False),
         ("b", False),
         ("a", True),
     ]
-    assert columns.pod_total == 3
+    assert columns.pods.total == 3
 
 
 # Classes ------------------------------------------------------------------------------------------
@@ -134,14 +134,14 @@ def test_a_marked_pod_goes_last_and_the_last_one_takes_its_place() -> None:
 def test_which_pods_are_alike(other: Pod, same: bool) -> None:
     columns = view()
 
-    assert (columns.pod_class(pod("p")) is columns.pod_class(other)) == same
+    assert (columns.pods.class_of(pod("p")) is columns.pods.class_of(other)) == same
 
 
 def test_a_pod_that_insists_on_a_node_is_of_another_class() -> None:
     columns = view(node("n"))
 
-    assert columns.incoming(pod(node="n")).cls is not columns.incoming(pod()).cls
-    assert columns.incoming(pod()).cls is columns.resident(pod(node="n"), 0).cls
+    assert columns.pods.incoming(pod(node="n")).cls is not columns.pods.incoming(pod()).cls
+    assert columns.pods.incoming(pod()).cls is columns.pods.resident(pod(node="n"), 0).cls
 
 
 # Journal ------------------------------------------------------------------------------------------
@@ -149,35 +149,39 @@ def test_a_pod_that_insists_on_a_node_is_of_another_class() -> None:
 
 def test_the_journal_tells_pods_from_nodes() -> None:
     columns = view(node("a"), node("b"))
-    start = len(columns.journal)
+    start = len(columns.journal.rows.entries)
 
     columns.add_pod(pod("x", node="b"))
     columns.put_node(node("a", labels=X))
     columns.mark_terminating("default/x")
     columns.remove_pod("default/x")
 
-    news = columns.journal[start:]
-    assert [entry if entry >= 0 else ~entry for entry in news] == [1, 0, 1, 1, 1]
-    assert [entry < 0 for entry in news] == [False, True, False, False, False]
+    news = columns.journal.rows.entries[start:]
+    assert [entry if entry >= 0 else ~entry for entry in news] == [1, 0, 1, 1]
+    assert [entry < 0 for entry in news] == [False, True, False, False]
 
 
 def test_the_journal_is_bounded_and_counts_what_it_dropped() -> None:
-    columns = view(node("a"))
-    told = columns.journal_start + len(columns.journal)
+    columns = Columns(ContainerSums(), journal_limit=6)
+    columns.put_node(node("a"))
+    told = columns.journal.rows.end
 
-    for _ in range(JOURNAL_LIMIT // 2 + 10):
+    for _ in range(20):
         columns.add_pod(pod("x", node="a"))
         columns.remove_pod("default/x")
         told += 2
+        assert len(columns.journal.rows.entries) <= 6
 
-    assert len(columns.journal) <= JOURNAL_LIMIT
-    assert columns.journal_start > 0
-    assert columns.journal_start + len(columns.journal) == told
+    assert columns.journal.rows.start > 0
+    assert columns.journal.rows.end == told
+    assert columns.journal.rows.since(told - 2) == [0, 0]
+    assert columns.journal.rows.since(told) == []
+    assert columns.journal.rows.since(columns.journal.rows.start - 1) is None
 
 
 def test_nodes_that_come_or_go_start_a_new_epoch() -> None:
     columns = view(*nodes(2))
-    epochs = [columns.epoch]
+    epochs = [columns.journal.epoch]
 
     for change in (
         lambda: columns.put_node(node("new")),
@@ -186,7 +190,7 @@ def test_nodes_that_come_or_go_start_a_new_epoch() -> None:
         lambda: columns.remove_pod("default/x"),
     ):
         change()
-        epochs.append(columns.epoch)
+        epochs.append(columns.journal.epoch)
 
     assert epochs == sorted(set(epochs))
 
@@ -196,13 +200,13 @@ def test_nodes_that_come_or_go_start_a_new_epoch() -> None:
 
 def test_a_value_that_is_new_after_the_sums_were_asked_for() -> None:
     columns = view(node("a", labels={"zone": "1"}), pod("x", node="a", labels=X))
-    tally = columns.tally("x", lambda labels: labels.labels == X)
+    tally = columns.pods.tally("x", lambda labels: labels.labels == X)
     assert tally.total("zone") == 1
 
     columns.put_node(node("b", labels={"zone": "2"}))
     columns.add_pod(pod("y", node="b", labels=X))
 
-    column = columns.label_column("zone")
+    column = columns.nodes.label_column("zone")
     sums = tally.by_domain("zone")
     assert {column.values[i]: int(sums[i]) for i in range(len(column.values))} == {
         None: 0,
@@ -230,14 +234,14 @@ def test_pods_move_with_the_labels_of_their_node(
         pod("y", node="a", labels=X, anti=[term(X)]),
         pod("z", node="b", labels=X, anti=[term(X)]),
     )
-    tally = columns.tally("x", lambda found: found.labels == X)
-    [carried] = columns.carried
+    tally = columns.pods.tally("x", lambda found: found.labels == X)
+    [carried] = columns.pods.carried
     for each in (tally, carried.tally):
         each.by_domain("zone")
 
     columns.put_node(node("a", labels=labels))
 
-    column = columns.label_column("zone")
+    column = columns.nodes.label_column("zone")
     for each in (tally, carried.tally):
         found = each.by_domain("zone")
         assert {value: int(found[column.index[value]]) for value in sums} == sums
@@ -246,7 +250,7 @@ def test_pods_move_with_the_labels_of_their_node(
 
 def test_pods_of_a_node_that_left_are_in_no_domain() -> None:
     columns = view(node("a", labels={"zone": "1"}), pod("x", node="a", labels=X))
-    tally = columns.tally("x", lambda found: found.labels == X)
+    tally = columns.pods.tally("x", lambda found: found.labels == X)
     tally.by_domain("zone")
 
     columns.drop_node("a")
@@ -258,8 +262,8 @@ def test_pods_of_a_node_that_left_are_in_no_domain() -> None:
 
 def test_leaving_pods_are_counted_apart() -> None:
     columns = view(node("a"), pod("x", node="a", labels=X))
-    living = columns.tally("living", lambda found: not found.terminating)
-    leaving = columns.tally("leaving", lambda found: found.terminating)
+    living = columns.pods.tally("living", lambda found: not found.terminating)
+    leaving = columns.pods.tally("leaving", lambda found: found.terminating)
 
     columns.mark_terminating("default/x")
     assert (living.carriers, leaving.carriers) == (0, 1)

@@ -263,7 +263,7 @@ class Twins:
         """Make a tally, and its sums per domain, at some point of the history."""
         labels, key = WANTED[number % len(WANTED)], KEYS[number // len(WANTED) % len(KEYS)]
         self.tally(labels).by_domain(key)
-        carried = list(self.columns.carried)
+        carried = list(self.columns.pods.carried)
         if carried:
             carried[number % len(carried)].tally.total(key)
 
@@ -273,18 +273,18 @@ class Twins:
         def matches(found: LabelSet) -> bool:
             return found.namespace == "default" and selector.matches(found.labels)
 
-        return self.columns.tally(("test", selector), matches, lambda: anchor(selector))
+        return self.columns.pods.tally(("test", selector), matches, lambda: anchor(selector))
 
     # What must be the same
     def compare(self) -> None:
         columns, model = self.columns, self.model
-        assert set(columns.row_of) == model.names()
-        assert [columns.names[row] for row in columns.order] == list(model.nodes)
-        ghosts = {columns.names[row] for row in columns.ghosts}
+        assert set(columns.nodes.row_of) == model.names()
+        assert [columns.nodes.names[row] for row in columns.nodes.order] == list(model.nodes)
+        ghosts = {columns.nodes.names[row] for row in columns.pods.unknown_nodes}
         assert ghosts == model.names() - set(model.nodes)
-        assert columns.pod_total == len(model.everybody())
-        assert np.flatnonzero(columns.known).tolist() == sorted(columns.order.tolist())
-        for name, row in columns.row_of.items():
+        assert columns.pods.total == len(model.everybody())
+        assert np.flatnonzero(columns.nodes.known).tolist() == sorted(columns.nodes.order.tolist())
+        for name, row in columns.nodes.row_of.items():
             note(name)
             self.compare_pods(name, row)
             self.compare_node(name, row)
@@ -297,43 +297,47 @@ class Twins:
 
     def compare_pods(self, name: str, row: int) -> None:
         columns, pods = self.columns, self.model.on(name)
-        residents = columns.residents[row]
+        residents = columns.pods.residents[row]
         assert [(r.key, r.uid) for r in residents] == [(p.key, p.uid) for p in pods]
         assert [r.terminating for r in residents] == [p.terminating for p in pods]
         assert [r.labels.terminating for r in residents] == [p.terminating for p in pods]
         assert [dict(r.labels.labels) for r in residents] == [p.labels for p in pods]
         assert all(r.row == row for r in residents)
-        assert all(columns.pod(p.uid) is r for p, r in zip(pods, residents, strict=True))
-        assert columns.pod_count[row] == len(pods)
+        assert all(
+            columns.pods.by_uid.get(p.uid) is r for p, r in zip(pods, residents, strict=True)
+        )
+        assert columns.pods.counts[row] == len(pods)
         for resource in RESOURCES:
-            found = columns.requested[columns.resource(resource)][row]
+            found = columns.pods.requested[columns.pods.resource(resource)][row]
             assert found == requested(pods, resource), resource
-        assert columns.assumed[0][row] == assumed(pods, "cpu", 100 / 1000)
-        assert columns.assumed[1][row] == assumed(pods, "memory", 200 << 20)
+        assert columns.pods.nonzero_requested[0][row] == assumed(pods, "cpu", 100 / 1000)
+        assert columns.pods.nonzero_requested[1][row] == assumed(pods, "memory", 200 << 20)
         with_volumes = sum(bool(p.spec.volumes) for p in pods)
-        assert columns.volume_rows.get(row, 0) == with_volumes
-        assert columns.ports[row] == self.model.ports.get(name, set())
+        assert columns.pods.volume_rows.get(row, 0) == with_volumes
+        assert columns.pods.ports[row] == self.model.ports.get(name, set())
 
     def compare_node(self, name: str, row: int) -> None:
         columns, node = self.columns, self.model.nodes.get(name)
-        facts = columns.facts
+        facts = columns.nodes.facts
         given = (node.status.allocatable or {}) if node else {}
         for resource in RESOURCES:
             expected = amount(resource, given.get(resource, 0))
-            assert columns.allocatable[columns.resource(resource)][row] == expected, resource
-        assert columns.allowed_pods[row] == value(given.get("pods", 0))
+            assert columns.nodes.allocatable[columns.pods.resource(resource)][row] == expected, (
+                resource
+            )
+        assert columns.nodes.allowed_pods[row] == value(given.get("pods", 0))
         for key in (*KEYS, "size"):
-            column = columns.label_column(key)
+            column = columns.nodes.label_column(key)
             assert column.values[column.ids[row]] == (node.labels.get(key) if node else None), key
         if node is None:
-            assert columns.nodes[row] is None
+            assert columns.nodes.objects[row] is None
             return
 
         def fact(column: Any) -> Any:
             return column.values[column.ids[row]]
 
         conditions = tuple((c.type, c.status) for c in node.status.conditions or ())
-        assert columns.nodes[row] == node
+        assert columns.nodes.objects[row] == node
         assert fact(facts.taints) == tuple(node.spec.taints or ())
         assert fact(facts.conditions) == conditions
         assert fact(facts.unschedulable) == node.spec.unschedulable
@@ -347,39 +351,39 @@ class Twins:
 
     def compare_ports(self) -> None:
         used: dict[Any, set[int]] = {}
-        for name, row in self.columns.row_of.items():
+        for name, row in self.columns.nodes.row_of.items():
             for port in self.model.ports.get(name, ()):
                 used.setdefault(port, set()).add(row)
-        assert self.columns.port_rows == used
+        assert self.columns.pods.port_rows == used
 
     def compare_images(self) -> None:
         columns, model = self.columns, self.model
         expected: dict[str, dict[int, tuple[int, int]]] = {}
         for name in model.nodes:
             for image, state in model.images[name].items():
-                expected.setdefault(image, {})[columns.row_of[name]] = state
-        assert {k: dict(v) for k, v in columns.images.items()} == expected
+                expected.setdefault(image, {})[columns.nodes.row_of[name]] = state
+        assert {k: dict(v) for k, v in columns.nodes.images.items()} == expected
         holders = {
-            image: (size, {columns.row_of[name] for name in names})
+            image: (size, {columns.nodes.row_of[name] for name in names})
             for image, (size, names) in model.holders.items()
         }
-        assert columns.image_registry == holders
+        assert columns.nodes.image_registry == holders
 
     def compare_tallies(self) -> None:
         columns, model = self.columns, self.model
         for labels in WANTED:
             tally = self.tally(labels)
             assert tally.carriers == counted(model.everybody(), labels)
-            for name, row in columns.row_of.items():
+            for name, row in columns.nodes.row_of.items():
                 assert tally.rows[row] == counted(model.on(name), labels)
             for key in KEYS:
                 self.compare_domains(tally, key, lambda name, w=labels: counted(model.on(name), w))
-        for carried in columns.carried:
+        for carried in columns.pods.carried:
 
             def bearers(name: str, carried: Any = carried) -> int:
-                return sum(columns.pod_class(p).carried.count(carried) for p in model.on(name))
+                return sum(columns.pods.class_of(p).carried.count(carried) for p in model.on(name))
 
-            assert carried.tally.carriers == sum(map(bearers, columns.row_of))
+            assert carried.tally.carriers == sum(map(bearers, columns.nodes.row_of))
             self.compare_domains(carried.tally, carried.term.topology_key, bearers)
 
     def compare_domains(self, tally: Any, key: str, count: Any) -> None:
@@ -387,7 +391,7 @@ class Twins:
         for name, node in self.model.nodes.items():
             if key in node.labels:
                 sums[node.labels[key]] += count(name)
-        column = self.columns.label_column(key)
+        column = self.columns.nodes.label_column(key)
         by_domain = tally.by_domain(key)
         found = {v: int(by_domain[i]) for i, v in enumerate(column.values) if v is not None}
         assert {v: n for v, n in found.items() if n} == {v: n for v, n in sums.items() if n}
@@ -398,7 +402,7 @@ class Twins:
         expected: dict[str, list[str]] = {}
         for waiting, name in self.model.promises.values():
             expected.setdefault(name, []).append(waiting.key)
-        found = {name: [r.key for r in pods] for name, pods in self.columns.nominated.items()}
+        found = {name: [r.key for r in pods] for name, pods in self.columns.pods.nominated.items()}
         assert {name: keys for name, keys in found.items() if keys} == expected
 
     def compare_services(self) -> None:
@@ -406,7 +410,7 @@ class Twins:
             expected = [each for each in self.model.services if each.namespace == namespace]
             assert list(self.columns.catalog.services.within(namespace)) == expected
             for labels in (*WANTED, {"app": "x", "tier": "t"}):
-                cls = self.columns.pod_class(pod(namespace=namespace, labels=labels))
+                cls = self.columns.pods.class_of(pod(namespace=namespace, labels=labels))
                 selecting = [s for s in expected if selects(s, labels)]
                 assert services_of(cls, self.columns.catalog) == selecting
                 selectors = tuple(from_map(s.spec.selector) for s in selecting)
@@ -414,11 +418,15 @@ class Twins:
 
     def compare_unused_rows(self) -> None:
         columns = self.columns
-        unused = sorted(set(range(columns.capacity)) - set(columns.row_of.values()))
-        for column in (*columns.requested, *columns.allocatable, *columns.assumed):
+        unused = sorted(set(range(columns.nodes.capacity)) - set(columns.nodes.row_of.values()))
+        for column in (
+            *columns.pods.requested,
+            *columns.nodes.allocatable,
+            *columns.pods.nonzero_requested,
+        ):
             assert not column[unused].any()
-        assert not columns.pod_count[unused].any()
-        for tally in columns.tallies.values():
+        assert not columns.pods.counts[unused].any()
+        for tally in columns.pods.tallies.values():
             assert not tally.rows[unused].any()
 
 
@@ -505,16 +513,16 @@ def seen(columns: Columns) -> dict[int, Any]:
     return {
         row: (
             home,
-            columns.nodes[row],
-            [(r.key, r.terminating) for r in columns.residents[row]],
-            sorted(columns.ports[row]),
+            columns.nodes.objects[row],
+            [(r.key, r.terminating) for r in columns.pods.residents[row]],
+            sorted(columns.pods.ports[row]),
             {
                 name: n
-                for name, i in columns.resources.items()
-                if (n := columns.requested[i].item(row))
+                for name, i in columns.nodes.resources.items()
+                if (n := columns.pods.requested[i].item(row))
             },
         )
-        for home, row in columns.row_of.items()
+        for home, row in columns.nodes.row_of.items()
     }
 
 
@@ -524,16 +532,16 @@ def test_every_change_of_a_row_is_in_the_journal(events: list[tuple[Any, ...]]) 
     twins = Twins()
     columns = twins.columns
     for event in events:
-        before, epoch = seen(columns), columns.epoch
-        read = columns.journal_start + len(columns.journal)
+        before, epoch = seen(columns), columns.journal.epoch
+        read = columns.journal.rows.end
 
         tell(twins, event)
 
         after = seen(columns)
-        if columns.epoch != epoch:
+        if columns.journal.epoch != epoch:
             continue  # nothing that was known before holds
         assert after.keys() == before.keys(), "rows came or went unnoticed"
-        news = columns.journal[read - columns.journal_start :]
+        news = columns.journal.rows.entries[read - columns.journal.rows.start :]
         changed = {row for row in after if after[row] != before[row]}
         assert changed <= {entry if entry >= 0 else ~entry for entry in news}
         nodes = {row for row in after if after[row][1] != before[row][1]}

@@ -7,7 +7,6 @@ once more: one of the two simulations is trimmed after every event, the other ne
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,22 +15,21 @@ from hypothesis import strategies as st
 from builders import node, pod, simulation, term
 from engine.fast import test_equals_plain_v1_13 as classic
 from engine.fast import test_equals_plain_v1_36 as current
-from podium.cluster.cache.trimming import Trimmer, trim
+from podium.cluster.cache.trimming import Trimmer
 from podium.cluster.simulation import Simulation
 
 FEW = 64
 
 
-def live(module: Any, history: Any, *, remembers: bool) -> None:
+def live(history: classic.History | current.History, *, remembers: bool) -> None:
     """Live through a history; the simulation that *remembers* answers, or the other, is trimmed."""
-    twins = module.Twins(module.PROFILES[history.profile], history.after_preemption)
+    twins = history.twins()
     trimmed: Simulation = twins.both[0 if remembers else 1]
-    with history.limits():
-        for name, *arguments in [*history.start, *history.events]:
-            getattr(twins, name)(*arguments)
-            trim(trimmed.cache.columns)
-        for kind in history.pods:
-            twins.ask(kind)
+    for name, *arguments in [*history.start, *history.events]:
+        getattr(twins, name)(*arguments)
+        trimmed.cache.columns.trim()
+    for kind in history.pods:
+        twins.ask(kind)
 
 
 @settings(max_examples=60)
@@ -39,13 +37,13 @@ def live(module: Any, history: Any, *, remembers: bool) -> None:
 def test_trimming_changes_no_decision_of_predicates(
     history: classic.History, remembers: bool
 ) -> None:
-    live(classic, history, remembers=remembers)
+    live(history, remembers=remembers)
 
 
 @settings(max_examples=60)
 @given(history=current.histories(), remembers=st.booleans())
 def test_trimming_changes_no_decision_of_plugins(history: current.History, remembers: bool) -> None:
-    live(current, history, remembers=remembers)
+    live(history, remembers=remembers)
 
 
 @pytest.mark.soak
@@ -54,7 +52,7 @@ def test_trimming_changes_no_decision_of_plugins(history: current.History, remem
 def test_trimming_changes_no_decision_in_long_histories(
     history: current.History, remembers: bool
 ) -> None:
-    live(current, history, remembers=remembers)
+    live(history, remembers=remembers)
 
 
 def test_pods_that_are_all_different_come_and_go_within_bounds() -> None:
@@ -68,27 +66,31 @@ def test_pods_that_are_all_different_come_and_go_within_bounds() -> None:
         world.place(made, world.attempt(made))
         world.remove(made.uid)
         trimmer.tidy(columns)
-        kept: list[Sized] = [columns.classes, columns.class_list, columns.label_sets]
-        kept += [columns.carried, columns.tallies]
+        kept: list[Sized] = [
+            columns.pods.classes,
+            columns.pods.classes_by_id,
+            columns.pods.label_sets,
+        ]
+        kept += [columns.pods.carried, columns.pods.tallies]
         sizes.append(max(map(len, kept)))
 
     assert max(sizes) <= FEW + 2
-    assert columns.class_total == 5 * FEW
+    assert columns.pods.class_total == 5 * FEW
 
 
 def test_nodes_that_come_and_go_leave_no_words_behind() -> None:
     world = simulation(node("n1", labels={"host": "n1"}))
     columns = world.cache.columns
-    columns.label_column("host")
+    columns.nodes.label_column("host")
     for number in range(50):
         other = node(f"m{number}", labels={"host": f"m{number}"})
         world.cache.put_node(other)
         world.cache.drop_node(other)
-    assert len(columns.label_column("host").values) > 50
+    assert len(columns.nodes.label_column("host").values) > 50
 
-    trim(columns)
+    columns.trim()
 
-    assert columns.label_column("host").values == [None, "n1"]
+    assert columns.nodes.label_column("host").values == [None, "n1"]
 
 
 def test_what_pods_on_nodes_need_stays() -> None:
@@ -96,13 +98,13 @@ def test_what_pods_on_nodes_need_stays() -> None:
     stays = pod("stays", labels={"app": "a"}, anti=[term({"app": "a"}, "host")], node="n1")
     world.cache.add_pod(stays)
     columns = world.cache.columns
-    resident = columns.pod(stays.uid)
+    resident = columns.pods.by_uid.get(stays.uid)
     assert resident is not None
 
-    trim(columns)
+    columns.trim()
 
-    assert columns.class_list == {resident.cls.id: resident.cls}
-    assert list(columns.label_sets.values()) == [resident.cls.labels]
-    assert [carried.tally.carriers for carried in columns.carried] == [1]
-    again = columns.pod_class(stays)
+    assert columns.pods.classes_by_id == {resident.cls.id: resident.cls}
+    assert list(columns.pods.label_sets.values()) == [resident.cls.labels]
+    assert [carried.tally.carriers for carried in columns.pods.carried] == [1]
+    again = columns.pods.class_of(stays)
     assert again is resident.cls

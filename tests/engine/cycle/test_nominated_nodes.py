@@ -246,7 +246,7 @@ def test_a_promise_ends_when_the_pod_is_placed() -> None:
     steps = list(made.run([promised, pod("p", requests={"cpu": 2})]))
 
     assert [step.decision.node for step in steps] == ["n", "m"]
-    assert made.cache.columns.nominated == {}
+    assert made.cache.columns.pods.nominated == {}
 
 
 def test_a_waiting_pod_keeps_its_promise_while_others_are_tried() -> None:

@@ -140,7 +140,7 @@ def test_the_first_rule_takes_the_first() -> None:
 
 def test_nothing_is_recorded_unless_asked() -> None:
     columns = view(*nodes(2))
-    attempt = Attempt(columns.incoming(pod()), profile(), columns.order, RoundRobin())
+    attempt = Attempt(columns.pods.incoming(pod()), profile(), columns.nodes.order, RoundRobin())
 
     decision = decide(columns, attempt)
 

@@ -9,11 +9,9 @@ limits at which the fast one changes its ways are made small, so that short hist
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
-from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,7 +38,6 @@ from builders import (
     tolerates,
     volume,
 )
-from podium.cluster.cache import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
@@ -198,13 +195,14 @@ class Twins:
 
     def placed(self) -> list[str]:
         fast, plain = (
-            sorted(each.uid for row in s.cache.columns.residents for each in row) for s in self.both
+            sorted(each.uid for row in s.cache.columns.pods.residents for each in row)
+            for s in self.both
         )
         assert fast == plain
         return fast
 
     def nodes(self) -> list[Node]:
-        return [each for each in self.both[0].cache.columns.nodes if each is not None]
+        return [each for each in self.both[0].cache.columns.nodes.objects if each is not None]
 
     # What can happen
 
@@ -288,21 +286,17 @@ class History:
     start: list[tuple[Any, ...]]
     events: list[tuple[Any, ...]] = field(default_factory=list)
 
-    @contextmanager
-    def limits(self) -> Iterator[None]:
-        with (
-            patch.object(columns_module, "JOURNAL_LIMIT", self.journal),
-        ):
-            yield
+    def twins(self) -> Twins:
+        """The simulations, with nothing in them yet."""
+        tuning = Tuning(self.one_by_one, self.patience, min_reduction=1, journal_limit=self.journal)
+        return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
 
     def live(self) -> Twins:
-        tuning = Tuning(self.one_by_one, self.patience, min_reduction=1)
-        twins = Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
-        with self.limits():
-            for name, *arguments in [*self.start, *self.events]:
-                getattr(twins, name)(*arguments)
-            for kind in self.pods:
-                twins.ask(kind)
+        twins = self.twins()
+        for name, *arguments in [*self.start, *self.events]:
+            getattr(twins, name)(*arguments)
+        for kind in self.pods:
+            twins.ask(kind)
         return twins
 
 

@@ -10,11 +10,9 @@ which the fast one changes its ways are made small, so that short histories cros
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
-from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -57,7 +55,6 @@ from builders_v1_36 import (
     spread,
     with_args,
 )
-from podium.cluster.cache import columns as columns_module
 from podium.cluster.simulation import RETRY, TERMINATE, Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
@@ -376,13 +373,14 @@ class Twins:
 
     def placed(self) -> list[str]:
         fast, plain = (
-            sorted(each.uid for row in s.cache.columns.residents for each in row) for s in self.both
+            sorted(each.uid for row in s.cache.columns.pods.residents for each in row)
+            for s in self.both
         )
         assert fast == plain
         return fast
 
     def nodes(self) -> list[Node]:
-        return [each for each in self.both[0].cache.columns.nodes if each is not None]
+        return [each for each in self.both[0].cache.columns.nodes.objects if each is not None]
 
     # What can happen
 
@@ -430,9 +428,9 @@ class Twins:
         if placed := self.placed():
             uid = placed[number % len(placed)]
             for simulation in self.both:
-                resident = simulation.cache.columns.pod(uid)
+                resident = simulation.cache.columns.pods.by_uid.get(uid)
                 assert resident is not None
-                there = simulation.cache.columns.names[resident.row]
+                there = simulation.cache.columns.nodes.names[resident.row]
                 before = spec_with(self.pods[uid], node_name=there)
                 if simulation.cache.is_assumed(uid):
                     simulation.cache.add_pod(before)
@@ -483,22 +481,23 @@ class History:
     start: list[tuple[Any, ...]]
     events: list[tuple[Any, ...]] = field(default_factory=list)
 
-    @contextmanager
-    def limits(self) -> Iterator[None]:
-        with ExitStack() as changed:
-            for module, name, value in ((columns_module, "JOURNAL_LIMIT", self.journal),):
-                changed.enter_context(patch.object(module, name, value))
-            yield
+    def twins(self) -> Twins:
+        """The simulations, with nothing in them yet."""
+        tuning = Tuning(
+            self.one_by_one,
+            self.patience,
+            min_reduction=1,
+            min_batch_rows=2,
+            journal_limit=self.journal,
+        )
+        return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
 
     def live(self) -> Twins:
-        with self.limits():
-            tuning = Tuning(self.one_by_one, self.patience, min_reduction=1, min_batch_rows=2)
-            profile = replace(PROFILES[self.profile], tuning=tuning)
-            twins = Twins(profile, self.after_preemption)
-            for name, *arguments in [*self.start, *self.events]:
-                getattr(twins, name)(*arguments)
-            for kind in self.pods:
-                twins.ask(kind)
+        twins = self.twins()
+        for name, *arguments in [*self.start, *self.events]:
+            getattr(twins, name)(*arguments)
+        for kind in self.pods:
+            twins.ask(kind)
         return twins
 
 
@@ -746,7 +745,9 @@ def test_what_happens_really_happens() -> None:
 
     columns = twins.both[0].cache.columns
     left = [
-        (each.uid, each.labels.labels, each.terminating) for r in columns.residents for each in r
+        (each.uid, each.labels.labels, each.terminating)
+        for r in columns.pods.residents
+        for each in r
     ]
     assert left == [("default/app-0", {"app": "c"}, False), ("default/basic-2", {}, True)]
 

@@ -189,7 +189,7 @@ def test_an_extender_without_a_filter_is_not_asked_to() -> None:
 def test_interest(managed: tuple[str, ...], wanted: Pod, asked: bool) -> None:
     extender = filters("one", managed_resources=frozenset(managed))
 
-    assert interested(extender, view().incoming(wanted)) == asked
+    assert interested(extender, view().pods.incoming(wanted)) == asked
 
 
 def test_who_is_not_interested_is_not_asked() -> None:
@@ -348,7 +348,7 @@ def test_nodes_beyond_the_sample_are_candidates_when_extenders_drop_it() -> None
 def test_without_anybody_to_answer_a_question_is_a_bug() -> None:
     columns = view(node("a"))
     rules = profile(extenders=[filters("one")])
-    attempt = Attempt(columns.incoming(pod()), rules, columns.order, RoundRobin())
+    attempt = Attempt(columns.pods.incoming(pod()), rules, columns.nodes.order, RoundRobin())
 
     with pytest.raises(RuntimeError, match="needs an answer"):
         decide(columns, attempt)

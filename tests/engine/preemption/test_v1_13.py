@@ -491,7 +491,7 @@ def test_victims_go_and_the_pod_is_tried_again_at_once() -> None:
         ("late", 1, None),
         ("late", 2, "n"),
     ]
-    assert [r.key for r in made.cache.columns.residents[0]] == ["default/late"]
+    assert [r.key for r in made.cache.columns.pods.residents[0]] == ["default/late"]
 
 
 def test_deferred_pods_are_tried_again_after_all_others() -> None:
@@ -520,7 +520,7 @@ def test_terminating_victims_stay_and_make_the_pod_wait() -> None:
     assert first.decision.preemption.node == "n"
     assert second.decision.node is None
     assert second.decision.preemption == Preemption(eligible=False)
-    assert [r.key for r in made.cache.columns.residents[0]] == ["default/l"]
+    assert [r.key for r in made.cache.columns.pods.residents[0]] == ["default/l"]
 
 
 def test_a_lower_nomination_is_cleared_in_the_simulation() -> None:

@@ -218,7 +218,7 @@ def failed_search(
     columns: Columns, wanted: Pod, profile: Profile, min_batch_rows: int
 ) -> FailedSearch:
     """A search that found no node, where evicting pods may help on every row."""
-    incoming = columns.incoming(wanted)
+    incoming = columns.pods.incoming(wanted)
     skipped = {
         rule.name
         for rule in profile.pre_filters
@@ -232,7 +232,7 @@ def failed_search(
             for each in positioned(incoming, profile.predicates)
             if each.rule.name not in skipped
         ],
-        columns.order,
+        columns.nodes.order,
         min_batch_rows=min_batch_rows,
     )
 
@@ -296,13 +296,14 @@ def test_pods_of_equal_importance_are_ordered_as_on_one_row(
         for i, (priority, started) in enumerate(pods):
             made = pod(f"p{number}-{i}", node=f"n{number:03}", priority=priority)
             columns.add_pod(status_with(made, start_time=started))
-    arrays = PodArrays.on(columns, columns.order)
+    arrays = PodArrays.on(columns, columns.nodes.order)
 
     order = victim_order.by_importance(arrays)
 
     told = [arrays.pods[i].key for i in order.tolist()]
     residents = [
-        victim_order.sorted_by_importance(columns.residents[row]) for row in columns.order.tolist()
+        victim_order.sorted_by_importance(columns.pods.residents[row])
+        for row in columns.nodes.order.tolist()
     ]
     assert told == [each.key for row in residents for each in row]
 
@@ -316,7 +317,7 @@ def test_where_only_room_counts_all_rows_are_tried_in_a_batch(case: Case) -> Non
         (DEFAULT, current(*items).cache.columns),
     ):
         failed = failed_search(columns, wanted, profile, BATCHES)
-        found = batch_rows(failed.pod, columns, failed.rules, columns.order, min_batch_rows=1)
+        found = batch_rows(failed.pod, columns, failed.rules, columns.nodes.order, min_batch_rows=1)
         assert found.all()
 
 
@@ -353,12 +354,12 @@ def test_whole_decisions_are_the_same(profile: Profile, case: Case) -> None:
 
 
 def rows_in_batch(columns: Columns, wanted: Pod, profile: Profile) -> int:
-    incoming = columns.incoming(wanted)
+    incoming = columns.pods.incoming(wanted)
     found = batch_rows(
         incoming,
         columns,
         positioned(incoming, profile.predicates),
-        columns.order,
+        columns.nodes.order,
         min_batch_rows=profile.tuning.min_batch_rows,
     )
     return int(found.sum())

@@ -114,9 +114,9 @@ def raw_one(rule: ScoreRule, wanted: Incoming, at: OneRow) -> int | AttemptError
 @settings(max_examples=80)
 def test_predicates_say_the_same_of_many_rows_and_of_one(cluster: Cluster, shuffle: Any) -> None:
     columns = view(*cluster.objects())
-    wanted = columns.incoming(cluster.wanted)
+    wanted = columns.pods.incoming(cluster.wanted)
     before = snapshot(columns)
-    rows = columns.order.tolist() * 2
+    rows = columns.nodes.order.tolist() * 2
     shuffle.shuffle(rows)
     order = np.array(rows[: len(rows) * 3 // 4], np.int64)
 
@@ -134,9 +134,9 @@ def test_predicates_say_the_same_of_many_rows_and_of_one(cluster: Cluster, shuff
 @settings(max_examples=80)
 def test_priorities_give_the_same_to_many_rows_and_to_one(cluster: Cluster, shuffle: Any) -> None:
     columns = view(*cluster.objects())
-    wanted = columns.incoming(cluster.wanted)
+    wanted = columns.pods.incoming(cluster.wanted)
     before = snapshot(columns)
-    rows = columns.order.tolist() * 2
+    rows = columns.nodes.order.tolist() * 2
     shuffle.shuffle(rows)
     order = np.array(rows[: len(rows) * 3 // 4], np.int64)
 
@@ -159,8 +159,8 @@ def test_final_scores_have_the_shape_of_the_rows_and_uniform_ones_are_right(
     cluster: Cluster,
 ) -> None:
     columns = view(*cluster.objects())
-    wanted = columns.incoming(cluster.wanted)
-    rows = columns.order
+    wanted = columns.pods.incoming(cluster.wanted)
+    rows = columns.nodes.order
 
     for rule in PRIORITIES:
         note(label(rule))
@@ -183,13 +183,13 @@ def test_final_scores_have_the_shape_of_the_rows_and_uniform_ones_are_right(
 def test_a_predicate_answers_for_no_rows(rule: FilterRule) -> None:
     columns = view(node("n"))
 
-    assert many(rule, columns.incoming(pod()), columns, np.zeros(0, np.int64)) == []
+    assert many(rule, columns.pods.incoming(pod()), columns, np.zeros(0, np.int64)) == []
 
 
 @pytest.mark.parametrize("rule", PRIORITIES, ids=label)
 def test_a_priority_answers_for_no_rows(rule: ScoreRule) -> None:
     columns = view(node("n"))
-    wanted, rows = columns.incoming(pod()), np.zeros(0, np.int64)
+    wanted, rows = columns.pods.incoming(pod()), np.zeros(0, np.int64)
     raw = np.array(raw_many(rule, wanted, columns, rows), np.int64)
 
     assert rule.normalize(wanted, ManyRows(columns, rows), raw).tolist() == []
@@ -199,7 +199,7 @@ def test_a_priority_answers_for_no_rows(rule: ScoreRule) -> None:
 @settings(max_examples=30)
 def test_no_rows_of_any_cluster(cluster: Cluster) -> None:
     columns = view(*cluster.objects())
-    wanted, rows = columns.incoming(cluster.wanted), np.zeros(0, np.int64)
+    wanted, rows = columns.pods.incoming(cluster.wanted), np.zeros(0, np.int64)
 
     for predicate in PREDICATES:
         note(label(predicate))
@@ -225,9 +225,9 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
     cluster: Cluster, data: st.DataObject
 ) -> None:
     columns = view(*cluster.objects())
-    wanted = columns.incoming(cluster.wanted)
-    row = data.draw(st.sampled_from(columns.order.tolist()))
-    name = columns.names[row]
+    wanted = columns.pods.incoming(cluster.wanted)
+    row = data.draw(st.sampled_from(columns.nodes.order.tolist()))
+    name = columns.nodes.names[row]
     alone = {
         Scope.NODE: only_here(cluster, name, with_pods=False),
         Scope.PODS: only_here(cluster, name, with_pods=True),
@@ -237,14 +237,16 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
         note(label(rule))
         if (scope := rule.scope(wanted.cls)) in alone:
             less = alone[scope]
-            answer = one(rule, less.incoming(cluster.wanted), OneRow(less, less.row_of[name]))
+            answer = one(
+                rule, less.pods.incoming(cluster.wanted), OneRow(less, less.nodes.row_of[name])
+            )
             assert one(rule, wanted, OneRow(columns, row)) == answer
     for priority in PRIORITIES:
         note(label(priority))
         if (scope := priority.scope(wanted.cls)) in alone:
             less = alone[scope]
-            same = less.incoming(cluster.wanted)
-            expected = raw_one(priority, same, OneRow(less, less.row_of[name]))
+            same = less.pods.incoming(cluster.wanted)
+            expected = raw_one(priority, same, OneRow(less, less.nodes.row_of[name]))
             given_here = raw_one(priority, wanted, OneRow(columns, row))
             assert repr(given_here) == repr(expected)
 
@@ -256,10 +258,10 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
 @settings(max_examples=60)
 def test_a_trial_that_changes_nothing_is_the_row_itself(cluster: Cluster) -> None:
     columns = view(*cluster.objects())
-    wanted = columns.incoming(cluster.wanted)
+    wanted = columns.pods.incoming(cluster.wanted)
     before = snapshot(columns)
 
-    for row in columns.order.tolist():
+    for row in columns.nodes.order.tolist():
         trial, copied = TrialRow(columns, row), TrialRow(columns, row).copy()
         for predicate in PREDICATES:
             note(label(predicate))
@@ -296,14 +298,14 @@ def quirky(rule: FilterRule, wanted: Incoming, put_back: list[Resident]) -> bool
 @settings(max_examples=80)
 def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) -> None:
     columns, real = view(*cluster.objects()), view(*cluster.objects())
-    crowded = [row for row in columns.order.tolist() if columns.residents[row]]
-    row = data.draw(st.sampled_from(crowded or columns.order.tolist()))
+    crowded = [row for row in columns.nodes.order.tolist() if columns.pods.residents[row]]
+    row = data.draw(st.sampled_from(crowded or columns.nodes.order.tolist()))
     pods = {p.uid: p for p in cluster.pods}
     trial = TrialRow(columns, row)
     before = snapshot(columns)
     leaving = data.draw(
-        st.lists(st.sampled_from(columns.residents[row]), unique=True)
-        if columns.residents[row]
+        st.lists(st.sampled_from(columns.pods.residents[row]), unique=True)
+        if columns.pods.residents[row]
         else st.just([])
     )
     put_back = data.draw(
@@ -315,7 +317,7 @@ def test_a_trial_is_what_would_really_be(cluster: Cluster, data: st.DataObject) 
     for resident in put_back:
         trial.add(resident)
         real.add_pod(pods[resident.uid])
-    wanted, really = columns.incoming(cluster.wanted), real.incoming(cluster.wanted)
+    wanted, really = columns.pods.incoming(cluster.wanted), real.pods.incoming(cluster.wanted)
 
     for rule in PREDICATES:
         note(label(rule))
@@ -341,7 +343,7 @@ def test_a_pod_added_on_trial_is_what_would_really_be(
 ) -> None:
     # A pod that was never there, as extenders and "what if" questions put it.
     columns, real = view(*cluster.objects()), view(*cluster.objects())
-    row = data.draw(st.sampled_from(columns.order.tolist()))
+    row = data.draw(st.sampled_from(columns.nodes.order.tolist()))
     guest = data.draw(st.sampled_from(cluster.pods)) if cluster.pods else pod("guest")
     added = pod(
         "guest",
@@ -349,16 +351,16 @@ def test_a_pod_added_on_trial_is_what_would_really_be(
         labels=guest.labels,
         containers=guest.spec.containers,
         volumes=guest.spec.volumes or (),
-        node=columns.names[row],
+        node=columns.nodes.names[row],
         anti=(guest.spec.affinity.pod_anti_affinity.required or ())
         if guest.spec.affinity and guest.spec.affinity.pod_anti_affinity
         else (),
     )
     trial = TrialRow(columns, row)
-    resident = columns.resident(added, row)
+    resident = columns.pods.resident(added, row)
     trial.add(resident)
     real.add_pod(added)
-    wanted, really = columns.incoming(cluster.wanted), real.incoming(cluster.wanted)
+    wanted, really = columns.pods.incoming(cluster.wanted), real.pods.incoming(cluster.wanted)
 
     for rule in PREDICATES:
         note(label(rule))

@@ -138,7 +138,7 @@ def raw_one(rule: ScoreRule, wanted: Incoming, at: OneRow) -> int:
 def is_error(rule: ScoreRule, wanted: Incoming, columns: Columns) -> bool:
     """Whether the pod's wishes cannot be read at all."""
     try:
-        rule.score(wanted, ManyRows(columns, columns.order))
+        rule.score(wanted, ManyRows(columns, columns.nodes.order))
     except AttemptError:
         return True
     return False
@@ -146,7 +146,7 @@ def is_error(rule: ScoreRule, wanted: Incoming, columns: Columns) -> bool:
 
 def shuffled(columns: Columns, shuffle: Any) -> np.ndarray:
     """Some rows, not in node order, some of them twice."""
-    rows = columns.order.tolist() * 2
+    rows = columns.nodes.order.tolist() * 2
     shuffle.shuffle(rows)
     return np.array(rows[: len(rows) * 3 // 4], np.int64)
 
@@ -158,7 +158,7 @@ def shuffled(columns: Columns, shuffle: Any) -> np.ndarray:
 @settings(max_examples=50)
 def test_filters_say_the_same_of_many_rows_and_of_one(world: ClusterV136, shuffle: Any) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
     before = snapshot(columns)
     order = shuffled(columns, shuffle)
 
@@ -178,7 +178,7 @@ def test_filters_say_the_same_of_many_rows_and_of_one(world: ClusterV136, shuffl
 @settings(max_examples=50)
 def test_scores_are_the_same_for_many_rows_and_for_one(world: ClusterV136, shuffle: Any) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
     before = snapshot(columns)
     order = shuffled(columns, shuffle)
 
@@ -206,8 +206,8 @@ def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
     world: ClusterV136, shuffle: Any
 ) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
-    rows = columns.order.copy()
+    wanted = columns.pods.incoming(world.wanted)
+    rows = columns.nodes.order.copy()
     shuffle.shuffle(rows)
     rows = rows[: shuffle.randint(1, len(rows))]
 
@@ -235,7 +235,7 @@ def test_final_scores_lie_between_0_and_100_and_known_ones_are_right(
 @settings(max_examples=40)
 def test_who_leaves_itself_out_gives_nothing(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
 
     for rule in set(SCORES) - set(scoring(columns, wanted)):
         note(label(rule))
@@ -251,7 +251,7 @@ NO_ROWS = np.zeros(0, np.int64)
 @settings(max_examples=30)
 def test_nothing_is_said_of_no_rows(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
 
     for rule in asked(columns, wanted):
         note(label(rule))
@@ -271,13 +271,13 @@ def test_nothing_is_said_of_no_rows(world: ClusterV136) -> None:
 @settings(max_examples=50)
 def test_who_has_nothing_to_do_rejects_nothing(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
 
     for rule in asked(columns, wanted):
         note(label(rule))
         nothing = rule.scope(wanted.cls) is Scope.NONE
         if nothing or rule.activity(wanted, columns) <= Activity.IDLE:
-            said = many(rule, wanted, columns, columns.order)
+            said = many(rule, wanted, columns, columns.nodes.order)
             assert {v.reasons for v in said if isinstance(v, Verdict)} == {()}
             assert not any(isinstance(v, str) for v in said)
 
@@ -286,7 +286,7 @@ def test_who_has_nothing_to_do_rejects_nothing(world: ClusterV136) -> None:
 @settings(max_examples=40)
 def test_a_rule_that_may_not_refuse_a_class_does_not(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
 
     for rule in FILTERS:
         note(label(rule))
@@ -307,9 +307,9 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
     world: ClusterV136, data: st.DataObject
 ) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
-    row = data.draw(st.sampled_from(columns.order.tolist()))
-    name = columns.names[row]
+    wanted = columns.pods.incoming(world.wanted)
+    row = data.draw(st.sampled_from(columns.nodes.order.tolist()))
+    name = columns.nodes.names[row]
     alone = {
         Scope.NODE: only_here(world, name, with_pods=False),
         Scope.RESOURCES: only_here(world, name, with_pods=True),
@@ -323,22 +323,22 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
             scope = Scope.PODS
         if scope in alone:
             less = alone[scope]
-            at = OneRow(less, less.row_of[name])
+            at = OneRow(less, less.nodes.row_of[name])
             assert one(rule, wanted, OneRow(columns, row)) == one(
-                rule, less.incoming(world.wanted), at
+                rule, less.pods.incoming(world.wanted), at
             )
     for score in scoring(columns, wanted):
         note(label(score))
         if (scope := score.scope(wanted.cls)) in alone:
             less = alone[scope]
-            same = less.incoming(world.wanted)
+            same = less.pods.incoming(world.wanted)
             if score.answer_key(wanted, columns) != score.answer_key(same, less):
                 continue  # it says so when more than the node counts
             try:
                 expected = raw_one(score, wanted, OneRow(columns, row))
             except AttemptError:
                 continue
-            assert raw_one(score, same, OneRow(less, less.row_of[name])) == expected
+            assert raw_one(score, same, OneRow(less, less.nodes.row_of[name])) == expected
 
 
 # On trial -----------------------------------------------------------------------------------------
@@ -348,10 +348,10 @@ def test_an_answer_depends_on_no_more_than_its_scope_says(
 @settings(max_examples=40)
 def test_a_trial_that_changes_nothing_is_the_row_itself(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
     before = snapshot(columns)
 
-    for row in columns.order.tolist():
+    for row in columns.nodes.order.tolist():
         trial, copied = TrialRow(columns, row), TrialRow(columns, row).copy()
         for rule in asked(columns, wanted):
             note(label(rule))
@@ -377,12 +377,12 @@ def quirky(rule: FilterRule, wanted: Incoming, columns: Columns, pods: list[Resi
 @settings(max_examples=70)
 def test_a_trial_is_what_would_really_be(world: ClusterV136, data: st.DataObject) -> None:
     columns, real = view(*world.objects()), view(*world.objects())
-    crowded = [row for row in columns.order.tolist() if columns.residents[row]]
-    row = data.draw(st.sampled_from(crowded or columns.order.tolist()))
+    crowded = [row for row in columns.nodes.order.tolist() if columns.pods.residents[row]]
+    row = data.draw(st.sampled_from(crowded or columns.nodes.order.tolist()))
     pods = {p.uid: p for p in world.pods}
     trial = TrialRow(columns, row)
     before = snapshot(columns)
-    residents = columns.residents[row]
+    residents = columns.pods.residents[row]
     some = st.lists(st.sampled_from(residents), unique=True) if residents else st.just([])
     leaving = data.draw(some)
     put_back = leaving[: data.draw(st.integers(0, len(leaving)))]
@@ -392,7 +392,7 @@ def test_a_trial_is_what_would_really_be(world: ClusterV136, data: st.DataObject
     for resident in put_back:
         trial.add(resident)
         real.add_pod(pods[resident.uid])
-    wanted, really = columns.incoming(world.wanted), real.incoming(world.wanted)
+    wanted, really = columns.pods.incoming(world.wanted), real.pods.incoming(world.wanted)
 
     for rule in asked(columns, wanted):
         note(label(rule))
@@ -418,18 +418,18 @@ def test_a_pod_added_on_trial_is_what_would_really_be(
     world: ClusterV136, data: st.DataObject
 ) -> None:
     columns, real = view(*world.objects()), view(*world.objects())
-    row = data.draw(st.sampled_from(columns.order.tolist()))
+    row = data.draw(st.sampled_from(columns.nodes.order.tolist()))
     guest = data.draw(st.sampled_from(world.pods)) if world.pods else pod("guest")
     added = msgspec.structs.replace(
         guest,
         metadata=msgspec.structs.replace(guest.metadata, name="guest", deletion_timestamp=None),
-        spec=msgspec.structs.replace(guest.spec, node_name=columns.names[row]),
+        spec=msgspec.structs.replace(guest.spec, node_name=columns.nodes.names[row]),
     )
     trial = TrialRow(columns, row)
-    resident = columns.resident(added, row)
+    resident = columns.pods.resident(added, row)
     trial.add(resident)
     real.add_pod(added)
-    wanted, really = columns.incoming(world.wanted), real.incoming(world.wanted)
+    wanted, really = columns.pods.incoming(world.wanted), real.pods.incoming(world.wanted)
 
     for rule in asked(columns, wanted):
         note(label(rule))

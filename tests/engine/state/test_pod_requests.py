@@ -207,8 +207,8 @@ def test_resized_pods_are_not_taken_for_others_of_their_kind() -> None:
     hopeless = status_with(grown, conditions=[INFEASIBLE])
 
     columns = view(node("n"), plain, grown)
-    assert columns.requested[0][columns.row_of["n"]] == 4000
-    assert columns.incoming(hopeless).cls is not columns.incoming(grown).cls
+    assert columns.pods.requested[0][columns.nodes.row_of["n"]] == 4000
+    assert columns.pods.incoming(hopeless).cls is not columns.pods.incoming(grown).cls
 
 
 @pytest.mark.parametrize(

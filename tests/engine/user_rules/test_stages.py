@@ -118,6 +118,6 @@ def test_a_waiting_pod_says_for_how_long() -> None:
     columns = simulation.cache.columns
     from podium.engine.rows.rows import OneRow  # noqa: PLC0415
 
-    permission = rule.permit(columns.incoming(pod()), OneRow(columns, 0))
+    permission = rule.permit(columns.pods.incoming(pod()), OneRow(columns, 0))
 
     assert (permission.allowed, permission.wait_seconds) == (False, 2.5)

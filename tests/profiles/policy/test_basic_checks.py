@@ -29,7 +29,9 @@ def error(*claims: str) -> str:
         for i, name in enumerate(claims)
     ]
     metadata = ObjectMeta(name="p", namespace="ns", uid="u")
-    return claims_exist(view.incoming(Pod(metadata=metadata, spec=PodSpec(volumes=volumes))), view)
+    return claims_exist(
+        view.pods.incoming(Pod(metadata=metadata, spec=PodSpec(volumes=volumes))), view
+    )
 
 
 @pytest.mark.parametrize(

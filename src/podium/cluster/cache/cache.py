@@ -27,6 +27,7 @@ from podium.cluster.cache.node_tree import (
     ZoneLabels,
     zone_key,
 )
+from podium.engine.state.journal import DEFAULT_LIMIT
 from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from podium.engine.state.accounting import Accounting
+    from podium.engine.state.catalog import Catalog
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
@@ -75,11 +77,14 @@ class Cache:
         self,
         accounting: Accounting,
         *,
+        catalog: Catalog | None = None,
         listed_order: bool = False,
         node_order: str = "cursors",
         ttl_seconds: float = ASSUMED_SECONDS,
+        journal_limit: int = DEFAULT_LIMIT,
     ) -> None:
-        self.columns = Columns(accounting)
+        self.columns = Columns(accounting, catalog=catalog, journal_limit=journal_limit)
+        self._journal_limit = journal_limit
         self.tree = NodeTree()
         self.ttl_seconds = ttl_seconds
         self._listed_order = listed_order
@@ -111,21 +116,29 @@ class Cache:
         *pod_named* returns the newest version of a pod; pods that it does not know are left out.
         The history of nodes (image counts, pressures no longer reported) starts afresh.
         """
-        new = Cache(accounting, node_order=node_order, ttl_seconds=self.ttl_seconds)
         columns = self.columns
-        new.columns.catalog = columns.catalog
-        for row in columns.order.tolist():
-            node = columns.nodes[row]
+        new = Cache(
+            accounting,
+            catalog=columns.catalog,
+            node_order=node_order,
+            ttl_seconds=self.ttl_seconds,
+            journal_limit=self._journal_limit,
+        )
+        for row in columns.nodes.order.tolist():
+            node = columns.nodes.objects[row]
             assert node is not None
             new.put_node(node)
-        for row, residents in enumerate(columns.residents):
+        for row, residents in enumerate(columns.pods.residents):
             for resident in residents:
                 pod = pod_named(resident.key)
                 if pod is not None and pod.uid == resident.uid:
-                    new.columns.add_pod(pod, columns.names[row])
-        new._assumed = {u: a for u, a in self._assumed.items() if new.columns.pod(u) is not None}
+                    new.columns.add_pod(pod, columns.nodes.names[row])
+        new._assumed = {
+            u: a for u, a in self._assumed.items() if new.columns.pods.by_uid.get(u) is not None
+        }
         new._promises = self._promises
-        new.columns.reservations = self.columns.reservations
+        for uid, reservations in columns.pods.reservations.items():
+            new.columns.pods.reserve(uid, reservations)
         new.unreserved, new.restored = self.unreserved, self.restored
         return new
 
@@ -148,16 +161,16 @@ class Cache:
     def order(self) -> np.ndarray:
         """The rows of all nodes in the order the next pod looks at them."""
         if self._listed_order:
-            return self.columns.order
+            return self.columns.nodes.order
         if self._one_list:
             names, start = self.tree.round_robin_order(), self._start
         else:
             names, start = self.tree.ring()
-        epoch = self.columns.epoch
+        epoch = self.columns.journal.epoch
         if names is not self._ring[0] or epoch != self._ring_epoch:
             # The same names may have other rows, after a node went and came back.
             self._ring_epoch = epoch
-            self._ring = (names, self.columns.rows_named(names))
+            self._ring = (names, self.columns.nodes.rows_named(names))
             self._rolled = (0, self._ring[1])
         if self._rolled[0] != start:
             self._rolled = (start, np.roll(self._ring[1], -start))
@@ -182,22 +195,22 @@ class Cache:
 
     def assume(self, pod: Pod, node: str, reservations: Mapping[str, object] = NOTHING) -> None:
         """Assume that the pod runs on the node, with everything that was reserved for it there."""
-        if self.columns.pod(pod.uid) is not None:
+        if self.columns.pods.by_uid.get(pod.uid) is not None:
             raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
         self.columns.add_pod(pod, node)
         plan = None
         if reservations:
-            self.columns.reservations[pod.uid] = reservations
+            self.columns.pods.reserve(pod.uid, reservations)
             plans = (each for each in reservations.values() if isinstance(each, VolumePlan))
             plan = next(plans, None)
         self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
 
     def _unreserve(self, uid: str) -> None:
         """Drop what was reserved for a pod that leaves its node, and report it."""
-        reservations = self.columns.reservations.pop(uid, None)
-        resident = self.columns.pod(uid)
+        reservations = self.columns.pods.unreserve(uid)
+        resident = self.columns.pods.by_uid.get(uid)
         if reservations and resident is not None:
-            self.unreserved(resident.key, self.columns.names[resident.row], reservations)
+            self.unreserved(resident.key, self.columns.nodes.names[resident.row], reservations)
 
     def finish_binding(self, uid: str, now: float) -> None:
         """The binding was sent; the time limit for its confirmation starts."""
@@ -233,11 +246,10 @@ class Cache:
     def add_pod(self, pod: Pod) -> None:
         """The API server says that the pod has a node."""
         assumed = self._assumed.pop(pod.uid, None)
-        known = self.columns.pod(pod.uid)
+        known = self.columns.pods.by_uid.get(pod.uid)
         if known is None:
             self.columns.add_pod(pod)
-            if reservations := self.restored(pod):
-                self.columns.reservations[pod.uid] = reservations
+            self.columns.pods.reserve(pod.uid, self.restored(pod))
         elif assumed is None:
             raise CacheError(f"pod {pod.uid} was already in added state")
         elif assumed.node != pod.spec.node_name:
@@ -247,7 +259,7 @@ class Cache:
 
     def update_pod(self, old: Pod, new: Pod) -> None:
         """A placed pod changed."""
-        if self.columns.pod(old.uid) is None or old.uid in self._assumed:
+        if self.columns.pods.by_uid.get(old.uid) is None or old.uid in self._assumed:
             raise CacheError(f"pod {old.uid} is not added to scheduler cache, so cannot be updated")
         self.columns.remove_pod(old.uid)
         self.columns.add_pod(new)
@@ -258,7 +270,7 @@ class Cache:
 
     def remove(self, uid: str) -> None:
         """The same, by its uid."""
-        if self.columns.pod(uid) is None:
+        if self.columns.pods.by_uid.get(uid) is None:
             raise CacheError(
                 f"pod {uid} is not found in scheduler cache, so cannot be removed from it"
             )

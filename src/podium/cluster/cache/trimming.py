@@ -10,17 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from podium.engine.state.pod_class import PodClass
-from podium.engine.state.verdicts import Verdicts
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from podium.cluster.cache.columns import Columns
-    from podium.engine.state.pod_class import Resident
-    from podium.engine.state.view import FactColumn
 
 #: With fewer pod classes, and fewer additions and removals of nodes, trimming is not worthwhile.
 MIN_CLASSES = 2048
@@ -38,44 +29,10 @@ class Trimmer:
 
     def tidy(self, columns: Columns) -> bool:
         """Trim if it is worthwhile; returns whether it was."""
-        epochs = columns.epoch - self._epoch
-        if len(columns.classes) <= self._max_classes and epochs < self._min_epochs:
+        epochs = columns.journal.epoch - self._epoch
+        if len(columns.pods.classes) <= self._max_classes and epochs < self._min_epochs:
             return False
-        trim(columns)
-        self._max_classes = max(self._min_classes, 2 * len(columns.classes))
-        self._epoch = columns.epoch
+        columns.trim()
+        self._max_classes = max(self._min_classes, 2 * len(columns.pods.classes))
+        self._epoch = columns.journal.epoch
         return True
-
-
-def trim(columns: Columns) -> None:
-    """Keep what the placed and nominated pods and the nodes need.
-
-    The epoch changes, so that answers cached per row are computed again.
-    """
-    live = {resident.cls.id: resident.cls for resident in _residents(columns)}
-    columns.classes = {key: cls for key, cls in columns.classes.items() if cls.id in live}
-    columns.class_list = dict(sorted(live.items()))
-    for cls in live.values():
-        cls.memo = {}
-    labels = {id(each) for cls in live.values() for each in (cls.labels, cls.terminating_labels)}
-    carried = {id(term) for cls in live.values() for term in cls.carried}
-    columns.keep(lambda each: id(each) in labels, lambda term: id(term) in carried)
-    columns.label_columns = {}
-    columns.verdicts = Verdicts()
-    for fact in columns.facts.columns():
-        _trim_fact(fact)
-    columns._last = (None, PodClass())  # noqa: SLF001
-    columns.epoch += 1
-
-
-def _residents(columns: Columns) -> Iterable[Resident]:
-    for residents in (*columns.residents, *columns.nominated.values()):
-        yield from residents
-
-
-def _trim_fact(fact: FactColumn) -> None:
-    """Number the values in use anew; 0 stays the absent one."""
-    used = [0, *(number for number in np.unique(fact.ids).tolist() if number)]
-    fact.ids = np.searchsorted(used, fact.ids).astype(fact.ids.dtype)
-    fact.values = [fact.values[number] for number in used]
-    fact.index = {value: number for number, value in enumerate(fact.values)}

@@ -90,13 +90,13 @@ def copy_cluster(
     """
     fixed: list[PlacedPod] = []
     moving: list[tuple[tuple[int, float, str], PlacedPod]] = []
-    for row in [*view.order.tolist(), *view.ghosts_by_name()]:
-        name = view.names[row]
-        for resident in view.residents[row]:
+    for row in [*view.nodes.order.tolist(), *view.pods.unknown_nodes_by_name()]:
+        name = view.nodes.names[row]
+        for resident in view.pods.residents[row]:
             placed = PlacedPod(
                 resident.cls.sample, resident.key, resident.uid, name, resident.started
             )
-            if _stays(resident, foreign) or not view.known[row]:
+            if _stays(resident, foreign) or not view.nodes.known[row]:
                 fixed.append(placed)
             else:
                 order = bound.get(resident.uid, -1)
@@ -122,7 +122,7 @@ def _stays(resident: Resident, foreign: set[str]) -> bool:
 
 
 def _others(view: View) -> Objects:
-    nodes = (view.nodes[row] for row in view.order.tolist())
+    nodes = (view.nodes.objects[row] for row in view.nodes.order.tolist())
     found = Objects({kind: list(shelf) for kind, shelf in view.catalog.shelves()})
     found.nodes = [node for node in nodes if node is not None]
     return found

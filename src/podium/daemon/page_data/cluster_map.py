@@ -67,10 +67,10 @@ class ClusterMap:
             self._forget()
         self._refresh(view)
         known = _read(cursor)
-        whole = known is None or known[:2] != (self._views, view.epoch)
-        whole = whole or (known is not None and known[2] < view.journal_start)
+        whole = known is None or known[:2] != (self._views, view.journal.epoch)
+        whole = whole or (known is not None and known[2] < view.journal.rows.start)
         if known is None or whole:
-            rows = [*view.order.tolist(), *view.ghosts_by_name()]
+            rows = [*view.nodes.order.tolist(), *view.pods.unknown_nodes_by_name()]
             sent = (0, 0, 0)
         else:
             rows = sorted(_rows_noted(view, known[2]))
@@ -79,16 +79,16 @@ class ClusterMap:
 
     def _refresh(self, view: View) -> None:
         """Derive again what is kept of the rows that changed since the last time."""
-        if self._epoch != view.epoch or self._seen < view.journal_start:
-            noted = {*view.order.tolist(), *view.ghosts}
+        if self._epoch != view.journal.epoch or self._seen < view.journal.rows.start:
+            noted = {*view.nodes.order.tolist(), *view.pods.unknown_nodes}
             self._cells.clear()
             self._facts.clear()
         else:
             noted = _rows_noted(view, self._seen)
         for row in noted:
-            self._cells[row] = [self._workload(each.cls) for each in view.residents[row]]
+            self._cells[row] = [self._workload(each.cls) for each in view.pods.residents[row]]
             self._facts[row] = self._facts_of(view, row)
-        self._epoch, self._seen = view.epoch, view.changes
+        self._epoch, self._seen = view.journal.epoch, view.journal.changes
 
     def _workload(self, cls: PodClass) -> int:
         found = self._workload_of.get(cls.id)
@@ -99,7 +99,7 @@ class ClusterMap:
 
     def _facts_of(self, view: View, row: int) -> tuple[int, int, int]:
         """The numbers of zone and taints, and the flags of a row."""
-        node = view.nodes[row]
+        node = view.nodes.objects[row]
         if node is None:
             return self._zones.number(("", "")), self._taints.number(()), GHOST
         taints = tuple((t.key, t.value, t.effect) for t in node.spec.taints or ())
@@ -112,11 +112,11 @@ class ClusterMap:
     def _rows(self, view: View, rows: list[int], sent: tuple[int, int, int]) -> Data:
         index = np.array(rows, np.int64)
         resources = shown_resources(view)
-        loads = [_loads(view, view.resources[name], index).tolist() for name in resources]
-        room = view.allowed_pods[index]
-        loads.append(_thousandths(view.pod_count[index], room).tolist())
+        loads = [_loads(view, view.nodes.resources[name], index).tolist() for name in resources]
+        room = view.nodes.allowed_pods[index]
+        loads.append(_thousandths(view.pods.counts[index], room).tolist())
         facts = [self._facts[row] for row in rows]
-        cursor = (self._views, view.epoch, view.changes, *map(len, self._words()))
+        cursor = (self._views, view.journal.epoch, view.journal.changes, *map(len, self._words()))
         return {
             "cursor": "-".join(map(str, cursor)),
             "resources": [*resources, "pods"],
@@ -128,7 +128,7 @@ class ClusterMap:
             },
             "nodes": {
                 "row": rows,
-                "name": [view.names[row] for row in rows],
+                "name": [view.nodes.names[row] for row in rows],
                 "zone": [fact[0] for fact in facts],
                 "taints": [fact[1] for fact in facts],
                 "flags": [fact[2] for fact in facts],
@@ -153,13 +153,13 @@ def _read(cursor: str) -> tuple[int, int, int, int, int, int] | None:
 
 def _rows_noted(view: View, since: int) -> set[int]:
     """The rows that the journal names after so many changes, without those that were freed."""
-    entries: Iterable[int] = view.journal[since - view.journal_start :]
+    entries: Iterable[int] = view.journal.rows.entries[since - view.journal.rows.start :]
     rows = {entry if entry >= 0 else ~entry for entry in entries}
-    return {row for row in rows if view.known[row] or row in view.ghosts}
+    return {row for row in rows if view.nodes.known[row] or row in view.pods.unknown_nodes}
 
 
 def _loads(view: View, column: int, rows: np.ndarray) -> np.ndarray:
-    return _thousandths(view.requested[column][rows], view.allocatable[column][rows])
+    return _thousandths(view.pods.requested[column][rows], view.nodes.allocatable[column][rows])
 
 
 def _thousandths(used: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -173,21 +173,21 @@ def shown_resources(view: View) -> list[str]:
     """The resources that some node has; cpu and memory are always included."""
     return [
         name
-        for name, column in view.resources.items()
-        if name in {"cpu", "memory"} or view.allocatable[column].any()
+        for name, column in view.nodes.resources.items()
+        if name in {"cpu", "memory"} or view.nodes.allocatable[column].any()
     ]
 
 
 def totals(view: View) -> Data:
     """The numbers of nodes and pods, and the load per resource of the whole cluster."""
-    rows = view.order
+    rows = view.nodes.order
     load = {}
     for name in shown_resources(view):
-        column = view.resources[name]
-        used = float(view.requested[column][rows].sum(dtype=np.float64))
-        there = float(view.allocatable[column][rows].sum(dtype=np.float64))
+        column = view.nodes.resources[name]
+        used = float(view.pods.requested[column][rows].sum(dtype=np.float64))
+        there = float(view.nodes.allocatable[column][rows].sum(dtype=np.float64))
         load[name] = round(used / there, 4) if there else 0.0
-    return {"nodes": len(rows), "pods": view.pod_total, "load": load}
+    return {"nodes": len(rows), "pods": view.pods.total, "load": load}
 
 
 def zone(labels: Mapping[str, str]) -> tuple[str, str]:

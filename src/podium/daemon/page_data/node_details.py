@@ -17,16 +17,16 @@ Data = dict[str, Any]
 
 def node_details(view: View, name: str) -> Data | None:
     """The details of a node; None when there is no node with that name."""
-    row = view.row_of.get(name)
+    row = view.nodes.row_of.get(name)
     if row is None:
         return None
-    node = view.nodes[row]
+    node = view.nodes.objects[row]
     found: Data = {
         "name": name,
         "known": node is not None,
         "room": _room(view, row),
-        "pods": [_pod(view, resident) for resident in view.residents[row]],
-        "nominated": [resident.key for resident in view.nominated.get(name, ())],
+        "pods": [_pod(view, resident) for resident in view.pods.residents[row]],
+        "nominated": [resident.key for resident in view.pods.nominated.get(name, ())],
     }
     if node is not None:
         region, place = zone(node.labels)
@@ -46,11 +46,11 @@ def node_details(view: View, name: str) -> Data | None:
 
 def _room(view: View, row: int) -> list[Data]:
     found = [
-        _load(name, view.requested[column].item(row), view.allocatable[column].item(row))
+        _load(name, view.pods.requested[column].item(row), view.nodes.allocatable[column].item(row))
         for name in shown_resources(view)
-        for column in [view.resources[name]]
+        for column in [view.nodes.resources[name]]
     ]
-    return [*found, _load("pods", view.pod_count.item(row), view.allowed_pods.item(row))]
+    return [*found, _load("pods", view.pods.counts.item(row), view.nodes.allowed_pods.item(row))]
 
 
 def _load(name: str, used: int, there: int) -> Data:
@@ -65,7 +65,7 @@ def _load(name: str, used: int, there: int) -> Data:
 
 def _pod(view: View, resident: Resident) -> Data:
     cls = resident.cls
-    names = {column: name for name, column in view.resources.items()}
+    names = {column: name for name, column in view.nodes.resources.items()}
     _, kind, name = workload(cls)
     return {
         "pod": resident.key,

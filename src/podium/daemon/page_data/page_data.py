@@ -121,13 +121,13 @@ class PageData:
             {"pod": key, "node": None} for key in self._activity.waiting if query in key
         ][:FOUND]
         columns = self._scheduler.cache.columns
-        for row in columns.order.tolist():
-            for resident in columns.residents[row]:
+        for row in columns.nodes.order.tolist():
+            for resident in columns.pods.residents[row]:
                 if len(found) >= FOUND:
                     return found
                 if query in resident.key:
                     _, kind, name = workload(resident.cls)
-                    node = columns.names[row]
+                    node = columns.nodes.names[row]
                     found.append(
                         {"pod": resident.key, "node": node, "kind": kind, "workload": name}
                     )
@@ -140,7 +140,7 @@ class PageData:
         return {
             **self._activity.counts(),
             **totals(columns),
-            "version": f"{columns.epoch}-{columns.changes}",
+            "version": f"{columns.journal.epoch}-{columns.journal.changes}",
             "pools": {str(pool): n for pool, n in self._scheduler.queue.counts().items()},
             "profile": self._current.profiles[0].name,
         }
@@ -148,7 +148,7 @@ class PageData:
     def revision(self) -> tuple[int, int, int]:
         """Changes whenever the summary may have changed."""
         columns = self._scheduler.cache.columns
-        return self._activity.revision, columns.epoch, columns.changes
+        return self._activity.revision, columns.journal.epoch, columns.journal.changes
 
     def history(self) -> list[list[int]]:
         """Second, decisions in it, pending pods at its end."""
@@ -204,7 +204,7 @@ class PageData:
         attempts = self._log.of(namespace, name) if self._log is not None else []
         if waiting is None and resident is None and not attempts:
             return None
-        actual = self._scheduler.cache.columns.names[resident.row] if resident else None
+        actual = self._scheduler.cache.columns.nodes.names[resident.row] if resident else None
         history = {
             "attempts": [
                 {
@@ -252,7 +252,7 @@ class PageData:
         )
 
     def _resident(self, key: str) -> Resident | None:
-        residents = self._scheduler.cache.columns.residents
+        residents = self._scheduler.cache.columns.pods.residents
         return next((each for row in residents for each in row if each.key == key), None)
 
     async def _again(self, key: str) -> Data | None:
@@ -272,7 +272,7 @@ class PageData:
     def explain(self, manifest: bytes) -> Data:
         """The decision about the pod of a manifest as of now; nothing is created."""
         columns = self._scheduler.cache.columns
-        nodes = (columns.nodes[row] for row in columns.order.tolist())
+        nodes = (columns.nodes.objects[row] for row in columns.nodes.order.tolist())
         tried = pod_in(manifest, (n for n in nodes if n is not None), self._priority_classes())
         notes = list(tried.notes)
         if tried.pod.spec.scheduler_name not in self._schedulers():
@@ -291,7 +291,7 @@ class PageData:
         cache, profile = self._scheduler.cache, self._profile_of(pod)
         round_robin = profile.ties == "round-robin"
         attempt = Attempt(
-            cache.columns.incoming(pod),
+            cache.columns.pods.incoming(pod),
             replace(profile, extenders=()),
             cache.order(),
             RoundRobin(self._activity.cursor) if round_robin else ties(profile.ties),

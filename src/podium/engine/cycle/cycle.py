@@ -45,7 +45,7 @@ def decide(view: View, attempt: Attempt) -> Decision:
 def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
     """Choose a node for the pod, or say why none fits and whether evicting pods would help."""
     pod, profile = attempt.pod, attempt.profile
-    decision = Decision(pod.key, pod.uid, profile.name, nodes=len(view.order))
+    decision = Decision(pod.key, pod.uid, profile.name, nodes=len(view.nodes.order))
     decision.verdicts = view.verdicts
     for gate in profile.gates:
         decision.held = gate.hold(pod)
@@ -83,7 +83,7 @@ def _check(view: View, attempt: Attempt) -> None:
     for check in attempt.profile.checks:
         if text := check(attempt.pod, view):
             raise AttemptError(text)
-    if not len(view.order):
+    if not len(view.nodes.order):
         raise AttemptError(NO_NODES)
 
 

@@ -31,7 +31,7 @@ def ask_filters(
             break
         if not extender.filter_verb or not interested(extender, attempt.pod):
             continue
-        names = tuple(view.names[row] for row in feasible.tolist())
+        names = tuple(view.nodes.names[row] for row in feasible.tolist())
         reply = yield AskFilter(extender, attempt.pod, names)
         if isinstance(reply, Failure):
             if extender.ignorable:
@@ -39,8 +39,10 @@ def ask_filters(
             raise AttemptError(reply.text)
         for name, message in {**reply.failed, **reply.unresolvable}.items():
             decision.extender_failed.setdefault(name, []).append(message)
-        decision.extender_hopeless.update(reply.unresolvable.keys() & view.row_of.keys())
-        feasible = view.rows_named([name for name in reply.nodes if name in view.row_of])
+        decision.extender_hopeless.update(reply.unresolvable.keys() & view.nodes.row_of.keys())
+        feasible = view.nodes.rows_named(
+            [name for name in reply.nodes if name in view.nodes.row_of]
+        )
         decision.feasible_count = len(feasible)
     return feasible
 
@@ -53,7 +55,7 @@ def ask_priorities(
     asked = [e for e in profile.extenders if e.prioritize_verb and interested(e, attempt.pod)]
     if not asked:
         return totals, ()
-    names = tuple(view.names[row] for row in feasible.tolist())
+    names = tuple(view.nodes.names[row] for row in feasible.tolist())
     questions = tuple(AskScores(extender, attempt.pod, names) for extender in asked)
     if len(questions) > 1:
         replies = yield Together(questions)

@@ -33,8 +33,8 @@ def respect_nominations(
     min_batch_rows: int,
 ) -> None:
     """Reject rows on which the pod fits only as long as the pods nominated to them are absent."""
-    names = list(filter(view.row_of.__contains__, view.nominated))
-    nominated = np.flatnonzero(np.isin(rows, view.rows_named(names)))
+    names = list(filter(view.nodes.row_of.__contains__, view.pods.nominated))
+    nominated = np.flatnonzero(np.isin(rows, view.nodes.rows_named(names)))
     distinct, place = np.unique(rows[nominated], return_inverse=True)
     batch = batch_rows(pod, view, rules, distinct, min_batch_rows=min_batch_rows)
     if batch.any():

@@ -38,7 +38,7 @@ def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
             return
         decision.waits[permitting.name] = permission
     decision.reservations = reservations
-    decision.node = view.names[row]
+    decision.node = view.nodes.names[row]
 
 
 def _reserving(pod: Incoming, profile: Profile) -> list[ReserveRule]:

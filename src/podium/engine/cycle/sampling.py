@@ -53,7 +53,7 @@ def sample(
     """
     order, codes = attempt.order, fit.codes
     fits = np.flatnonzero(codes == FITS)
-    nodes = len(view.order) if only is None else len(only & view.row_of.keys())
+    nodes = len(view.nodes.order) if only is None else len(only & view.nodes.row_of.keys())
     want = wanted_by(attempt.profile, nodes)
     seen = len(order)
     if len(fits) > want:
@@ -64,7 +64,9 @@ def sample(
     else:
         decision.consumed = seen
     if only is not None:
-        inside = np.isin(order[:seen], [view.row_of[n] for n in only if n in view.row_of])
+        inside = np.isin(
+            order[:seen], [view.nodes.row_of[n] for n in only if n in view.nodes.row_of]
+        )
         decision.consumed = int(inside.sum()) + decision.dropped
     failed = np.sort(np.fromiter(fit.errors, np.int64, len(fit.errors)))
     errors = list(map(fit.errors.__getitem__, failed[failed < seen].tolist()))
@@ -73,10 +75,10 @@ def sample(
     decision.feasible_count = len(fits)
     decision.codes = codes[:seen]
     counted = decision.codes
-    if not view.names_once(order):
+    if not view.nodes.names_once(order):
         counted = counted[np.unique(order[:seen], return_index=True)[1]]
     if len(fits) < seen:
         decision.histogram = histogram(counted)
     if attempt.recording:
-        decision.examined = [view.names[row] for row in order[:seen].tolist()]
+        decision.examined = [view.nodes.names[row] for row in order[:seen].tolist()]
     return order if len(fits) == len(order) else order[fits]

@@ -42,7 +42,7 @@ def find_feasible(
     if nominated is not None and code == FITS:
         alone: np.ndarray = yield from ask_filters(view, attempt, np.array([nominated]), decision)
         if len(alone):
-            decision.nominated = view.names[int(alone[0])]
+            decision.nominated = view.nodes.names[int(alone[0])]
             decision.feasible_count = 1
             return alone
     fit = _filtered(view, attempt, pre_filter, answers)
@@ -57,8 +57,8 @@ def find_feasible(
 def _nominated_row(view: View, attempt: Attempt, pre_filter: PreFilter) -> tuple[int | None, int]:
     """The row nominated to the pod, if the profile tries it first, and its verdict."""
     pod, profile = attempt.pod, attempt.profile
-    row = view.row_of.get(pod.pod.status.nominated_node_name)
-    if not profile.nominated_first or row is None or not view.known[row]:
+    row = view.nodes.row_of.get(pod.pod.status.nominated_node_name)
+    if not profile.nominated_first or row is None or not view.nodes.known[row]:
         return None, FITS
     code = run_filters_with_nominated(
         pod,
@@ -79,7 +79,7 @@ def _filtered(
     else:
         rules = active(pod, view, pre_filter.taking_part())
         fit = run_filters(pod, ManyRows(view, order), rules, check_all=profile.always_check_all)
-    if view.nominated:
+    if view.pods.nominated:
         respect_nominations(
             pod,
             view,
@@ -103,7 +103,7 @@ def _excluded(view: View, names: Iterable[str]) -> int:
 def _exclude_unnamed(view: View, order: np.ndarray, pre_filter: PreFilter, fit: Fit) -> None:
     """Give the rows that plugins left out one verdict, whatever the filters said."""
     assert pre_filter.only is not None
-    rows = [view.row_of[name] for name in pre_filter.only if name in view.row_of]
+    rows = [view.nodes.row_of[name] for name in pre_filter.only if name in view.nodes.row_of]
     inside = np.isin(order, rows)
     fit.codes[~inside] = _excluded(view, pre_filter.naming)
     fit.errors = {i: text for i, text in fit.errors.items() if inside[i]}
@@ -120,7 +120,7 @@ def _keep_verdict(
     before = _excluded(view, pre_filter.naming)
     after = _excluded(view, [*pre_filter.naming, view.verdicts[code].predicate])
     fit.codes[fit.codes == before] = after
-    if pre_filter.only is None or view.names[row] not in pre_filter.only:
+    if pre_filter.only is None or view.nodes.names[row] not in pre_filter.only:
         fit.codes[order == row] = code
 
 
@@ -129,8 +129,8 @@ def potential_rows(view: View, attempt: Attempt, decision: Decision) -> np.ndarr
     if decision.refused is not None:
         return np.zeros(0, np.int64)
     curable = np.array([verdict.curable for verdict in view.verdicts], np.bool_)
-    hopeless = np.zeros(view.capacity, np.bool_)
+    hopeless = np.zeros(view.nodes.capacity, np.bool_)
     seen = attempt.order[: len(decision.codes)]
     hopeless[seen[~curable[decision.codes]]] = True
-    hopeless[[view.row_of[name] for name in decision.extender_hopeless]] = True
-    return view.order[~hopeless[view.order]]
+    hopeless[[view.nodes.row_of[name] for name in decision.extender_hopeless]] = True
+    return view.nodes.order[~hopeless[view.nodes.order]]

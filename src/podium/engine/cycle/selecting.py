@@ -29,8 +29,13 @@ def select_from_answers(
     has something to say.
     """
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
-    nodes = len(view.order)
-    if view.nominated or profile.extenders or len(order) != nodes or not view.names_once(order):
+    nodes = len(view.nodes.order)
+    if (
+        view.pods.nominated
+        or profile.extenders
+        or len(order) != nodes
+        or not view.nodes.names_once(order)
+    ):
         return None
     if wanted_by(profile, nodes) < nodes:
         return None
@@ -68,7 +73,7 @@ def select_node(
 ) -> Generator[Any, Any, int]:
     """Score the feasible rows, add the scores of extenders, and choose one of the best."""
     if attempt.recording:
-        decision.feasible = [view.names[row] for row in feasible.tolist()]
+        decision.feasible = [view.nodes.names[row] for row in feasible.tolist()]
     if len(feasible) == 1 and not (attempt.recording and attempt.score_single):
         return int(feasible[0])
     columns: list[ScoreColumn] = []

@@ -67,7 +67,7 @@ class ClassAnswers:
         self.rebuild(pod)
 
     def _allocate(self) -> None:
-        size = self.view.capacity
+        size = self.view.nodes.capacity
         self._node_codes = np.zeros(size, np.int32)
         self._node_positions = np.zeros(size, np.int16)
         self._codes = np.zeros(size, np.int32)
@@ -94,16 +94,16 @@ class ClassAnswers:
     def rebuild(self, pod: Incoming) -> None:
         """Evaluate every row."""
         view = self.view
-        if len(self._codes) != view.capacity:
+        if len(self._codes) != view.nodes.capacity:
             self._allocate()
         self._node_wrong.clear()
         self._wrong.clear()
-        self.epoch = view.epoch
+        self.epoch = view.journal.epoch
         self.namespaces = view.catalog.namespaces.version
-        self.seen = view.journal_start + len(view.journal)
+        self.seen = view.journal.rows.end
         self.index = self._rejections = None
         self._sort_cluster_rules()
-        rows = view.order
+        rows = view.nodes.order
         self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
         self._memo: dict[Hashable, Any] = {}
         self._sort_scores(pod)
@@ -158,17 +158,16 @@ class ClassAnswers:
         """Evaluate the rows again that changed since the last pod of this class."""
         view = self.view
         self._everywhere = []
-        behind = self.seen - view.journal_start
-        stale = self.epoch != view.epoch or behind < 0
+        news = view.journal.rows.since(self.seen)
+        stale = self.epoch != view.journal.epoch
         stale = stale or self.namespaces != view.catalog.namespaces.version
         changed = bool(self._cluster_rules) and self._have_cluster_rules_changed(pod)
-        if stale or changed:
+        if stale or changed or news is None:
             self.rebuild(pod)
             return
-        news = view.journal[behind:]
         if not news:
             return
-        self.seen = view.journal_start + len(view.journal)
+        self.seen = view.journal.rows.end
         if min(news) < 0:
             # A node changed: what was the same for every row may not be so any more.
             before = self._scoring
@@ -178,9 +177,9 @@ class ClassAnswers:
                 return
             self._memo = {}
         rows = {entry if entry >= 0 else ~entry for entry in news}
-        if view.ghosts:
+        if view.pods.unknown_nodes:
             # Rows with pods of an unknown node are in no order of nodes; rules never see them.
-            rows -= view.ghosts
+            rows -= view.pods.unknown_nodes
         nodes = {~entry for entry in news if entry < 0} & rows
         if len(rows) > self._tuning.one_by_one:
             self._evaluate_many(pod, rows, nodes)
@@ -240,7 +239,7 @@ class ClassAnswers:
 
     def _recount(self, row: int, before: int, now: int) -> None:
         counts = self._rejections
-        if counts is None or not self.view.known[row]:
+        if counts is None or not self.view.nodes.known[row]:
             return
         if now:
             counts[now] += 1
@@ -271,7 +270,7 @@ class ClassAnswers:
             if same is None or (highest is not None and not 0 <= same.score <= highest):
                 return None
         if self.index is None or self.index.order is not order:
-            if len(order) != len(view.order):
+            if len(order) != len(view.nodes.order):
                 return None
             self.index = ScoreIndex(order, self._codes, self._scores)
             if len(self.index.position_of) != len(order):
@@ -282,7 +281,7 @@ class ClassAnswers:
     def rejections(self) -> Counter[int]:
         """How many nodes were rejected with which verdict by single rows; kept up to date."""
         if self._rejections is None:
-            self._rejections = histogram(self._codes[self.view.order])
+            self._rejections = histogram(self._codes[self.view.nodes.order])
         return self._rejections
 
     def feasible(self, order: np.ndarray) -> np.ndarray | None:
@@ -409,6 +408,6 @@ class AnswerCache:
         return answers
 
     def _trim(self) -> None:
-        limit = max(4, self._budget_bytes // (BYTES_PER_ROW * self._view.capacity))
+        limit = max(4, self._budget_bytes // (BYTES_PER_ROW * self._view.nodes.capacity))
         while len(self._kept) > limit:
             self._kept.popitem(last=False)

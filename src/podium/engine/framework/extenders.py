@@ -163,8 +163,8 @@ def _kept(
         raise AttemptError(reply.text)
     kept = {}
     for node, (uids, violations) in reply.victims.items():
-        row = view.row_of.get(node)
-        there = {pod.uid: pod for pod in view.residents[row]} if row is not None else {}
+        row = view.nodes.row_of.get(node)
+        there = {pod.uid: pod for pod in view.pods.residents[row]} if row is not None else {}
         for uid in uids:
             if uid not in there:
                 raise AttemptError(

@@ -252,7 +252,7 @@ class ReserveRule(Rule):
         """What the pod takes on this row besides its requests; None for nothing.
 
         Called once the node is chosen; changes nothing. The answer is kept with the assumed pod,
-        where later decisions see it (`view.reservations`). Raising `AttemptError` fails the
+        where later decisions see it (`view.pods.reservations`). Raising `AttemptError` fails the
         attempt.
         """
         raise NotImplementedError

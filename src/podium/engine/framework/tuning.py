@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podium.engine.state.journal import DEFAULT_LIMIT
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
@@ -18,6 +20,9 @@ class Tuning:
     min_reduction: int = 8
     #: Trials run in a batch only if at least this many rows take part.
     min_batch_rows: int = 8
+    #: The journal of changed rows keeps up to this many entries; a class of pods that has missed
+    #: some of them is evaluated on every row again.
+    journal_limit: int = DEFAULT_LIMIT
 
 
 DEFAULT_TUNING = Tuning()

@@ -131,7 +131,7 @@ def run_filters_with_nominated(
     is in `trial.errors`. `nominees_count_for_affinity`: a nominated pod counts for everything, also
     for the affinity of other pods.
     """
-    nominated = trial.view.nominated.get(trial.name)
+    nominated = trial.view.pods.nominated.get(trial.name)
     if nominated:
         crowded = trial.copy()
         for other in nominated:

@@ -133,7 +133,7 @@ def _grouped(at: ManyRows, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarra
     """The first row of each group, the group of each row, and the memo of the first rows."""
     ids: np.ndarray = at.label_ids(keys[0]).astype(np.int64)
     for key in keys[1:]:
-        ids = ids * len(at.view.label_column(key).values) + at.label_ids(key)
+        ids = ids * len(at.view.nodes.label_column(key).values) + at.label_ids(key)
     _, first, of_row = np.unique(ids, return_index=True, return_inverse=True)
     return first, of_row, {}
 

@@ -51,9 +51,9 @@ def batch_rows(
     at = ManyRows(view, rows)
     batch = ~none
     for each in rules:
-        if view.nominated or each.rule.activity(pod, view) > Activity.IDLE:
+        if view.pods.nominated or each.rule.activity(pod, view) > Activity.IDLE:
             batch &= each.rule.batch_trials(pod, at).rows
-    if view.nominated and pod.cls.volumes:
+    if view.pods.nominated and pod.cls.volumes:
         # The volumes of nominated pods are counted on single rows only.
         nominees = PodArrays.nominated(view, rows, pod)
         batch[nominees.position[nominees.by_class(_has_volumes) > 0]] = False
@@ -101,7 +101,7 @@ class BatchTrial:
         self._check_all = check_all
         # A filter that rejects nothing now rejects nothing when pods are removed; only nominated
         # pods could change that.
-        self._rules = list(rules) if view.nominated else active(pod, view, rules)
+        self._rules = list(rules) if view.pods.nominated else active(pod, view, rules)
         #: The filters whose answers change when pods come and go.
         no_rows = ManyRows(view, rows[:0])
         self._reading_pods = [

@@ -31,7 +31,7 @@ def choose_node(
     It has an error when an extender failed, and no node when no candidate is left.
     """
     pod, view = failed.pod, failed.view
-    potential = view.names_of(failed.potential)
+    potential = view.nodes.names_of(failed.potential)
     if failed.extenders:
         try:
             candidates = yield from ask_victims(
@@ -58,6 +58,6 @@ def lower_nominations(pod: Incoming, view: View, node: str) -> tuple[tuple[str, 
     """Uid and key of the pods of lower priority nominated to a node; they lose the nomination."""
     return tuple(
         (other.uid, other.key)
-        for other in view.nominated.get(node, ())
+        for other in view.pods.nominated.get(node, ())
         if other.priority < pod.priority
     )

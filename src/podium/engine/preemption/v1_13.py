@@ -85,7 +85,7 @@ def eligible(pod: Incoming, view: View) -> bool:
     """Whether the pod may preempt: no pod of lower priority is leaving its nominated node."""
     if pod.pod.spec.preemption_policy == "Never":
         return False
-    row = view.row_of.get(pod.pod.status.nominated_node_name)
+    row = view.nodes.row_of.get(pod.pod.status.nominated_node_name)
     if row is None:
         return True
-    return not any(p.terminating and p.priority < pod.priority for p in view.residents[row])
+    return not any(p.terminating and p.priority < pod.priority for p in view.pods.residents[row])

@@ -132,22 +132,22 @@ def _refusal(failed: FailedSearch) -> str:
     pod, view = failed.pod, failed.view
     if pod.pod.spec.preemption_policy == "Never":
         return NEVER
-    row = view.row_of.get(pod.pod.status.nominated_node_name)
+    row = view.nodes.row_of.get(pod.pod.status.nominated_node_name)
     if row is None or row not in failed.potential:
         return ""
-    leaving = (r.evicted and r.priority < pod.priority for r in view.residents[row])
+    leaving = (r.evicted and r.priority < pod.priority for r in view.pods.residents[row])
     return LEAVING if any(leaving) else ""
 
 
 def _no_candidates(failed: FailedSearch, candidates: Candidates) -> Outcome:
     pod, view = failed.pod, failed.view
-    potential = view.names_of(failed.potential)
+    potential = view.nodes.names_of(failed.potential)
     if errors := list(errors_of(candidates, view)):
         text = together(errors)
         error = Preemption(eligible=True, potential=potential, error=text)
         return Outcome("Error", f"preemption: {text}", error)
     reasons = reasons_of(candidates, view.verdicts)
-    if others := len(view.order) - len(potential):
+    if others := len(view.nodes.order) - len(potential):
         reasons[NOT_HELPFUL] += others
     none = Preemption(
         eligible=True,
@@ -155,7 +155,7 @@ def _no_candidates(failed: FailedSearch, candidates: Candidates) -> Outcome:
         nomination="",
         cleared=((pod.uid, pod.key),) if pod.pod.status.nominated_node_name else (),
     )
-    text = fit_message(len(view.order), reasons)
+    text = fit_message(len(view.nodes.order), reasons)
     return Outcome("Unschedulable", f"preemption: {text}", none)
 
 
@@ -170,7 +170,9 @@ def errors_of(candidates: Candidates, view: View) -> Iterator[str]:
         texts = tried.errors | {
             position: f"expected at least one victim pod on node {quoted(name)}"
             for position, name in zip(
-                np.flatnonzero(harmless).tolist(), view.names_of(tried.rows[harmless]), strict=True
+                np.flatnonzero(harmless).tolist(),
+                view.nodes.names_of(tried.rows[harmless]),
+                strict=True,
             )
         }
         yield from map(texts.__getitem__, sorted(texts))

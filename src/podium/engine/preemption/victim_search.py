@@ -124,7 +124,7 @@ class Candidates(TabledCandidates):
     def __init__(self, view: View, tried: Sequence[TriedRows]) -> None:
         #: All rows that were tried, in node order.
         self.tried = tried
-        names = (view.names_of(each.rows[each.candidates]) for each in tried)
+        names = (view.nodes.names_of(each.rows[each.candidates]) for each in tried)
         self._names = list(chain.from_iterable(names))
         #: How many candidates there are up to and including each of the tried portions.
         self._ends = list(accumulate(len(each.candidates) for each in tried))

@@ -53,7 +53,7 @@ class PodArrays:
     @classmethod
     def on(cls, view: View, rows: np.ndarray) -> PodArrays:
         """All pods on these rows, row after row, each row in the view's order of its pods."""
-        lists = list(map(view.residents.__getitem__, rows.tolist()))
+        lists = list(map(view.pods.residents.__getitem__, rows.tolist()))
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         position = np.repeat(np.arange(len(lists)), lengths)
         return cls(list(chain.from_iterable(lists)), position)
@@ -66,9 +66,9 @@ class PodArrays:
     @classmethod
     def nominated(cls, view: View, rows: np.ndarray, pod: Incoming) -> PodArrays:
         """The other pods nominated to these rows whose priority is at least that of `pod`."""
-        names, lists = list(view.nominated), list(view.nominated.values())
-        known = np.fromiter(map(view.row_of.get, names, repeat(-1)), np.int64, len(names))
-        position_of = np.full(view.capacity + 1, -1)
+        names, lists = list(view.pods.nominated), list(view.pods.nominated.values())
+        known = np.fromiter(map(view.nodes.row_of.get, names, repeat(-1)), np.int64, len(names))
+        position_of = np.full(view.nodes.capacity + 1, -1)
         position_of[rows] = np.arange(len(rows))
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         pods = list(chain.from_iterable(lists))

@@ -25,17 +25,19 @@ import numpy as np
 from typing_extensions import override
 
 from podium.engine.state.int64 import TOP, wrap
+from podium.engine.state.label_column import ABSENT
 from podium.engine.state.pod_class import ANY_IP, Port
-from podium.engine.state.tallies import ABSENT
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 
+    from podium.engine.state.label_column import LabelColumn
+    from podium.engine.state.node_columns import FactColumn, ImageState
     from podium.engine.state.pod_class import PodClass, Resident
-    from podium.engine.state.tallies import LabelColumn, LabelSet, Tally
+    from podium.engine.state.tallies import LabelSet, Tally
     from podium.engine.state.verdicts import Reason, Verdicts
-    from podium.engine.state.view import FactColumn, ImageState, View
+    from podium.engine.state.view import View
     from podium.objects.selectors.selectors import FieldSelector, Requirement
 
 NAME_FIELD = "metadata.name"
@@ -352,29 +354,29 @@ class ManyRows(Rows[Column]):
 
     @override
     def requested(self, resource: int) -> Any:
-        return self.view.requested[resource][self.index]
+        return self.view.pods.requested[resource][self.index]
 
     @override
     def allocatable(self, resource: int) -> Any:
         if self.memo is None:
-            return self.view.allocatable[resource][self.index]
+            return self.view.nodes.allocatable[resource][self.index]
         found = self.memo.get(("allocatable", resource))
         if found is None:
-            found = self.view.allocatable[resource][self.index]
+            found = self.view.nodes.allocatable[resource][self.index]
             self.memo["allocatable", resource] = found
         return found
 
     @override
     def nonzero_requested(self, resource: int) -> Any:
-        return self.view.assumed[resource][self.index]
+        return self.view.pods.nonzero_requested[resource][self.index]
 
     @override
     def pod_count(self) -> Any:
-        return self.view.pod_count[self.index]
+        return self.view.pods.counts[self.index]
 
     @override
     def allowed_pods(self) -> Any:
-        return self.view.allowed_pods[self.index]
+        return self.view.nodes.allowed_pods[self.index]
 
     @override
     def may_count(self, tally: Tally) -> bool:
@@ -427,7 +429,7 @@ class ManyRows(Rows[Column]):
 
     @override
     def accepts(self, requirement: Requirement) -> Any:
-        column = self.view.label_column(requirement.key)
+        column = self.view.nodes.label_column(requirement.key)
         if requirement.operator in {"Exists", "DoesNotExist"}:
             return (column.ids[self.index] == ABSENT) == (requirement.operator == "DoesNotExist")
         if requirement.operator in {"In", "NotIn"}:
@@ -440,11 +442,11 @@ class ManyRows(Rows[Column]):
 
     @override
     def has_label(self, key: str) -> Any:
-        return self.view.label_column(key).ids[self.index] != ABSENT
+        return self.view.nodes.label_column(key).ids[self.index] != ABSENT
 
     @override
     def label_ids(self, key: str) -> Any:
-        return self.ids(self.view.label_column(key))
+        return self.ids(self.view.nodes.label_column(key))
 
     @override
     def label_entry(self, table: np.ndarray, key: str) -> Any:
@@ -459,27 +461,29 @@ class ManyRows(Rows[Column]):
         accepted = np.full(len(self.index), not fields.nothing)
         for wanted in fields.requirements:
             if wanted.field == NAME_FIELD:
-                accepted &= (self.index == self.view.row_of.get(wanted.value, -1)) == wanted.equal
+                accepted &= (
+                    self.index == self.view.nodes.row_of.get(wanted.value, -1)
+                ) == wanted.equal
             else:
                 accepted &= wanted.accepts("")
         return accepted
 
     @override
     def is_node(self, name: str) -> Any:
-        return self.index == self.view.row_of.get(name, -1)
+        return self.index == self.view.nodes.row_of.get(name, -1)
 
     @override
     def port_conflict(self, wanted: Iterable[Port]) -> Any:
         view = self.view
-        used = np.zeros(view.capacity, np.bool_)
+        used = np.zeros(view.nodes.capacity, np.bool_)
         for port in wanted:
-            rows = map(view.port_rows.get, view.ports_like(port), repeat(()))
+            rows = map(view.pods.port_rows.get, view.pods.conflicting_ports(port), repeat(()))
             used[list(chain.from_iterable(rows))] = True
         return used[self.index]
 
     @override
     def has_image(self, name: str) -> Any:
-        rows = self.view.images.get(name, {})
+        rows = self.view.nodes.images.get(name, {})
         return np.isin(self.index, np.fromiter(rows.keys(), np.int64, len(rows)))
 
     @override
@@ -492,8 +496,8 @@ class ManyRows(Rows[Column]):
 
     def _image(self, name: str, number: Callable[[ImageState], int]) -> np.ndarray:
         """A number that nodes report of an image; 0 where they do not have it."""
-        states = self.view.images.get(name, {})
-        column = np.zeros(self.view.capacity, np.int64)
+        states = self.view.nodes.images.get(name, {})
+        column = np.zeros(self.view.nodes.capacity, np.int64)
         rows = np.fromiter(states.keys(), np.int64, len(states))
         column[rows] = np.fromiter(map(number, states.values()), np.int64, len(states))
         found: np.ndarray = column[self.index]
@@ -628,29 +632,29 @@ class OneRow(Rows[Scalar]):
     @property
     def name(self) -> str:
         """The node's name."""
-        return self.view.names[self.row]
+        return self.view.nodes.names[self.row]
 
     @property
     def node_labels(self) -> dict[str, str]:
         """The node's labels."""
-        node = self.view.nodes[self.row]
+        node = self.view.nodes.objects[self.row]
         return node.labels if node is not None else {}
 
     def residents(self) -> list[Resident]:
         """The pods on the row, in their order."""
-        return self.view.residents[self.row]
+        return self.view.pods.residents[self.row]
 
     def ports(self) -> set[Port]:
         """The host ports in use on the row."""
-        return self.view.ports[self.row]
+        return self.view.pods.ports[self.row]
 
     def resource_numbers(self) -> tuple[int, ...]:
         """Everything that a rule of scope RESOURCES can read of the row."""
         view, row = self.view, self.row
-        columns = (*view.requested, *view.allocatable, *view.assumed)
+        columns = (*view.pods.requested, *view.nodes.allocatable, *view.pods.nonzero_requested)
         return (
-            view.pod_count.item(row),
-            view.allowed_pods.item(row),
+            view.pods.counts.item(row),
+            view.nodes.allowed_pods.item(row),
             *[column.item(row) for column in columns],
         )
 
@@ -660,23 +664,23 @@ class OneRow(Rows[Scalar]):
 
     @override
     def requested(self, resource: int) -> Any:
-        return self.view.requested[resource].item(self.row)
+        return self.view.pods.requested[resource].item(self.row)
 
     @override
     def allocatable(self, resource: int) -> Any:
-        return self.view.allocatable[resource].item(self.row)
+        return self.view.nodes.allocatable[resource].item(self.row)
 
     @override
     def nonzero_requested(self, resource: int) -> Any:
-        return self.view.assumed[resource].item(self.row)
+        return self.view.pods.nonzero_requested[resource].item(self.row)
 
     @override
     def pod_count(self) -> Any:
-        return self.view.pod_count.item(self.row)
+        return self.view.pods.counts.item(self.row)
 
     @override
     def allowed_pods(self) -> Any:
-        return self.view.allowed_pods.item(self.row)
+        return self.view.nodes.allowed_pods.item(self.row)
 
     @override
     def may_count(self, tally: Tally) -> bool:
@@ -688,7 +692,7 @@ class OneRow(Rows[Scalar]):
 
     @override
     def domain(self, tally: Tally, key: str) -> Any:
-        return tally.in_domain(key, self.view.label_column(key).ids.item(self.row))
+        return tally.in_domain(key, self.view.nodes.label_column(key).ids.item(self.row))
 
     @override
     def weighted_domain(self, weighted: list[tuple[int, Tally]], key: str) -> Any:
@@ -728,7 +732,7 @@ class OneRow(Rows[Scalar]):
 
     @override
     def label_ids(self, key: str) -> Any:
-        return self.view.label_column(key).ids.item(self.row)
+        return self.view.nodes.label_column(key).ids.item(self.row)
 
     @override
     def label_entry(self, table: np.ndarray, key: str) -> Any:
@@ -752,16 +756,16 @@ class OneRow(Rows[Scalar]):
 
     @override
     def has_image(self, name: str) -> Any:
-        return self.row in self.view.images.get(name, {})
+        return self.row in self.view.nodes.images.get(name, {})
 
     @override
     def image_size(self, name: str) -> Any:
-        state = self.view.images.get(name, {}).get(self.row)
+        state = self.view.nodes.images.get(name, {}).get(self.row)
         return state.size if state is not None else 0
 
     @override
     def image_nodes(self, name: str) -> Any:
-        state = self.view.images.get(name, {}).get(self.row)
+        state = self.view.nodes.images.get(name, {}).get(self.row)
         return state.nodes if state is not None else 0
 
     @override

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from podium.engine.rows.pod_arrays import PodArrays
 from podium.engine.rows.rows import ManyRows, conflict
-from podium.engine.state.tallies import ABSENT
+from podium.engine.state.label_column import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -66,7 +66,7 @@ class PodRemovals:
 
         It is free as soon as any of its users is removed: the ports of a node are a set.
         """
-        used = np.isin(self.rows, list(self.view.port_rows.get(port, ())))
+        used = np.isin(self.rows, list(self.view.pods.port_rows.get(port, ())))
         users = self.pods.using(port)
         used[self.pods.position[users]] = False
         return used, users
@@ -124,7 +124,7 @@ class PodRemovals:
 
 
 def _conflicting(wanted: Iterable[Port], view: View) -> set[Port]:
-    return {port for other in wanted for port in view.ports_like(other)}
+    return {port for other in wanted for port in view.pods.conflicting_ports(other)}
 
 
 def _clash(cls: PodClass, wanted: tuple[Port, ...]) -> bool:

@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from podium.engine.rows.rows import OneRow
 from podium.engine.state.int64 import wrap
-from podium.engine.state.tallies import ABSENT, LabelSet, Tally
+from podium.engine.state.label_column import ABSENT
+from podium.engine.state.tallies import LabelSet, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -45,8 +46,8 @@ class TrialRow(OneRow):
         self._carried: dict[Tally, int] = defaultdict(int)
         # By label set, not by tally: a tally may be created only after the change.
         self._labels: dict[LabelSet, int] = defaultdict(int)
-        self._pods = list(view.residents[row])
-        self._ports = set(view.ports[row])
+        self._pods = list(view.pods.residents[row])
+        self._ports = set(view.pods.ports[row])
         #: Every pod that was added (1) or removed (-1), in sequence.
         self.changes: list[tuple[Resident, int]] = []
         #: The pods on the row that were added, nominated ones apart.

@@ -8,71 +8,24 @@ per label set, never once per pod.
 
 from __future__ import annotations
 
-from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from podium.engine.state.label_column import ABSENT
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from podium.engine.state.view import View
+    from podium.engine.state.catalog import Shelf
+    from podium.engine.state.label_column import LabelColumn
+    from podium.engine.state.selector_index import ByAnchor
+    from podium.objects.kinds.workloads import Namespace
     from podium.objects.selectors.selectors import Selector
 
-ABSENT = 0
 #: Up to so many rows a tally has a column at once, and a larger one beyond so many rows in use.
 SMALL, MOST_FEW = 1024, 64
-
-
-class LabelColumn:
-    """Which value each row has for one label key; id 0 means that the row lacks the key."""
-
-    __slots__ = ("_holders", "_shared", "ids", "index", "values")
-
-    def __init__(self, capacity: int) -> None:
-        self.ids = np.zeros(capacity, np.int32)
-        self.values: list[str | None] = [None]
-        self.index: dict[str | None, int] = {None: ABSENT}
-        self._holders = [0]
-        self._shared = 0
-
-    def intern(self, value: str | None) -> int:
-        """The id of a value, made on first use."""
-        found = self.index.get(value)
-        if found is None:
-            found = self.index[value] = len(self.values)
-            self.values.append(value)
-            self._holders.append(0)
-        return found
-
-    def fill(self, values: list[str | None]) -> None:
-        """Set the values of the first rows of a column that has none yet."""
-        self.index = dict(zip(dict.fromkeys((None, *values)), count(), strict=False))
-        self.values = list(self.index)
-        self.ids[: len(values)] = np.fromiter(map(self.index.__getitem__, values), np.int32)
-        holders = np.bincount(self.ids, minlength=len(self.values))
-        holders[ABSENT] = 0
-        self._holders = holders.tolist()
-        self._shared = int((holders > 1).sum())
-
-    def put(self, row: int, value: str | None) -> None:
-        """Set the value of a row."""
-        before, after = self.ids.item(row), self.intern(value)
-        self.ids[row] = after
-        self._hold(before, -1)
-        self._hold(after, 1)
-
-    def _hold(self, value: int, number: int) -> None:
-        if value != ABSENT:
-            self._shared -= self._holders[value] > 1
-            self._holders[value] += number
-            self._shared += self._holders[value] > 1
-
-    @property
-    def one_row_each(self) -> bool:
-        """Whether no two rows share a value, as with host names."""
-        return not self._shared
 
 
 class Tally:
@@ -309,9 +262,13 @@ class LabelSet:
         """Forget which tallies and terms mean these pods: both are about to change."""
         self.tallies, self.matched, self._seen = [], [], 0
 
-    def terms_meaning(self, view: View) -> list[CarriedTerm]:
-        """Those carried terms that mean pods with these labels; each term is tested once."""
-        carried, namespaces = view.carried, view.catalog.namespaces
+    def terms_selecting(
+        self, carried: ByAnchor[CarriedTerm], namespaces: Shelf[Namespace]
+    ) -> list[CarriedTerm]:
+        """Those of the *carried* terms that select pods with these labels.
+
+        Each term is matched once, and all of them again after a namespace changed.
+        """
         if self._version != namespaces.version:
             self._version, self._seen, self.matched = namespaces.version, 0, []
         if self._seen < len(carried):

@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.engine.rows.rows import ManyRows, OneRow
 from podium.engine.state.accounting import NATIVE
-from podium.engine.state.tallies import ABSENT
+from podium.engine.state.label_column import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ class RulePod:
         """How much of a resource it must find free."""
         if resource in NATIVE:
             return self._pod.cls.wanted[NATIVE.index(resource)]
-        column = self._view.resources.get(resource)
+        column = self._view.nodes.resources.get(resource)
         return 0 if column is None else self._pod.cls.scalars.get(column, 0)
 
 
@@ -96,7 +96,7 @@ class NodeFacts:
     __slots__ = ("_at", "annotations", "labels", "name", "object")
 
     def __init__(self, at: OneRow) -> None:
-        node = at.view.nodes[at.row]
+        node = at.view.nodes.objects[at.row]
         assert node is not None, "rules are asked about known nodes only"
         self._at = at
         self.object: Node = node
@@ -121,7 +121,7 @@ class NodeFacts:
 
     def allocatable(self, resource: str) -> int:
         """How much of a resource it has for pods."""
-        column = self._at.view.resources.get(resource)
+        column = self._at.view.nodes.resources.get(resource)
         return 0 if column is None else int(self._at.allocatable(column))
 
     def __getattr__(self, name: str) -> Any:
@@ -139,7 +139,7 @@ class RuleNode(NodeFacts):
 
     def requested(self, resource: str) -> int:
         """How much of a resource its pods have asked for."""
-        column = self._at.view.resources.get(resource)
+        column = self._at.view.nodes.resources.get(resource)
         return 0 if column is None else int(self._at.requested(column))
 
     def free(self, resource: str) -> int:
@@ -158,7 +158,7 @@ class RuleNode(NodeFacts):
 
     def reserved(self, rule: str) -> dict[str, Any]:
         """What a reserve rule has set aside here: namespace/name of the pod -> what it reserved."""
-        kept = self._at.view.reservations
+        kept = self._at.view.pods.reservations
         here = ((pod.key, kept[pod.uid]) for pod in self._at.residents() if pod.uid in kept)
         return {key: found[rule] for key, found in here if rule in found}
 
@@ -188,13 +188,13 @@ class NodeColumns:
     @property
     def names(self) -> list[str]:
         """Their names."""
-        names = self._at.view.names
+        names = self._at.view.nodes.names
         return [names[row] for row in self._rows.tolist()]
 
     @property
     def objects(self) -> list[Node]:
         """The node objects; reading them one by one gives the speed of columns away."""
-        nodes = self._at.view.nodes
+        nodes = self._at.view.nodes.objects
         return [node for row in self._rows.tolist() if (node := nodes[row]) is not None]
 
     def label(self, key: str, answer: Callable[[str | None], Any]) -> np.ndarray:
@@ -202,12 +202,12 @@ class NodeColumns:
 
         Asked once per value that some of these nodes have.
         """
-        column = self._at.view.label_column(key)
+        column = self._at.view.nodes.label_column(key)
         return _looked_up(column.ids[self._rows], column.values, answer)
 
     def has_label(self, key: str, *values: str) -> np.ndarray:
         """Whether the node has the label, with one of these values if any are given."""
-        column = self._at.view.label_column(key)
+        column = self._at.view.nodes.label_column(key)
         ids = column.ids[self._rows]
         found: np.ndarray = ids != ABSENT
         if values:
@@ -217,7 +217,7 @@ class NodeColumns:
 
     def has_taint(self, key: str, effect: str = "") -> np.ndarray:
         """Whether the node has a taint of this key."""
-        column = self._at.view.facts.taints
+        column = self._at.view.nodes.facts.taints
         return _looked_up(
             column.ids[self._rows],
             column.values,
@@ -226,7 +226,7 @@ class NodeColumns:
 
     def allocatable(self, resource: str) -> np.ndarray:
         """How much of a resource each node has for pods."""
-        column = self._at.view.resources.get(resource)
+        column = self._at.view.nodes.resources.get(resource)
         return self._column(0 if column is None else self._at.allocatable(column))
 
     def full(self, value: int | bool) -> np.ndarray:  # noqa: FBT001 - a constant column
@@ -251,7 +251,7 @@ class RuleColumns(NodeColumns):
 
     def requested(self, resource: str) -> np.ndarray:
         """How much of a resource the pods of each node have asked for."""
-        column = self._at.view.resources.get(resource)
+        column = self._at.view.nodes.resources.get(resource)
         return self._column(0 if column is None else self._at.requested(column))
 
     def free(self, resource: str) -> np.ndarray:
@@ -280,11 +280,11 @@ class KnownNodes:
     def at(self, at: ManyRows) -> list[NodeFacts]:
         """The nodes of these rows, in order."""
         view = at.view
-        state = (view.epoch, view.node_changes)
+        state = (view.journal.epoch, view.journal.node_changes)
         if self._view is not view or self._state != state:
             same = self._view is view
             self._view, self._state, self._last = view, state, (None, [])
-            objects = view.nodes
+            objects = view.nodes.objects
             self._known = {
                 row: known
                 for row, known in self._known.items()

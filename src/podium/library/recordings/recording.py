@@ -90,7 +90,7 @@ def _node_order(objects: Objects, profile: Profile) -> dict[str, int]:
     """Node -> its place in the order in which the first pod looks at the nodes."""
     probe = Simulation(profile)
     probe.load(objects)
-    names = probe.cache.columns.names
+    names = probe.cache.columns.nodes.names
     return {names[row]: place for place, row in enumerate(probe.cache.order().tolist())}
 
 

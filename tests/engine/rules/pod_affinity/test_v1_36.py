@@ -168,11 +168,11 @@ def test_with_something_to_do_a_promised_pod_keeps_it_away() -> None:
 
 def test_on_trial_the_first_pod_rule_can_become_true() -> None:
     columns = view(*NODES, there("p", "e1"))
-    wanted = columns.incoming(pod(labels={"app": "a"}, affinity=[term({"app": "a"}, ZONE)]))
-    row = columns.row_of["e1"]
+    wanted = columns.pods.incoming(pod(labels={"app": "a"}, affinity=[term({"app": "a"}, ZONE)]))
+    row = columns.nodes.row_of["e1"]
     trial = TrialRow(columns, row)
 
-    trial.remove(columns.residents[row][0])
+    trial.remove(columns.pods.residents[row][0])
 
     assert InterPodAffinity().filter(wanted, trial) == 0
 
@@ -261,12 +261,12 @@ def test_a_namespace_that_gets_the_label_counts_from_then_on() -> None:
     columns = view(*NODES, namespace("red"), there("p", "e1", namespace="red"))
     wanted, rule = pod(anti=[in_spaces(A, HOST, spaces=TEAM)]), InterPodAffinity()
     before = as_array(
-        rule.filter(columns.incoming(wanted), ManyRows(columns, columns.order))
+        rule.filter(columns.pods.incoming(wanted), ManyRows(columns, columns.nodes.order))
     ).tolist()
 
     columns.catalog.namespaces.put(namespace("red", {"team": "x"}))
     after = as_array(
-        rule.filter(columns.incoming(wanted), ManyRows(columns, columns.order))
+        rule.filter(columns.pods.incoming(wanted), ManyRows(columns, columns.nodes.order))
     ).tolist()
 
     assert [bool(code) for code in before] == [False] * 4
@@ -344,10 +344,10 @@ def test_score(
 def test_scaling_divides_first() -> None:
     # 29 of 50 is 57.99… in doubles, and truncated.
     columns = view(zoned("a", None), zoned("b", None), zoned("c", None))
-    at = ManyRows(columns, columns.order)
+    at = ManyRows(columns, columns.nodes.order)
 
     found = InterPodAffinityScore().normalize(
-        columns.incoming(pod()), at, np.array([0, 29, 50], np.int64)
+        columns.pods.incoming(pod()), at, np.array([0, 29, 50], np.int64)
     )
 
     assert found.tolist() == [0, 57, 100]
@@ -391,7 +391,7 @@ def test_who_leaves_itself_out(
 ) -> None:
     columns = view(*NODES, *items)
     rule = InterPodAffinityScore(ignore_preferred_of_existing=ignore)
-    wanted = columns.incoming(pod(prefers=own))
+    wanted = columns.pods.incoming(pod(prefers=own))
 
     assert (rule.everywhere(wanted, columns) == SKIPPED) is not scored
 
@@ -488,11 +488,11 @@ TAME = Extremes(huge=False, broken=False, odd_volumes=False, ghosts=True)
 @settings(max_examples=120)
 def test_the_filter_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted, rule = columns.incoming(world.wanted), InterPodAffinity()
+    wanted, rule = columns.pods.incoming(world.wanted), InterPodAffinity()
     if isinstance(rule.pre_filter(wanted, columns), Refused):
         return
 
-    codes = as_array(rule.filter(wanted, ManyRows(columns, columns.order))).tolist()
+    codes = as_array(rule.filter(wanted, ManyRows(columns, columns.nodes.order))).tolist()
 
     said = [columns.verdicts[code].reasons for code in codes]
     assert [reasons[0] if reasons else "" for reasons in said] == plainly_rejected(world)
@@ -540,8 +540,8 @@ def plain_raw(world: ClusterV136, hard: int, *, ignore: bool) -> list[int] | Non
 @settings(max_examples=120)
 def test_the_score_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
-    at = ManyRows(columns, columns.order)
+    wanted = columns.pods.incoming(world.wanted)
+    at = ManyRows(columns, columns.nodes.order)
 
     for hard, ignore in ((1, False), (40, False), (0, True)):
         rule = InterPodAffinityScore(hard, ignore_preferred_of_existing=ignore)

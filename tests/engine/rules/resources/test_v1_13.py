@@ -337,11 +337,13 @@ def test_scores_that_do_not_fit_are_the_lowest_for_one_node_as_for_many() -> Non
         node("n", cpu=4, memory=1),
         *(pod(f"x{i}", node="n", requests={"cpu": 0, "memory": BIG}) for i in range(2)),
     )
-    wanted = columns.incoming(pod(requests={"cpu": 0, "memory": 0}))
+    wanted = columns.pods.incoming(pod(requests={"cpu": 0, "memory": 0}))
     rule = BalancedResourceAllocation()
 
-    assert as_array(rule.score(wanted, ManyRows(columns, columns.order))).tolist() == [-(2**63)]
-    assert rule.score(wanted, OneRow(columns, int(columns.order[0]))) == -(2**63)
+    assert as_array(rule.score(wanted, ManyRows(columns, columns.nodes.order))).tolist() == [
+        -(2**63)
+    ]
+    assert rule.score(wanted, OneRow(columns, int(columns.nodes.order[0]))) == -(2**63)
 
 
 @pytest.mark.parametrize(

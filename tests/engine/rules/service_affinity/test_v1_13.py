@@ -106,7 +106,7 @@ def test_the_first_pod_of_a_service_follows_positions_on_the_node() -> None:
     columns = view(A, B, WEB, *(pod(n, node="a", labels=X) for n in "uvw"), pod("z", node="b"))
     columns.remove_pod("default/u")
 
-    assert [resident.key for resident in columns.residents[0]] == ["default/w", "default/v"]
+    assert [resident.key for resident in columns.pods.residents[0]] == ["default/w", "default/v"]
     assert judged(TOGETHER, pod(labels=X), columns) == {"a": (), "b": SERVICE}
 
 

@@ -290,10 +290,10 @@ def test_a_pod_taken_away_on_trial(chosen: LabelSelector, terminating: bool, fit
         there("p2", "e1"),
         there("p3", "e1") if terminating else there("p3", "w1"),
     )
-    wanted = columns.incoming(wanting(spread(ZONE, 1, chosen)))
-    trial = TrialRow(columns, columns.row_of["e1"])
+    wanted = columns.pods.incoming(wanting(spread(ZONE, 1, chosen)))
+    trial = TrialRow(columns, columns.nodes.row_of["e1"])
 
-    trial.remove(columns.residents[columns.row_of["e1"]][0])
+    trial.remove(columns.pods.residents[columns.nodes.row_of["e1"]][0])
 
     assert (as_int(PodTopologySpread().filter(wanted, trial)) == 0) is (fits and not terminating)
 
@@ -307,10 +307,10 @@ def test_removing_pods_that_were_not_counted_can_make_a_count_negative() -> None
         there("p2", "e1", terminating=True),
         there("p3", "w1"),
     )
-    wanted = columns.incoming(wanting(spread(ZONE, 1, APP)))
-    east, west = (columns.row_of[name] for name in ("e1", "w1"))
+    wanted = columns.pods.incoming(wanting(spread(ZONE, 1, APP)))
+    east, west = (columns.nodes.row_of[name] for name in ("e1", "w1"))
     gone = TrialRow(columns, east)
-    for resident in list(columns.residents[east]):
+    for resident in list(columns.pods.residents[east]):
         gone.remove(resident)
     crowded = TrialRow(columns, west)
 
@@ -458,14 +458,17 @@ def test_two_profiles_with_the_same_defaults_do_not_share_what_they_ignore() -> 
         there("p3", "w1"),
     )
     columns = view(*items)
-    wanted, rows = columns.incoming(pod(labels={"app": "a"})), columns.order
+    wanted, rows = columns.pods.incoming(pod(labels={"app": "a"})), columns.nodes.order
 
     together = [as_array(rule.score(wanted, ManyRows(columns, rows))).tolist() for rule in rules]
 
     for rule, found in zip(rules, together, strict=True):
         fresh = view(*items)
-        at = ManyRows(fresh, fresh.order)
-        assert as_array(rule.score(fresh.incoming(pod(labels={"app": "a"})), at)).tolist() == found
+        at = ManyRows(fresh, fresh.nodes.order)
+        assert (
+            as_array(rule.score(fresh.pods.incoming(pod(labels={"app": "a"})), at)).tolist()
+            == found
+        )
 
 
 # Scores -------------------------------------------------------------------------------------------
@@ -609,11 +612,13 @@ def readable(world: ClusterV136) -> bool:
 @settings(max_examples=150)
 def test_the_filter_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted = columns.incoming(world.wanted)
+    wanted = columns.pods.incoming(world.wanted)
     if not world.wanted.spec.topology_spread_constraints or not readable(world):
         return
 
-    codes = as_array(PodTopologySpread().filter(wanted, ManyRows(columns, columns.order))).tolist()
+    codes = as_array(
+        PodTopologySpread().filter(wanted, ManyRows(columns, columns.nodes.order))
+    ).tolist()
 
     said = [columns.verdicts[code].reasons for code in codes]
     assert [reasons[0] if reasons else "" for reasons in said] == list(plainly_rejected(world))
@@ -656,12 +661,12 @@ def cost(each: Plain, made: Node, kept: list[Node]) -> float:
 @settings(max_examples=150)
 def test_the_score_is_what_the_rules_say_one_by_one(world: ClusterV136) -> None:
     columns = view(*world.objects())
-    wanted, rule = columns.incoming(world.wanted), PodTopologySpreadScore()
+    wanted, rule = columns.pods.incoming(world.wanted), PodTopologySpreadScore()
     if not plain(world, SOFT) or not readable(world):
         return
-    rows = columns.order[::2]
+    rows = columns.nodes.order[::2]
     at = ManyRows(columns, rows)
-    feasible = [made for made in world.nodes if columns.row_of[made.name] in rows.tolist()]
+    feasible = [made for made in world.nodes if columns.nodes.row_of[made.name] in rows.tolist()]
     try:
         raw = as_array(rule.score(wanted, at))
     except AttemptError:

@@ -27,7 +27,6 @@ from builders import (
     volume,
 )
 from builders_v1_36 import attachment, csi_node, current, ephemeral
-from podium.cluster.cache import columns as columns_module
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rows.rows import ManyRows, OneRow, as_int
@@ -41,6 +40,7 @@ from podium.engine.rules.volumes.limits.v1_13 import (
     MaxVolumeCount,
 )
 from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
+from podium.engine.state.accounting import WholePod
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.pod_class import Incoming
 
@@ -114,10 +114,10 @@ def take(columns: Columns, step: tuple[Any, ...]) -> None:  # noqa: C901, PLR091
     match step:
         case ("pod", number, where, volumes):
             made = pod(f"p{number}", uid=f"u{number}", node=where, volumes=volumes)
-            if columns.pod(made.uid) is None:
+            if columns.pods.by_uid.get(made.uid) is None:
                 columns.add_pod(made)
         case ("pod gone", number):
-            if columns.pod(f"u{number}") is not None:
+            if columns.pods.by_uid.get(f"u{number}") is not None:
                 columns.remove_pod(f"u{number}")
         case ("node", name, limited):
             columns.put_node(node(name, resources=LIMITS if limited else None))
@@ -144,14 +144,14 @@ def take(columns: Columns, step: tuple[Any, ...]) -> None:  # noqa: C901, PLR091
 
 
 def at_once(rule: FilterRule, wanted: Incoming, columns: Columns) -> list[int | str]:
-    at = ManyRows(columns, columns.order)
+    at = ManyRows(columns, columns.nodes.order)
     codes = [int(code) for code in at.full(0) + rule.filter(wanted, at)]
     return [at.errors.get(place, code) for place, code in enumerate(codes)]
 
 
 def one_by_one(rule: FilterRule, wanted: Incoming, columns: Columns) -> list[int | str]:
     told: list[int | str] = []
-    for row in columns.order.tolist():
+    for row in columns.nodes.order.tolist():
         at = OneRow(columns, row)
         code = as_int(rule.filter(wanted, at))
         told.append(at.errors.get(0, code))
@@ -163,18 +163,18 @@ def one_by_one(rule: FilterRule, wanted: Incoming, columns: Columns) -> list[int
 def test_what_is_kept_is_what_each_node_tells(
     history: list[tuple[Any, ...]], last: list[Any]
 ) -> None:
-    with patch.object(columns_module, "JOURNAL_LIMIT", 6):
-        columns = current(*(node(name, resources=LIMITS) for name in NODES)).cache.columns
-        columns.catalog = Catalog(changes_limit=6)
-        for step in (*history, ("ask", last)):
-            take(columns, step)
-            if step[0] != "ask":
-                continue
-            wanted = columns.incoming(pod("wanted", volumes=step[1]))
-            for rule in RULES:
-                if rule.scope(wanted.cls):
-                    together = at_once(rule, wanted, columns)
-                    assert together == one_by_one(rule, wanted, columns), rule.name
+    columns = Columns(WholePod(), catalog=Catalog(changes_limit=6), journal_limit=6)
+    for name in NODES:
+        columns.put_node(node(name, resources=LIMITS))
+    for step in (*history, ("ask", last)):
+        take(columns, step)
+        if step[0] != "ask":
+            continue
+        wanted = columns.pods.incoming(pod("wanted", volumes=step[1]))
+        for rule in RULES:
+            if rule.scope(wanted.cls):
+                together = at_once(rule, wanted, columns)
+                assert together == one_by_one(rule, wanted, columns), rule.name
 
 
 def test_a_ledger_reads_only_rows_that_changed() -> None:
@@ -183,8 +183,8 @@ def test_a_ledger_reads_only_rows_that_changed() -> None:
         columns.catalog.claims.put(claim(f"c{i}"))
         columns.add_pod(pod(f"p{i}", node=f"n{i}", volumes=[claim_volume(f"c{i}")]))
     rule = MaxVolumeCount("ebs", Ebs())
-    wanted = columns.incoming(pod("wanted", volumes=[claim_volume("missing")]))
-    rule.filter(wanted, ManyRows(columns, columns.order))
+    wanted = columns.pods.incoming(pod("wanted", volumes=[claim_volume("missing")]))
+    rule.filter(wanted, ManyRows(columns, columns.nodes.order))
     read: list[str] = []
     kept = columns.ledgers[rule.disk.limit_name]
     plain = kept._read
@@ -194,13 +194,13 @@ def test_a_ledger_reads_only_rows_that_changed() -> None:
         return plain(row, lookups)
 
     with patch.object(kept, "_read", noted):
-        rule.filter(wanted, ManyRows(columns, columns.order))
+        rule.filter(wanted, ManyRows(columns, columns.nodes.order))
         assert read == []
         columns.catalog.claims.put(claim("c3", volume="v"))
-        rule.filter(wanted, ManyRows(columns, columns.order))
+        rule.filter(wanted, ManyRows(columns, columns.nodes.order))
         assert read == ["n3"]
         columns.catalog.volumes.put(volume("v", source=ebs("y")))
         columns.add_pod(pod("more", node="n5", volumes=[claim_volume("c3")]))
         columns.add_pod(pod("plain", node="n6"))
-        rule.filter(wanted, ManyRows(columns, columns.order))
+        rule.filter(wanted, ManyRows(columns, columns.nodes.order))
         assert sorted(read[1:]) == ["n3", "n5"]

@@ -61,9 +61,9 @@ def judged(rule: FilterRule, wanted: Pod, *items: Object) -> dict[str, Any]:
     """Node -> what the filter says; the same over all nodes at once and one by one."""
     together = judged_at_once(rule, wanted, *items)
     columns, alone = view(*items), {}
-    for row in columns.order.tolist():
+    for row in columns.nodes.order.tolist():
         at = OneRow(columns, row)
-        code = as_int(rule.filter(columns.incoming(wanted), at))
+        code = as_int(rule.filter(columns.pods.incoming(wanted), at))
         alone[at.name] = at.errors.get(0, columns.verdicts[code].reasons)
     assert alone == together
     return together

@@ -21,14 +21,16 @@ class ImageLocalityPriority(ScoreRule):
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no node has any of the images."""
-        return None if any(name in view.images for name in _images(pod.cls)) else Everywhere(0)
+        return (
+            None if any(name in view.nodes.images for name in _images(pod.cls)) else Everywhere(0)
+        )
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The bytes of the pod's images on the node, on a scale from 23 MiB to 1000 MiB.
 
         The size of an image is weighted by the share of nodes that hold it.
         """
-        total = len(at.view.row_of)
+        total = len(at.view.nodes.row_of)
         present = at.full(0)
         for name in _images(pod.cls):
             share = at.image_nodes(name) / total

@@ -26,20 +26,23 @@ class ImageLocality(ScoreRule):
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no node has any of the images."""
-        known = any(name in view.image_registry for name in _images(pod.cls))
+        known = any(name in view.nodes.image_registry for name in _images(pod.cls))
         return None if known else Everywhere(0)
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """The size of each image and the number of nodes that hold it."""
-        found = (view.image_registry.get(name) for name in _images(pod.cls))
-        return (len(view.order), *((each[0], len(each[1])) if each else None for each in found))
+        found = (view.nodes.image_registry.get(name) for name in _images(pod.cls))
+        return (
+            len(view.nodes.order),
+            *((each[0], len(each[1])) if each else None for each in found),
+        )
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Shares are computed from all nodes of the cluster."""
-        total = len(at.view.order)
+        total = len(at.view.nodes.order)
         present = at.full(0)
         for name in _images(pod.cls):
-            size, rows = at.view.image_registry.get(name, (0, ()))
+            size, rows = at.view.nodes.image_registry.get(name, (0, ()))
             worth = int(float(size) * (float(len(rows)) / float(total))) if rows else 0
             present = present + at.has_image(name) * worth
         spec = pod.cls.spec

@@ -10,8 +10,8 @@ from podium.objects.taints import tolerated
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from podium.engine.state.node_columns import FactColumn
     from podium.engine.state.pod_class import PodClass
-    from podium.engine.state.view import FactColumn
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 

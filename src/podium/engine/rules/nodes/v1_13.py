@@ -39,7 +39,7 @@ class CheckNodeCondition(FilterRule):
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """Reasons are reported in the order of the conditions, UNSCHEDULABLE last."""
-        facts, verdicts = at.view.facts, at.view.verdicts
+        facts, verdicts = at.view.nodes.facts, at.view.verdicts
         found = at.fact(
             facts.conditions,
             lambda conditions: (
@@ -82,7 +82,7 @@ class CheckNodeUnschedulable(BitFilter):
         """1 where the node is cordoned and the pod does not tolerate it."""
         if tolerates_cordon(pod.cls):
             return at.full(0)
-        return at.fact(at.view.facts.unschedulable, int)
+        return at.fact(at.view.nodes.facts.unschedulable, int)
 
 
 class HostName(BitFilter):
@@ -132,7 +132,9 @@ class _Pressure(BitFilter):
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """1 where the node has the condition."""
-        return at.fact(at.view.facts.pressures, lambda pressures: int(self.condition in pressures))
+        return at.fact(
+            at.view.nodes.facts.pressures, lambda pressures: int(self.condition in pressures)
+        )
 
 
 class CheckNodeMemoryPressure(_Pressure):
@@ -226,7 +228,7 @@ class NodePreferAvoidPodsPriority(ScoreRule):
         owner = pod.cls.owner
         if owner is None or owner.kind not in {"ReplicationController", "ReplicaSet"}:
             return Everywhere(MAX_SCORE)
-        column = view.facts.avoid
+        column = view.nodes.facts.avoid
         same = zero_for_all_values(
             pod.cls, column, lambda a: int(_avoids_controller(pod.cls, a)), self.name
         )
@@ -235,7 +237,7 @@ class NodePreferAvoidPodsPriority(ScoreRule):
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """0 where the node avoids the pod, else 10."""
         return at.fact(
-            at.view.facts.avoid, lambda a: 0 if _avoids_controller(pod.cls, a) else MAX_SCORE
+            at.view.nodes.facts.avoid, lambda a: 0 if _avoids_controller(pod.cls, a) else MAX_SCORE
         )
 
 

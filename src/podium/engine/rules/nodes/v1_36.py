@@ -38,7 +38,7 @@ class NodeUnschedulable(BitFilter):
         """1 where the node is cordoned and the pod does not tolerate it."""
         if tolerates_cordon(pod.cls):
             return at.full(0)
-        return at.fact(at.view.facts.unschedulable, int)
+        return at.fact(at.view.nodes.facts.unschedulable, int)
 
 
 class NodeName(BitFilter):
@@ -70,7 +70,7 @@ class NodeDeclaredFeatures(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a required feature is not declared."""
         needed = needed_features(pod.cls)
-        return at.fact(at.view.facts.features, lambda declared: int(not needed <= declared))
+        return at.fact(at.view.nodes.facts.features, lambda declared: int(not needed <= declared))
 
 
 def seen_features(declared: Iterable[str]) -> frozenset[str]:

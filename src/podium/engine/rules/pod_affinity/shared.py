@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
     """A tally of the pods that match all of the terms, by namespace and labels."""
     key = ("terms", *(term.pods for term in terms))
-    return view.tally(
+    return view.pods.tally(
         key,
         lambda labels: covers_all(terms, labels),
         lambda: anchor_of_all(term.selector for term in terms) if terms else NOBODY,
@@ -30,11 +30,11 @@ def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
 
 def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
     """The domains that hold any of the counted pods; None where every row is a domain."""
-    if any(view.label_column(key).one_row_each for _, key in tallies):
+    if any(view.nodes.label_column(key).one_row_each for _, key in tallies):
         return None
     return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
 
 
 def have_own_domains(terms: Iterable[PodTerm], view: View) -> bool:
     """Whether every row is a topology domain of its own for these terms, as with host names."""
-    return all(view.label_column(term.topology_key).one_row_each for term in terms)
+    return all(view.nodes.label_column(term.topology_key).one_row_each for term in terms)

@@ -88,11 +88,16 @@ class MatchInterPodAffinity(FilterRule):
             or own_anti_affinity(pod.cls)
         ) and not any(
             carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
-            for carried in pod.cls.labels.terms_meaning(view)
+            for carried in view.terms_selecting(pod.cls.labels)
         ):
             return Activity.IDLE
         known = pod.cls.memo.get("affinity activity")
-        now = (view.epoch, len(view.carried), view.node_changes, bool(view.pod_total))
+        now = (
+            view.journal.epoch,
+            len(view.pods.carried),
+            view.journal.node_changes,
+            bool(view.pods.total),
+        )
         if known is None or known[0] != now:
             near = self._looks_at_own_row(pod, view)
             activity = Activity.OWN_ROW if near else Activity.ACTIVE
@@ -101,14 +106,14 @@ class MatchInterPodAffinity(FilterRule):
         return found
 
     def _looks_at_own_row(self, pod: Incoming, view: View) -> bool:
-        if view.ghosts or view.invalid_carried or own_affinity(pod.cls):
+        if view.pods.unknown_nodes or view.pods.invalid_carried or own_affinity(pod.cls):
             return False
         anti = own_anti_affinity(pod.cls)
         if any(term.error for term in anti):
             return False
         carried = [
             each.term
-            for each in pod.cls.labels.terms_meaning(view)
+            for each in view.terms_selecting(pod.cls.labels)
             if each.kind == REQUIRED_ANTI_AFFINITY
         ]
         return have_own_domains((*anti, *carried), view)
@@ -122,7 +127,7 @@ class MatchInterPodAffinity(FilterRule):
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         minding = [
             carried
-            for carried in pod.cls.labels.terms_meaning(view)
+            for carried in view.terms_selecting(pod.cls.labels)
             if carried.kind == REQUIRED_ANTI_AFFINITY
         ]
         if metadata_unavailable(pod.cls, view):
@@ -146,7 +151,7 @@ class MatchInterPodAffinity(FilterRule):
         if own:
             unmet = self._meets_affinity(pod, own, at) ^ True
             codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
-        for carried in pod.cls.labels.terms_meaning(at.view):
+        for carried in at.view.terms_selecting(pod.cls.labels):
             if carried.kind == REQUIRED_ANTI_AFFINITY and at.may_count(carried.tally):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
                 codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
@@ -210,7 +215,7 @@ class MatchInterPodAffinity(FilterRule):
     def _breaks_existing(self, pod: Incoming, row: OneRow, pods: list[Resident]) -> bool:
         pairs = set()
         for other in pods:
-            node = row.view.nodes[other.row]
+            node = row.view.nodes.objects[other.row]
             if node is None:
                 continue
             for term in own_anti_affinity(other.cls):
@@ -234,15 +239,15 @@ class _NodeError(Exception):
 
 def metadata_unavailable(cls: PodClass, view: View) -> bool:
     """Whether upstream has no predicate metadata for the pod, so that it walks all pods."""
-    if view.ghosts:
+    if view.pods.unknown_nodes:
         return True
     if any(term.error for term in own_affinity(cls)):
         return True
-    if view.pod_total and any(term.error for term in own_anti_affinity(cls)):
+    if view.pods.total and any(term.error for term in own_anti_affinity(cls)):
         return True
     return any(
         carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
-        for carried in view.invalid_carried
+        for carried in view.pods.invalid_carried
     )
 
 
@@ -253,8 +258,8 @@ def _all_pods(row: OneRow) -> Iterator[Resident]:
     """
     view = row.view
     here = {resident.key for resident in row.residents()}
-    for number in (*view.order.tolist(), *view.ghosts_by_name()):
-        for resident in view.residents[number]:
+    for number in (*view.nodes.order.tolist(), *view.pods.unknown_nodes_by_name()):
+        for resident in view.pods.residents[number]:
             if number != row.row or resident.key in here:
                 yield resident
 
@@ -268,9 +273,9 @@ def _matches_in_topology(
         raise _NodeError(prefix + invalid)
     if not covers_all(terms, other.labels):
         return False, False
-    node = row.view.nodes[other.row]
+    node = row.view.nodes.objects[other.row]
     if node is None:
-        raise _NodeError(f'{prefix}node "{row.view.names[other.row]}" not found')
+        raise _NodeError(f'{prefix}node "{row.view.nodes.names[other.row]}" not found')
     for term in terms:
         if not term.topology_key:
             raise _NodeError(prefix + EMPTY_TOPOLOGY_KEY)
@@ -338,7 +343,7 @@ class InterPodAffinityPriority(ScoreRule):
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
         """Weights of the tallies that count; kept until pods, nodes or namespaces change."""
-        now = (view.changes, view.catalog.namespaces.version)
+        now = (view.journal.changes, view.catalog.namespaces.version)
         key = (self.name, self.hard_weight)
         known = pod.cls.memo.get(key)
         if known is None or known[0] != now:
@@ -348,7 +353,7 @@ class InterPodAffinityPriority(ScoreRule):
 
     def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
         """Weight, tally and topology key of each term that counts."""
-        if view.pod_total > sum(len(view.residents[row]) for row in view.ghosts):
+        if view.pods.total > sum(len(view.pods.residents[row]) for row in view.pods.unknown_nodes):
             for weight, term in own_preferences(pod.cls):
                 if term.error:
                     raise AttemptError(term.error)
@@ -365,11 +370,11 @@ class InterPodAffinityPriority(ScoreRule):
         factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
         if self.hard_weight > 0:
             factors[REQUIRED_AFFINITY] = self.hard_weight
-        for carried in view.invalid_carried:
+        for carried in view.pods.invalid_carried:
             # Pods on a node that does not exist are not looked at.
-            if carried.kind in factors and carried.tally.rows[view.known].any():
+            if carried.kind in factors and carried.tally.rows[view.nodes.known].any():
                 raise AttemptError(carried.term.error)
-        for carried in pod.cls.labels.terms_meaning(view):
+        for carried in view.terms_selecting(pod.cls.labels):
             if carried.kind in factors:
                 yield carried.weight * factors[carried.kind], carried.term, carried.tally
 

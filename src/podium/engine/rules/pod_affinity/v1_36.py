@@ -120,13 +120,18 @@ class InterPodAffinity(FilterRule):
         """
         own = own_terms(pod.cls, view)
         if not (own.affinity or own.anti_affinity):
-            for carried in pod.cls.labels.terms_meaning(view):
+            for carried in view.terms_selecting(pod.cls.labels):
                 required = carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
                 if required and carried.tally.total(carried.term.topology_key):
                     break
             else:
                 return Activity.SKIPPED
-        now = (view.epoch, len(view.carried), view.node_changes, view.catalog.namespaces.version)
+        now = (
+            view.journal.epoch,
+            len(view.pods.carried),
+            view.journal.node_changes,
+            view.catalog.namespaces.version,
+        )
         known = pod.cls.memo.get("affinity activity")
         if known is None or known[0] != now:
             terms = (
@@ -190,7 +195,7 @@ class InterPodAffinity(FilterRule):
 
 def _anti_affinity_of_placed_pods(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
     """Required anti-affinity terms of placed pods that match this pod."""
-    for carried in cls.labels.terms_meaning(view):
+    for carried in view.terms_selecting(cls.labels):
         if carried.kind == REQUIRED_ANTI_AFFINITY:
             yield carried
 
@@ -248,7 +253,7 @@ class InterPodAffinityScore(ScoreRule):
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
         """Weights of the tallies that count; kept until pods, nodes or namespaces change."""
-        now = (view.changes, view.catalog.namespaces.version)
+        now = (view.journal.changes, view.catalog.namespaces.version)
         key = (self.name, self.hard_weight, self.ignore_preferred_of_existing)
         known = pod.cls.memo.get(key)
         if known is None or known[0] != now:
@@ -267,7 +272,7 @@ class InterPodAffinityScore(ScoreRule):
         factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
         if self.hard_weight > 0:
             factors[REQUIRED_AFFINITY] = self.hard_weight
-        for carried in pod.cls.labels.terms_meaning(view):
+        for carried in view.terms_selecting(pod.cls.labels):
             if carried.kind in factors and carried.tally.carriers:
                 key = carried.term.topology_key
                 if carried.tally.total(key):

@@ -86,7 +86,7 @@ class PodFitsResources(BitFilter):
 def _resources_to_check(
     cls: PodClass, view: View, ignored: frozenset[str]
 ) -> tuple[list[tuple[int, int]], list[str]]:
-    names = {column: name for name, column in view.resources.items()}
+    names = {column: name for name, column in view.nodes.resources.items()}
     scalars = sorted((names[column], column, number) for column, number in cls.scalars.items())
     kept = [s for s in scalars if not (s[0] in ignored and is_extended(s[0]))]
     amounts = [*enumerate(cls.wanted), *((column, number) for _, column, number in kept)]
@@ -218,7 +218,7 @@ class ResourceLimitsPriority(ScoreRule):
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where the cpu or memory limit fits; a limit of 0 is no limit."""
-        limits = pod.cls.once("limits", lambda: at.view.accounting.limits(pod.cls.sample))
+        limits = pod.cls.once("limits", lambda: at.view.pods.accounting.limits(pod.cls.sample))
         holds = at.flags(False)  # noqa: FBT003 - a column of False
         for resource in (CPU, MEMORY):
             limit, capacity = limits.native[resource], at.allocatable(resource)

@@ -57,7 +57,7 @@ class NodeResourcesFit(BitFilter):
 
     def _resources(self, cls: PodClass, view: View) -> list[tuple[str, int, int]]:
         native = [(name, i, cls.wanted[i]) for i, name in enumerate(NATIVE) if cls.wanted[i] > 0]
-        names = {column: name for name, column in view.resources.items()}
+        names = {column: name for name, column in view.nodes.resources.items()}
         # A sum that wrapped below nothing counts as nothing.
         scalars = sorted((names[c], c, number) for c, number in cls.scalars.items() if number > 0)
         return native + [s for s in scalars if not self._is_ignored(s[0])]
@@ -106,7 +106,7 @@ class NodeResourcesFitScore(ScoreRule):
         total, weights = at.full(0), at.full(0)
         for name, weight in self.resources:
             wanted = _scored_requests(pod.cls).get(name, 0)
-            column = at.view.resources.get(name)
+            column = at.view.nodes.resources.get(name)
             if column is None or (name not in NATIVE and (not wanted or not is_scalar(name))):
                 continue
             capacity = at.allocatable(column)
@@ -167,7 +167,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
         counted: list[Flags[K]] = []
         for name in self.resources:
             wanted = _balanced_requests(pod.cls).get(name, 0)
-            column = at.view.resources.get(name)
+            column = at.view.nodes.resources.get(name)
             if column is None or (name not in NATIVE and (not wanted or not is_scalar(name))):
                 continue
             capacity, used = at.allocatable(column), at.requested(column)

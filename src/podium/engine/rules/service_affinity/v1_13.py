@@ -55,9 +55,9 @@ class CheckServiceAffinity(BitFilter):
         if len(self.labels) > len(wanted) and services_of(pod.cls, at.view.catalog):
             first = next(_pods_with_labels_of(pod, at), None)
             if first is not None:
-                node = at.view.nodes[first.row] if first.row >= 0 else None
+                node = at.view.nodes.objects[first.row] if first.row >= 0 else None
                 if node is None:
-                    name = at.view.names[first.row] if first.row >= 0 else ""
+                    name = at.view.nodes.names[first.row] if first.row >= 0 else ""
                     at.fail(f'node "{name}" not found')
                     return at.full(0)
                 for label in self.labels:
@@ -70,15 +70,17 @@ def _pods_with_labels_of(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:
     """Pods of the namespace with all labels of this one: by node order, then position there."""
     view: View = at.view
     alike = from_map(pod.cls.labels.labels)
-    tally = view.tally(
+    tally = view.pods.tally(
         ("like", pod.cls.namespace, alike),
         lambda labels: _matches(labels, pod.cls.namespace, alike),
         lambda: anchor(alike),
     )
-    order = np.concatenate([view.order, np.array(view.ghosts_by_name(), np.int64)])
+    order = np.concatenate(
+        [view.nodes.order, np.array(view.pods.unknown_nodes_by_name(), np.int64)]
+    )
     trial = at if isinstance(at, TrialRow) else None
     for row in order[tally.rows[order] > 0].tolist():
-        pods = view.residents[row]
+        pods = view.pods.residents[row]
         if trial is not None and row == trial.row:
             back = {resident.uid for resident in (*trial.added, *trial.nominees)}
             pods = [resident for resident in trial.residents() if resident.uid not in back]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def tally_live_pods(view: View, namespace: str, selectors: tuple[Selector, ...]) -> Tally:
     """A tally of the pods of a namespace, not being deleted, that some selector matches."""
-    return view.tally(
+    return view.pods.tally(
         ("living", namespace, selectors),
         lambda labels: _is_live_match(labels, namespace, selectors),
         lambda: anchor_of_any(selectors),

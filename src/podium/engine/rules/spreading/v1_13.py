@@ -43,7 +43,7 @@ class SelectorSpreadPriority(ScoreRule):
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Fewer pods score higher; in floating point, truncated at the end."""
-        zones = at.ids(at.view.facts.zone)
+        zones = at.ids(at.view.nodes.facts.zone)
         by_zone = np.bincount(zones, weights=raw, minlength=1)
         by_zone[0] = 0  # rows without a zone
         most = int(raw.max(initial=0))

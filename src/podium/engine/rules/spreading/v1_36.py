@@ -36,7 +36,7 @@ from podium.engine.rules.spreading.v1_36_constraints import (
     counted_rows,
 )
 from podium.engine.rules.v1_36 import MAX_SCORE
-from podium.engine.state.tallies import ABSENT
+from podium.engine.state.label_column import ABSENT
 from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.selectors.faults import label_selector_fault
 
@@ -178,7 +178,7 @@ class PodTopologySpread(FilterRule):
         tally = constraint.tally(cls, view)
         if nodes.complete:
             return tally.by_domain(constraint.key)
-        size = len(view.label_column(constraint.key).values)
+        size = len(view.nodes.label_column(constraint.key).values)
         weights = tally.rows[nodes.rows]
         return np.bincount(nodes.ids, weights=weights, minlength=size).astype(np.int64)
 
@@ -198,7 +198,7 @@ class PodTopologySpread(FilterRule):
     def _counted_nodes(
         self, cls: PodClass, constraints: tuple[Constraint, ...], view: View
     ) -> list[tuple[Constraint, _CountedNodes]]:
-        now = (view.epoch, view.node_changes)
+        now = (view.journal.epoch, view.journal.node_changes)
         known = cls.memo.get("spread nodes")
         if known is None or known[0] != now or known[1] != constraints:
             made = [
@@ -211,14 +211,14 @@ class PodTopologySpread(FilterRule):
     def _find_counted_nodes(
         self, cls: PodClass, constraint: Constraint, constraints: tuple[Constraint, ...], view: View
     ) -> _CountedNodes:
-        at = ManyRows(view, view.order)
+        at = ManyRows(view, view.nodes.order)
         flags = counted_rows(cls, constraint, at)
         for each in constraints:
             flags = flags & at.has_label(each.key)
-        rows = view.order[as_array(flags)]
-        ids = view.label_column(constraint.key).ids[rows]
+        rows = view.nodes.order[as_array(flags)]
+        ids = view.nodes.label_column(constraint.key).ids[rows]
         holders = int(at.has_label(constraint.key).sum())
-        everywhere = holders == len(view.order)
+        everywhere = holders == len(view.nodes.order)
         return _CountedNodes(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
 
 
@@ -312,7 +312,7 @@ class PodTopologySpreadScore(ScoreRule):
         def distinct() -> int:
             ids = at.label_ids(key)
             present = np.bincount(ids if ignored is None else ids[~ignored], minlength=1) > 0
-            empty = at.view.label_column(key).index.get("", ABSENT)
+            empty = at.view.nodes.label_column(key).index.get("", ABSENT)
             both = empty != ABSENT and empty < len(present) and present[ABSENT] and present[empty]
             return int(present.sum()) - int(both)
 
@@ -322,19 +322,19 @@ class PodTopologySpreadScore(ScoreRule):
         self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View
     ) -> np.ndarray:
         """Matching pods per domain id, on the rows that count."""
-        now = (view.epoch, view.node_changes, constraints, self._needs_all(cls))
+        now = (view.journal.epoch, view.journal.node_changes, constraints, self._needs_all(cls))
         known = cls.memo.get(("soft nodes", each))
         if known is None or known[0] != now:
-            everywhere = ManyRows(view, view.order)
+            everywhere = ManyRows(view, view.nodes.order)
             counted = as_array(counted_rows(cls, each, everywhere))
             outside = self._ignored(cls, constraints, everywhere)
             counted = counted if outside is None else counted & ~outside
-            rows = None if counted.all() else view.order[counted]
+            rows = None if counted.all() else view.nodes.order[counted]
             known = cls.memo["soft nodes", each] = (now, rows)
         tally, rows = each.tally(cls, view), known[1]
         if rows is None:
             return tally.by_domain(each.key)
-        column = view.label_column(each.key)
+        column = view.nodes.label_column(each.key)
         size = len(column.values)
         return np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=size)
 

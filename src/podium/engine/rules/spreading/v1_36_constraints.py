@@ -166,6 +166,6 @@ def counted_rows(cls: PodClass, constraint: Constraint, at: Rows[K]) -> Flags[K]
         counted = counted & matches_required_node(cls, at)
     if constraint.honours_taints:
         counted = counted & (
-            at.flag(at.view.facts.taints, lambda t: has_untolerated(cls, t)) ^ True
+            at.flag(at.view.nodes.facts.taints, lambda t: has_untolerated(cls, t)) ^ True
         )
     return counted

@@ -34,7 +34,8 @@ class PodToleratesNodeTaints(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a taint is not tolerated."""
         return at.fact(
-            at.view.facts.taints, lambda taints: int(has_untolerated(pod.cls, taints, self.effects))
+            at.view.nodes.facts.taints,
+            lambda taints: int(has_untolerated(pod.cls, taints, self.effects)),
         )
 
 
@@ -53,7 +54,7 @@ class TaintTolerationPriority(ScoreRule):
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """The highest score if no node has such a taint."""
-        column = view.facts.taints
+        column = view.nodes.facts.taints
         same = zero_for_all_values(
             pod.cls, column, lambda t: count_untolerated_preferences(pod.cls, t), "soft taints"
         )
@@ -62,7 +63,8 @@ class TaintTolerationPriority(ScoreRule):
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The number of such taints."""
         return at.fact(
-            at.view.facts.taints, lambda taints: count_untolerated_preferences(pod.cls, taints)
+            at.view.nodes.facts.taints,
+            lambda taints: count_untolerated_preferences(pod.cls, taints),
         )
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002

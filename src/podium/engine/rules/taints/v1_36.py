@@ -28,7 +28,9 @@ class TaintToleration(BitFilter):
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a taint is not tolerated."""
-        return at.fact(at.view.facts.taints, lambda taints: int(has_untolerated(pod.cls, taints)))
+        return at.fact(
+            at.view.nodes.facts.taints, lambda taints: int(has_untolerated(pod.cls, taints))
+        )
 
 
 class TaintTolerationScore(ScoreRule):
@@ -39,7 +41,7 @@ class TaintTolerationScore(ScoreRule):
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """The highest score if no node has such a taint."""
-        column = view.facts.taints
+        column = view.nodes.facts.taints
         same = zero_for_all_values(
             pod.cls, column, lambda t: count_untolerated_preferences(pod.cls, t), "soft taints"
         )
@@ -48,7 +50,8 @@ class TaintTolerationScore(ScoreRule):
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The number of such taints."""
         return at.fact(
-            at.view.facts.taints, lambda taints: count_untolerated_preferences(pod.cls, taints)
+            at.view.nodes.facts.taints,
+            lambda taints: count_untolerated_preferences(pod.cls, taints),
         )
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002

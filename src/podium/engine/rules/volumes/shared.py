@@ -32,7 +32,9 @@ def told_by_drivers(at: Rows[K], told: Callable[[CsiNode], bool]) -> Flags[K]:
     view = at.view
 
     def many(rows: ManyRows) -> np.ndarray:
-        found = (view.row_of.get(node.name, -1) for node in view.catalog.csi_nodes if told(node))
+        found = (
+            view.nodes.row_of.get(node.name, -1) for node in view.catalog.csi_nodes if told(node)
+        )
         return np.isin(rows.index, [row for row in found if row >= 0]) * 1
 
     def one(row: OneRow) -> int:

@@ -23,7 +23,7 @@ def count_disk_conflicts(cls: PodClass, at: Rows[K]) -> Ints[K]:
     view: View = at.view
 
     def counted(rows: ManyRows) -> np.ndarray:
-        users = view.disk_users.in_the_way(cls, disks_conflict, view.capacity)
+        users = view.pods.disk_users.in_the_way(cls, disks_conflict, view.nodes.capacity)
         gained = rows.gained_classes(("disks", cls), partial(conflicts, cls, disks_conflict))
         found: np.ndarray = users[rows.index] + gained
         return found

@@ -86,9 +86,10 @@ class VolumeRestrictions(BitFilter):
     def _count_in_use(self, cls: PodClass, view: View) -> int:
         """How many of the pod's ReadWriteOncePod claims are used by pods on known nodes."""
         users = (
-            view.claim_users.get((cls.namespace, n), ()) for n in self._exclusive_claims(cls, view)
+            view.pods.claim_users.get((cls.namespace, n), ())
+            for n in self._exclusive_claims(cls, view)
         )
-        return sum(bool(view.known[list(rows)].any()) for rows in users)
+        return sum(bool(view.nodes.known[list(rows)].any()) for rows in users)
 
 
 def _count_claims(exclusive: frozenset[str], cls: PodClass) -> int:

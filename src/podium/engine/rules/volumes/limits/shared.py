@@ -89,18 +89,17 @@ class VolumeLedger:
         """Compute the rows again that changed since the last time."""
         for row in self._changed():
             self._forget(row)
-            if self._view.names[row]:
+            if self._view.nodes.names[row]:
                 self._take(row)
 
     def _changed(self) -> Iterable[int]:
         view = self._view
-        journal, start = view.volume_journal, view.volume_journal_start
-        seen, versions = self._seen - start, self._versions
-        self._seen = start + len(journal)
+        news, versions = view.journal.volume_rows.since(self._seen), self._versions
+        self._seen = view.journal.volume_rows.end
         self._versions = [shelf.version for shelf in self._shelves]
-        if versions == self._versions and seen == len(journal):
+        if versions == self._versions and news == []:
             return ()
-        rows = set(journal[seen:]) if seen >= 0 else None
+        rows = set(news) if news is not None else None
         for shelf, version in zip(self._shelves, versions, strict=False):
             changes = shelf.changes_since(version)
             if changes is None or rows is None:
@@ -109,7 +108,7 @@ class VolumeLedger:
             for namespace, name in changes:
                 rows |= self._watching.get((id(shelf), namespace, name), set())
         if rows is None:
-            everywhere = view.row_of.values() if self._all_rows else view.volume_rows
+            everywhere = view.nodes.row_of.values() if self._all_rows else view.pods.volume_rows
             rows = {*everywhere, *self._rows}
         return rows
 
@@ -148,8 +147,8 @@ class VolumeLedger:
 
     def _column(self, columns: dict[str, np.ndarray], limit: str, other: int) -> np.ndarray:
         column = columns.get(limit)
-        if column is None or len(column) < self._view.capacity:
-            longer = np.full(self._view.capacity, other, np.int64)
+        if column is None or len(column) < self._view.nodes.capacity:
+            longer = np.full(self._view.nodes.capacity, other, np.int64)
             if column is not None:
                 longer[: len(column)] = column
             column = columns[limit] = longer
@@ -165,14 +164,14 @@ class VolumeLedger:
 
     def holding(self, volumes: Iterable[Hashable]) -> np.ndarray:
         """How many of these volumes the pods of each row use already."""
-        found = np.zeros(self._view.capacity, np.int64)
+        found = np.zeros(self._view.nodes.capacity, np.int64)
         for volume in volumes:
             found[list(self._holders.get(volume, ()))] += 1
         return found
 
     def failing(self) -> np.ndarray:
         """The rows with an error."""
-        found = np.zeros(self._view.capacity, np.bool_)
+        found = np.zeros(self._view.nodes.capacity, np.bool_)
         found[list(self.errors)] = True
         return found
 

@@ -185,14 +185,15 @@ class MaxVolumeCount(_VolumeLimit):
         if limit is not None and limit > 0:
             general = at.full(limit)
         else:
-            general = at.fact(at.view.label_column(INSTANCE_TYPE), self.disk.default_limit)
+            general = at.fact(at.view.nodes.label_column(INSTANCE_TYPE), self.disk.default_limit)
         if not self.node_limits:
             return general
         own = at.fact(
-            at.view.facts.attach_limits, lambda limits: dict(limits).get(self.disk.limit_name, -1)
+            at.view.nodes.facts.attach_limits,
+            lambda limits: dict(limits).get(self.disk.limit_name, -1),
         )
         said = at.flag(
-            at.view.facts.attach_limits, lambda limits: self.disk.limit_name in dict(limits)
+            at.view.nodes.facts.attach_limits, lambda limits: self.disk.limit_name in dict(limits)
         )
         return at.where(said, own, general)
 
@@ -251,7 +252,7 @@ class MaxCSIVolumeCount(_VolumeLimit):
             wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
         except _NamelessClaimError:
             # Only nodes with limits get as far as looking at claims.
-            limited = at.flag(at.view.facts.attach_limits, bool)
+            limited = at.flag(at.view.nodes.facts.attach_limits, bool)
             at.fail_where(limited, NO_CLAIM_NAME)
             return at.full(0)
         if not wanted:
@@ -262,7 +263,7 @@ class MaxCSIVolumeCount(_VolumeLimit):
         )
 
     def _exceeds_limit(self, wanted: dict[str, str], row: OneRow) -> int:
-        limits = dict(row.fact(row.view.facts.attach_limits, lambda limits: limits))
+        limits = dict(row.fact(row.view.nodes.facts.attach_limits, lambda limits: limits))
         if not limits:
             return 0
         held = _csi_held(row, Lookups())
@@ -276,7 +277,7 @@ def _exceed_csi_limits(wanted: dict[str, str], at: ManyRows) -> np.ndarray:
     """The same for many rows. Equal handles of different drivers count as one volume."""
     known = ledger(at.view, MaxCSIVolumeCount.name, _csi_held)
     if known.errors:
-        limited = at.flag(at.view.facts.attach_limits, bool)
+        limited = at.flag(at.view.nodes.facts.attach_limits, bool)
         at.fail_where(known.failing()[at.index] & limited, NO_CLAIM_NAME)
     over = np.zeros(len(at), np.bool_)
     for limit in sorted(set(wanted.values())):
@@ -289,7 +290,9 @@ def _exceed_csi_limits(wanted: dict[str, str], at: ManyRows) -> np.ndarray:
 
 def _node_limit(limit: str, at: Rows[K]) -> Ints[K]:
     """The limits that nodes report; larger than any count where they report none."""
-    return at.fact(at.view.facts.attach_limits, lambda limits: dict(limits).get(limit, NO_LIMIT))
+    return at.fact(
+        at.view.nodes.facts.attach_limits, lambda limits: dict(limits).get(limit, NO_LIMIT)
+    )
 
 
 def _csi_held(row: OneRow, lookups: Lookups) -> Held:

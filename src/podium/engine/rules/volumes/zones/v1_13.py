@@ -62,7 +62,7 @@ class NoVolumeZoneConflict(BitFilter):
                 else set()
             )
             if zones and "" not in zones:
-                column = at.view.label_column(key)
+                column = at.view.nodes.label_column(key)
                 inside = at.flag(column, partial(_is_in, zones))
                 elsewhere = elsewhere | (inside ^ True)
         return elsewhere

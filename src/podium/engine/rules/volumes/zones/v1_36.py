@@ -69,11 +69,11 @@ class VolumeZone(BitFilter):
 
 
 def _in_zones(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
-    inside = at.flag(at.view.label_column(key), lambda value: value in zones)
+    inside = at.flag(at.view.nodes.label_column(key), lambda value: value in zones)
     newer = BETA_LABELS.get(key)
     if newer is None:
         return inside
-    other = at.flag(at.view.label_column(newer), lambda value: value in zones)
+    other = at.flag(at.view.nodes.label_column(newer), lambda value: value in zones)
     has = at.has_label(key)
     return (has & inside) | ((has ^ True) & other)
 

@@ -1,0 +1,274 @@
+"""The nodes of a cluster as columns, one row per node.
+
+Words are interned when they first appear, so that rules compare small integers. A row without a
+node object (`known` is False) holds pods that name a node which does not exist; it is in no order.
+Rows are reused once neither a node nor pods are left on them.
+"""
+
+from __future__ import annotations
+
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from podium.engine.state.accounting import NATIVE, Amounts
+from podium.engine.state.label_column import LabelColumn
+from podium.objects.quantity import value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from podium.objects.kinds.node import Node
+
+
+class FactColumn:
+    """An interned fact per row, such as the list of the node's taints."""
+
+    __slots__ = ("ids", "index", "values")
+
+    def __init__(self, capacity: int, absent: Any) -> None:
+        self.ids = np.zeros(capacity, np.int32)
+        self.values: list[Any] = [absent]
+        self.index: dict[Any, int] = {absent: 0}
+
+    def put(self, row: int, value: Any) -> None:
+        """Set the fact of a row."""
+        found = self.index.get(value)
+        if found is None:
+            found = self.index[value] = len(self.values)
+            self.values.append(value)
+        self.ids[row] = found
+
+    def on(self, row: int) -> Any:
+        """The fact of a row."""
+        return self.values[self.ids.item(row)]
+
+    def clear(self, row: int) -> None:
+        """Set the fact of a row to the absent value."""
+        self.ids[row] = 0
+
+    def trim(self) -> None:
+        """Number the values in use anew; 0 stays the absent one."""
+        used = [0, *(number for number in np.unique(self.ids).tolist() if number)]
+        self.ids = np.searchsorted(used, self.ids).astype(self.ids.dtype)
+        self.values = [self.values[number] for number in used]
+        self.index = {value: number for number, value in enumerate(self.values)}
+
+
+class Facts:
+    """The interned facts of nodes, one column each."""
+
+    def __init__(self, capacity: int) -> None:
+        self.taints = FactColumn(capacity, ())
+        self.conditions = FactColumn(capacity, ())
+        self.pressures = FactColumn(capacity, frozenset())
+        self.unschedulable = FactColumn(capacity, False)  # noqa: FBT003 - the absent value
+        self.zone = FactColumn(capacity, "")
+        self.avoid = FactColumn(capacity, "")
+        self.attach_limits = FactColumn(capacity, ())
+        self.features = FactColumn(capacity, frozenset())
+
+    def columns(self) -> list[FactColumn]:
+        """All columns, for what is done to every one of them."""
+        return list(vars(self).values())
+
+
+class ImageState(NamedTuple):
+    """An image as a node knows it: its size, and how many nodes had it at the last update."""
+
+    size: int
+    nodes: int
+
+
+class LabelMove(NamedTuple):
+    """The value of a label that changed on a row: its number before and after."""
+
+    key: str
+    before: int
+    after: int
+
+
+class NodeColumns:
+    """Names, objects, labels, resources, facts and images of nodes.
+
+    `cluster.cache.columns.Columns` writes them, by the methods below; columns of labels are also
+    made when a rule first reads them.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        #: The length of every column; rows beyond `names` are not in use.
+        self.capacity = capacity
+        #: The node name of each row; empty for a row that is free.
+        self.names: list[str] = []
+        self.row_of: dict[str, int] = {}
+        #: The node object of each row; None where there is no such node.
+        self.objects: list[Node | None] = []
+        #: The labels of each row; empty where there is no node.
+        self.labels: list[Mapping[str, str]] = []
+        self.known = np.zeros(capacity, np.bool_)
+        #: The rows of all nodes, in node order.
+        self.order = np.zeros(0, np.int64)
+        #: Resource name -> its column in `allocatable` and `PodIndex.requested`.
+        self.resources: dict[str, int] = {name: i for i, name in enumerate(NATIVE)}
+        self.allocatable = [np.zeros(capacity, np.int64) for _ in NATIVE]
+        self.allowed_pods = np.zeros(capacity, np.int64)
+        self.facts = Facts(capacity)
+        #: Label key -> its column, for the keys that were read.
+        self.label_columns: dict[str, LabelColumn] = {}
+        #: Image name -> row -> the image as that node knows it.
+        self.images: dict[str, dict[int, ImageState]] = {}
+        #: Image name -> its size as first reported, and the rows that have it.
+        self.image_registry: dict[str, tuple[int, set[int]]] = {}
+        self._free: list[int] = []
+        #: The order with spare room at its end, so that many nodes are added in linear time.
+        self._order_room = self.order
+        #: The order that was last checked for rows named twice, and the answer.
+        self._checked_order: tuple[np.ndarray, bool] = (self.order, True)
+
+    # Reading ----------------------------------------------------------------------------------
+
+    def label_column(self, key: str) -> LabelColumn:
+        """The column of a label key, made on first use."""
+        column = self.label_columns.get(key)
+        if column is None:
+            column = self.label_columns[key] = LabelColumn(self.capacity)
+            column.fill(list(map(methodcaller("get", key), self.labels)))
+        return column
+
+    def rows_named(self, names: Sequence[str]) -> np.ndarray:
+        """The rows of these nodes, in this order."""
+        return np.fromiter(map(self.row_of.__getitem__, names), np.int64, len(names))
+
+    def names_of(self, rows: np.ndarray) -> tuple[str, ...]:
+        """The names of the nodes on these rows, in this order."""
+        return tuple(map(self.names.__getitem__, rows.tolist()))
+
+    def names_once(self, order: np.ndarray) -> bool:
+        """Whether an order names no row twice; kept for the order that was last checked."""
+        if self._checked_order[0] is not order:
+            self._checked_order = (order, len(np.unique(order)) == len(order))
+        return self._checked_order[1]
+
+    # Writing ----------------------------------------------------------------------------------
+
+    def resource(self, name: str) -> int:
+        """The column of a resource, made on first use."""
+        found = self.resources.get(name)
+        if found is None:
+            found = self.resources[name] = len(self.resources)
+            self.allocatable.append(np.zeros(self.capacity, np.int64))
+        return found
+
+    def new_row(self, name: str) -> int:
+        """Take a row for a node of this name; all columns become longer when none is free."""
+        if self._free:
+            row = self._free.pop()
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            if row == self.capacity:
+                self._grow()
+            self.names.append(name)
+            self.objects.append(None)
+            self.labels.append({})
+        self.row_of[name] = row
+        return row
+
+    def free_row(self, row: int) -> None:
+        """Give back a row that holds neither a node nor pods."""
+        del self.row_of[self.names[row]]
+        self.names[row] = ""
+        self._free.append(row)
+
+    def put(self, row: int, node: Node) -> list[LabelMove]:
+        """Set the node of a row, except for its facts; returns the labels that changed."""
+        before = self.objects[row]
+        if before is None:
+            self._append_to_order(row)
+            self.known[row] = True
+        self.objects[row] = node
+        self._put_allocatable(row, node)
+        self._drop_images(row, before)
+        self._put_images(row, node)
+        return self._put_labels(row, node.labels)
+
+    def drop(self, row: int) -> list[LabelMove]:
+        """Clear the node of a row; returns the labels that it had."""
+        self._drop_images(row, self.objects[row])
+        for column in (*self.allocatable, self.allowed_pods):
+            column[row] = 0
+        for fact in self.facts.columns():
+            fact.clear(row)
+        self.objects[row] = None
+        self.known[row] = False
+        self.order = self._order_room = self.order[self.order != row]
+        return self._put_labels(row, {})
+
+    def trim(self) -> None:
+        """Forget label columns, and values of facts that no node has any more."""
+        self.label_columns = {}
+        for fact in self.facts.columns():
+            fact.trim()
+
+    def _grow(self) -> None:
+        self.capacity *= 2
+        self.known = longer(self.known, self.capacity)
+        self.allowed_pods = longer(self.allowed_pods, self.capacity)
+        self.allocatable[:] = [longer(column, self.capacity) for column in self.allocatable]
+        for fact in self.facts.columns():
+            fact.ids = longer(fact.ids, self.capacity)
+        for label in self.label_columns.values():
+            label.ids = longer(label.ids, self.capacity)
+
+    def _append_to_order(self, row: int) -> None:
+        """Append without changing arrays that were handed out: only spare room is written."""
+        count = len(self.order)
+        if count == len(self._order_room):
+            spare = np.zeros(max(count, 64), np.int64)
+            self._order_room = np.concatenate([self.order, spare])
+        self._order_room[count] = row
+        self.order = self._order_room[: count + 1]
+
+    def _put_labels(self, row: int, labels: Mapping[str, str]) -> list[LabelMove]:
+        moves: list[LabelMove] = []
+        if self.labels[row] != labels:
+            for key, column in self.label_columns.items():
+                before, after = column.ids.item(row), column.intern(labels.get(key))
+                if before != after:
+                    column.put(row, labels.get(key))
+                    moves.append(LabelMove(key, before, after))
+        self.labels[row] = labels
+        return moves
+
+    def _put_allocatable(self, row: int, node: Node) -> None:
+        amounts = Amounts()
+        amounts.add(node.status.allocatable)
+        wanted = {**dict(zip(NATIVE, amounts.native, strict=True)), **amounts.scalars}
+        for name, number in wanted.items():
+            self.allocatable[self.resource(name)][row] = number
+        for name, column in self.resources.items():
+            if name not in wanted:
+                self.allocatable[column][row] = 0
+        self.allowed_pods[row] = value((node.status.allocatable or {}).get("pods", 0))
+
+    def _put_images(self, row: int, node: Node) -> None:
+        for image in node.status.images or ():
+            for name in image.names or ():
+                size, rows = self.image_registry.setdefault(name, (image.size_bytes, set()))
+                rows.add(row)
+                self.images.setdefault(name, {})[row] = ImageState(size, len(rows))
+
+    def _drop_images(self, row: int, node: Node | None) -> None:
+        for image in (node.status.images if node else None) or ():
+            for name in image.names or ():
+                states = self.images.get(name)
+                if states is not None and states.pop(row, None) is not None:
+                    self.image_registry[name][1].discard(row)
+                    if not states:
+                        del self.images[name], self.image_registry[name]
+
+
+def longer(column: np.ndarray, capacity: int) -> np.ndarray:
+    """A copy of a column with room for *capacity* rows; the new ones are 0."""
+    return np.concatenate([column, np.zeros(capacity - len(column), column.dtype)])

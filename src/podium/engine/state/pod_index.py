@@ -1,0 +1,384 @@
+"""The pods on the rows of a view, and everything that is counted about them.
+
+A pod is kept as a `Resident`; what scheduling knows of it is in its `PodClass`, which is shared by
+all pods that no rule can tell apart. Counts are kept up to date as pods are added and removed, so
+that no decision walks over pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.engine.state.accounting import NATIVE
+from podium.engine.state.affinity_terms import carried_terms
+from podium.engine.state.disk_users import DiskUsers
+from podium.engine.state.int64 import wrap
+from podium.engine.state.node_columns import longer
+from podium.engine.state.pod_class import (
+    ANY_IP,
+    Incoming,
+    PodClass,
+    Port,
+    Resident,
+    class_key,
+    volume_matters,
+)
+from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel, anchor
+from podium.engine.state.tallies import CarriedTerm, LabelSet, PodTerm, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from podium.engine.state.accounting import Accounting
+    from podium.engine.state.node_columns import LabelMove, NodeColumns
+    from podium.objects.kinds.pod import Pod
+
+
+class PodIndex:
+    """Placed and nominated pods, their classes, and counts of them.
+
+    `cluster.cache.columns.Columns` adds, removes and nominates pods; the columns here are as long
+    as those of the nodes. Classes, label sets and tallies are also made when a pod or a rule first
+    asks for them.
+    """
+
+    def __init__(self, accounting: Accounting, nodes: NodeColumns) -> None:
+        self.accounting = accounting
+        self._nodes = nodes
+        capacity = nodes.capacity
+
+        #: The pods of each row, in the order in which kube-scheduler keeps them.
+        self.residents: list[list[Resident]] = []
+        self.by_uid: dict[str, Resident] = {}
+        #: Rows that hold pods and have no node object.
+        self.unknown_nodes: set[int] = set()
+        #: What reserve rules set aside: uid of the pod -> name of the rule -> what it reserved.
+        self.reservations: dict[str, Mapping[str, object]] = {}
+        #: Nominated pods by the name of their node, in order of nomination.
+        self.nominated: dict[str, list[Resident]] = {}
+
+        #: Per resource, what the pods of each row request.
+        self.requested = [np.zeros(capacity, np.int64) for _ in NATIVE]
+        #: The same for cpu and memory, where a container without a request counts as some.
+        self.nonzero_requested = [np.zeros(capacity, np.int64) for _ in range(2)]
+        #: The number of pods on each row, and on all of them.
+        self.counts = np.zeros(capacity, np.int64)
+        self.total = 0
+        #: The host ports in use on each row, and the rows of each port.
+        self.ports: list[set[Port]] = []
+        self.port_rows: dict[Port, set[int]] = {}
+        #: Protocol and number -> ip, protocol and number -> how many pods name that port.
+        self.port_users: dict[tuple[str, int], Counter[Port]] = defaultdict(Counter)
+        #: Rows with pods that have volumes -> how many such pods.
+        self.volume_rows: dict[int, int] = {}
+        self.disk_users = DiskUsers()
+        #: (namespace, claim) -> row -> how many pods there use it.
+        self.claim_users: dict[tuple[str, str], dict[int, int]] = {}
+
+        self.classes: dict[bytes, PodClass] = {}
+        self.classes_by_id: dict[int, PodClass] = {}
+        #: How many classes there ever were.
+        self.class_total = 0
+        self._last_class: tuple[Pod | None, PodClass] = (None, PodClass())
+        self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
+        self._sets_by_label: ByLabel[LabelSet] = ByLabel()
+        self.tallies: dict[object, Tally] = {}
+        #: The same tallies, each with the test for the label sets that it counts.
+        self._tally_tests: ByAnchor[tuple[Tally, Callable[[LabelSet], bool]]] = ByAnchor()
+        #: The affinity terms of placed pods.
+        self.carried: ByAnchor[CarriedTerm] = ByAnchor()
+        #: Those of them whose selector cannot be compiled.
+        self.invalid_carried: list[CarriedTerm] = []
+        self._carried_index: dict[object, CarriedTerm] = {}
+
+    # Reading ----------------------------------------------------------------------------------
+
+    def incoming(self, pod: Pod) -> Incoming:
+        """The pod of a decision, with its class."""
+        return Incoming(pod, self.class_of(pod, pod.spec.node_name))
+
+    def conflicting_ports(self, wanted: Port) -> Collection[Port]:
+        """The host ports in use that are in conflict with this one."""
+        ip, protocol, number = wanted
+        found: Collection[Port] = self.port_users.get((protocol, number), ())
+        if ip == ANY_IP or not found:
+            return found
+        return [port for port in (wanted, (ANY_IP, protocol, number)) if port in found]
+
+    def unknown_nodes_by_name(self) -> list[int]:
+        """The rows that have no node object, sorted by the node name that their pods give."""
+        return sorted(self.unknown_nodes, key=lambda row: self._nodes.names[row])
+
+    # Classes, label sets and tallies: made on first use ---------------------------------------
+
+    def class_of(self, pod: Pod, host: str = "") -> PodClass:
+        """The class of a pod; *host* is the node that a pod yet to be placed names."""
+        if pod is self._last_class[0] and host == self._last_class[1].host:
+            return self._last_class[1]  # decided and then placed: the same pod twice in a row
+        key = class_key(pod, host)
+        found = self.classes.get(key)
+        if found is None:
+            found = self.classes[key] = self._compile(pod, host)
+            self.classes_by_id[found.id] = found
+        self._last_class = (pod, found)
+        return found
+
+    def resident(self, pod: Pod, row: int) -> Resident:
+        """The record of a pod on a row; -1 is the row of a pod that is only nominated."""
+        cls = self.class_of(pod)
+        resident = Resident(pod, cls, cls.labels, row)
+        if pod.terminating:
+            self._set_terminating(resident)
+        return resident
+
+    def resource(self, name: str) -> int:
+        """The column of a resource."""
+        column = self._nodes.resource(name)
+        self.follow_nodes()
+        return column
+
+    def label_set(self, namespace: str, labels: dict[str, str], *, terminating: bool) -> LabelSet:
+        """The set of pods with these labels."""
+        key = (namespace, terminating, *sorted(labels.items()))
+        found = self.label_sets.get(key)
+        if found is None:
+            found = self.label_sets[key] = LabelSet(namespace, labels, terminating=terminating)
+            self._sets_by_label.add(found, labels)
+            for tally, matches in self._tally_tests.likely(labels):
+                if matches(found):
+                    found.tallies.append(tally)
+        return found
+
+    def tally(
+        self,
+        key: object,
+        matches: Callable[[LabelSet], bool],
+        insists: Callable[[], Anchor] = lambda: None,
+    ) -> Tally:
+        """The count of pods whose label set `matches`; equal keys share one tally.
+
+        Label sets without any of the labels that it `insists` on never match.
+        """
+        found = self.tallies.get(key)
+        if found is not None:
+            return found
+        tally, wanted = Tally(self._nodes.capacity, self._nodes.label_column), insists()
+        for labels in self._sets_by_label.likely(wanted):
+            if not matches(labels):
+                continue
+            labels.tallies.append(tally)
+            tally.add_all(labels.rows)
+        self.tallies[key] = tally
+        self._tally_tests.add((tally, matches), wanted)
+        return tally
+
+    def _compile(self, pod: Pod, host: str) -> PodClass:
+        cls = PodClass()
+        cls.host = host
+        cls.id = self.class_total
+        self.class_total += 1
+        cls.namespace = pod.namespace
+        cls.priority = pod.priority
+        cls.owner = pod.metadata.controller()
+        cls.sample = pod
+        cls.spec = pod.spec
+        accounting = self.accounting
+        taken = accounting.taken(pod)
+        scalars = [(self.resource(name), number) for name, number in taken.scalars.items()]
+        cls.taken = tuple(pair for pair in [*enumerate(taken.native), *scalars] if pair[1])
+        cls.assumed = accounting.assumed(pod)
+        wanted = accounting.wanted(pod)
+        cls.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
+        cls.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
+        cls.ports = accounting.ports(pod)
+        cls.volumes = tuple(v for v in pod.spec.volumes or () if volume_matters(v))
+        cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
+        cls.terminating_labels = None
+        cls.memo = {}
+        terms = carried_terms(cls, accounting.term, drop_invalid=accounting.drops_invalid_terms)
+        cls.carried = tuple(self._carry(*carried) for carried in terms)
+        return cls
+
+    def _carry(self, kind: str, weight: int, term: PodTerm) -> CarriedTerm:
+        key = (kind, weight, term.key)
+        found = self._carried_index.get(key)
+        if found is None:
+            tally = Tally(self._nodes.capacity, self._nodes.label_column)
+            found = self._carried_index[key] = CarriedTerm(kind, weight, term, tally)
+            tally.carried = found
+            self.carried.add(found, anchor(term.selector))
+            if term.error:
+                self.invalid_carried.append(found)
+        return found
+
+    # Writing ----------------------------------------------------------------------------------
+
+    def add(self, pod: Pod, row: int) -> Resident:
+        """Put a pod on a row, and count it."""
+        resident = self.resident(pod, row)
+        self.residents[row].append(resident)
+        self.by_uid[resident.uid] = resident
+        for port in resident.cls.ports:
+            self.ports[row].add(port)
+            self.port_rows.setdefault(port, set()).add(row)
+            self.port_users[port[1], port[2]][port] += 1
+        self._count(resident, 1)
+        return resident
+
+    def remove(self, uid: str) -> Resident:
+        """Take a pod off its row; the last pod of the row takes its place."""
+        resident = self.by_uid.pop(uid)
+        self._move_to_end(resident)
+        self.residents[resident.row].pop()
+        for port in resident.cls.ports:
+            self._release(port, resident.row)
+        self._count(resident, -1)
+        return resident
+
+    def mark_terminating(self, resident: Resident) -> None:
+        """Count a placed pod as one that is being deleted, and move it to the end of its row."""
+        self._move_to_end(resident)
+        self._count(resident, -1)
+        self._set_terminating(resident)
+        self._count(resident, 1)
+
+    def set_nominated(self, pods: Mapping[str, Iterable[Pod]]) -> None:
+        """Replace the nominated pods: those of each node, in order of nomination."""
+        self.nominated = {
+            node: [self.resident(pod, -1) for pod in nominated] for node, nominated in pods.items()
+        }
+
+    def reserve(self, uid: str, reservations: Mapping[str, object]) -> None:
+        """Keep what reserve rules set aside for a pod, by the name of the rule."""
+        if reservations:
+            self.reservations[uid] = reservations
+
+    def unreserve(self, uid: str) -> Mapping[str, object] | None:
+        """Drop what was set aside for a pod, and return it."""
+        return self.reservations.pop(uid, None)
+
+    def follow_nodes(self) -> None:
+        """Have room for every row, and a column for every resource, that the nodes have."""
+        nodes = self._nodes
+        capacity = nodes.capacity
+        while len(self.residents) < len(nodes.names):
+            self.residents.append([])
+            self.ports.append(set())
+        while len(self.requested) < len(nodes.allocatable):
+            self.requested.append(np.zeros(capacity, np.int64))
+        if len(self.counts) < capacity:
+            self.counts = longer(self.counts, capacity)
+            for columns in (self.requested, self.nonzero_requested):
+                columns[:] = [longer(column, capacity) for column in columns]
+            for tally in self._all_tallies():
+                tally.grow(capacity)
+
+    def move_labels(self, row: int, moves: Iterable[LabelMove]) -> None:
+        """Count the pods of a row for other topology domains: labels of its node changed."""
+        for key, before, after in moves:
+            for tally in self._all_tallies():
+                tally.move(row, key, before, after)
+
+    def trim(self) -> None:
+        """Forget classes, label sets and terms of no placed or nominated pod, and every tally.
+
+        Tallies and what classes remember are made again when they are needed; the sums per
+        topology domain of carried terms are, too, since label values will be numbered anew.
+        """
+        rows = (*self.residents, *self.nominated.values())
+        live = {resident.cls.id: resident.cls for residents in rows for resident in residents}
+        self.classes = {key: cls for key, cls in self.classes.items() if cls.id in live}
+        self.classes_by_id = dict(sorted(live.items()))
+        self._last_class = (None, PodClass())
+        for cls in live.values():
+            cls.memo = {}
+        self.tallies, self._tally_tests = {}, ByAnchor()
+        self._trim_label_sets(live.values())
+        self._trim_carried(live.values())
+
+    def _set_terminating(self, resident: Resident) -> None:
+        cls = resident.cls
+        if cls.terminating_labels is None:
+            labels = cls.labels
+            cls.terminating_labels = self.label_set(
+                labels.namespace, dict(labels.labels), terminating=True
+            )
+        resident.labels = cls.terminating_labels
+        resident.terminating = True
+
+    def _move_to_end(self, resident: Resident) -> None:
+        """Swap a pod with the last one of its row."""
+        pods = self.residents[resident.row]
+        position = next(i for i, other in enumerate(pods) if other is resident)
+        pods[position] = pods[-1]
+        pods[-1] = resident
+
+    def _release(self, port: Port, row: int) -> None:
+        users = self.port_users[port[1], port[2]]
+        users[port] -= 1
+        if not users[port]:
+            del users[port]
+        if not users:
+            del self.port_users[port[1], port[2]]
+        # A set, as in kube-scheduler: a port that two pods share is free when one leaves.
+        self.ports[row].discard(port)
+        rows = self.port_rows.get(port)
+        if rows is not None:
+            rows.discard(row)
+            if not rows:
+                del self.port_rows[port]
+
+    def _count(self, resident: Resident, sign: int) -> None:
+        """Add what a pod counts for, or with a *sign* of -1 take it away."""
+        row, cls = resident.row, resident.cls
+        for resource, number in cls.taken:
+            column = self.requested[resource]
+            column[row] = wrap(column.item(row) + sign * number)
+        for resource, number in enumerate(cls.assumed):
+            column = self.nonzero_requested[resource]
+            column[row] = wrap(column.item(row) + sign * number)
+        self.counts[row] += sign
+        self.total += sign
+        if cls.volumes:
+            self._count_volumes(cls, row, sign)
+        for carried in cls.carried:
+            carried.tally.add(row, sign)
+        resident.labels.add(row, sign)
+
+    def _count_volumes(self, cls: PodClass, row: int, sign: int) -> None:
+        self.disk_users.add(cls, row, sign)
+        left = self.volume_rows.get(row, 0) + sign
+        self.volume_rows[row] = left
+        if not left:
+            del self.volume_rows[row]
+        for claim in cls.claims:
+            users = self.claim_users.setdefault((cls.namespace, claim), {})
+            users[row] = users.get(row, 0) + sign
+            if not users[row]:
+                del users[row]
+            if not users:
+                del self.claim_users[cls.namespace, claim]
+
+    def _all_tallies(self) -> list[Tally]:
+        return [*self.tallies.values(), *(carried.tally for carried in self.carried)]
+
+    def _trim_label_sets(self, classes: Collection[PodClass]) -> None:
+        used = {id(each) for cls in classes for each in (cls.labels, cls.terminating_labels)}
+        self.label_sets = {key: each for key, each in self.label_sets.items() if id(each) in used}
+        self._sets_by_label = ByLabel()
+        for labels in self.label_sets.values():
+            self._sets_by_label.add(labels, labels.labels)
+            labels.start_afresh()
+
+    def _trim_carried(self, classes: Collection[PodClass]) -> None:
+        used = {id(term) for cls in classes for term in cls.carried}
+        terms = [term for term in self.carried if id(term) in used]
+        self._carried_index = {(t.kind, t.weight, t.term.key): t for t in terms}
+        self.invalid_carried = [term for term in terms if term.term.error]
+        self.carried = ByAnchor()
+        for term in terms:
+            self.carried.add(term, anchor(term.term.selector))
+            term.tally.start_afresh()
