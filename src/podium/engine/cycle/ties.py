@@ -19,7 +19,7 @@ class Ties(Protocol):
 
 
 class RoundRobin:
-    """Each in turn, by a counter that never starts again."""
+    """Chooses each in turn, by a counter that is never reset."""
 
     def __init__(self, cursor: int = 0) -> None:
         self.cursor = cursor
@@ -32,17 +32,17 @@ class RoundRobin:
 
 
 class First:
-    """The first in node order."""
+    """Chooses the first in node order."""
 
     cursor = 0
 
     def choose(self, count: int) -> int:  # noqa: ARG002 - the same for any number
-        """The first."""
+        """Always 0."""
         return 0
 
 
 class Seeded:
-    """Any, the same ones for the same seed."""
+    """Chooses at random, equally for equal seeds."""
 
     cursor = 0
 
@@ -50,7 +50,7 @@ class Seeded:
         self._random = random.Random(seed)  # noqa: S311 - a simulation, not a secret
 
     def choose(self, count: int) -> int:
-        """Any of them."""
+        """A random index, the same for the same seed."""
         return self._random.randrange(count)
 
 

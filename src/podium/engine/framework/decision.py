@@ -1,4 +1,4 @@
-"""The one result of a scheduling attempt, and everything it rests on.
+"""The result of a scheduling attempt, and everything that led to it.
 
 Command line, events, pages and logs are renderers of a `Decision`. Columns in it run over
 `examined` (verdicts) or `feasible` (scores); names are taken when the decision is made, so it
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """What one priority gave to each feasible node."""
+    """The scores that one rule gave to the feasible nodes."""
 
     name: str
     weight: int
     raw: np.ndarray
     score: np.ndarray
-    #: Set when the priority gave every node the same without looking.
+    #: Set when the rule gave every node the same score without evaluating nodes.
     uniform: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The pods that would have to go from one node."""
+    """The pods to evict from one node."""
 
-    pods: tuple[str, ...]  #: namespace/name, in the order they were given up
+    pods: tuple[str, ...]  #: namespace/name, in the order in which the search listed them
     uids: tuple[str, ...]
     priorities: tuple[int, ...]
     violations: int = 0
-    #: When the first of the most important ones started; infinity when that is not known.
+    #: Earliest start time among the victims of the highest priority; infinity if unknown.
     earliest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """What evicting pods could do for a pod that fits nowhere."""
+    """The outcome of preemption for a pod that fits on no node."""
 
     eligible: bool
     potential: tuple[str, ...] = ()
@@ -56,13 +56,13 @@ class Preemption:
     node: str | None = None
     #: All nodes as good as the chosen one, itself included, when there are several.
     tie: tuple[str, ...] = ()
-    #: What decided between the candidates.
+    #: The criterion that chose between the candidates.
     criterion: str = ""
-    #: Pods whose nomination is taken back: uids and keys.
+    #: Pods whose nomination is cleared: uids and keys.
     cleared: tuple[tuple[str, str], ...] = ()
-    #: Why an extender kept it from happening.
+    #: The error of an extender that prevented preemption.
     error: str = ""
-    #: What becomes of the pod's own nomination: a node, "" when it is taken back, None when kept.
+    #: The nomination of the pod itself: a node, "" when it is cleared, None when it is kept.
     nomination: str | None = None
 
 
@@ -72,7 +72,7 @@ NO_CODES.flags.writeable = False
 
 @dataclass(slots=True)
 class Decision:
-    """Where the pod goes, or why nowhere."""
+    """The node chosen for a pod, or why there is none."""
 
     pod: str
     uid: str
@@ -105,13 +105,13 @@ class Decision:
     #: What the pod waits for before it may be bound, by the name of the permit rule.
     waits: dict[str, Permission] = field(default_factory=dict)
     preemption: Preemption | None = None
-    #: What was tried after no node fitted, and its words.
+    #: Status code and message of the post-filters.
     post_code: str = ""
     post_message: str = ""
-    #: Why the pod was not tried at all, or refused before any node was looked at.
+    #: Why the pod was held back by a gate, or refused by a rule for every node.
     held: Refused | None = None
     refused: Refused | None = None
-    #: The node promised to the pod, when it was tried first and taken.
+    #: The node nominated to the pod, when it was filtered first and chosen.
     nominated: str | None = None
     #: How many nodes were taken from the node order, and whether the last one was dropped again.
     consumed: int = 0

@@ -1,9 +1,9 @@
-"""Who means whom, found by a label instead of by asking everybody.
+"""Index of selectors by a label they require, and of label sets by the labels they have.
 
-A cluster has thousands of kinds of pods, and as many selectors (spreading, affinity). Whether one
-of them means one of the others is asked whenever either is new. Nearly every selector insists on
-some label, so a new one looks only at the pods that have it, and new pods only at the selectors
-that insist on a label of theirs.
+A cluster has thousands of label sets, and as many selectors (spreading, affinity). Whether a
+selector matches a label set is evaluated when either is new. Nearly every selector requires some
+label, so a new selector is tried only on the label sets that have it, and a new label set only
+against the selectors that require one of its labels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from podium.objects.selectors.selectors import Selector
 
 _Label = tuple[str, str]
-#: Labels of which a pod must have at least one to be meant; None: it need not have any.
+#: Labels of which a pod must have at least one to be selected; None: it need not have any.
 Anchor = tuple[_Label, ...] | None
 NOBODY: Anchor = ()
 
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 def anchor(selector: Selector) -> Anchor:
-    """What a selector insists on."""
+    """The labels that a selector requires."""
     if selector.nothing:
         return NOBODY
     wanted = [each for each in selector.requirements if each.operator == "In"]
@@ -37,13 +37,13 @@ def anchor(selector: Selector) -> Anchor:
 
 
 def anchor_of_all(selectors: Iterable[Selector]) -> Anchor:
-    """What selectors insist on that mean pods together: any one of them will do."""
+    """The labels required by selectors that must all match: those of any one of them."""
     found = (anchor(selector) for selector in selectors)
     return next((each for each in found if each is not None), None)
 
 
 def anchor_of_any(selectors: Iterable[Selector]) -> Anchor:
-    """What selectors insist on each of which means pods alone."""
+    """The labels required where one of several selectors must match."""
     labels: dict[_Label, None] = {}
     for selector in selectors:
         found = anchor(selector)
@@ -54,7 +54,7 @@ def anchor_of_any(selectors: Iterable[Selector]) -> Anchor:
 
 
 class ByAnchor(Generic[_T]):
-    """Things that mean pods, in the order in which they came."""
+    """Things with a selector, indexed by a label it requires, in the order they were added."""
 
     __slots__ = ("_anywhere", "_by_label", "_things")
 
@@ -70,7 +70,7 @@ class ByAnchor(Generic[_T]):
         return iter(self._things)
 
     def add(self, thing: _T, anchor: Anchor) -> None:
-        """One more."""
+        """Add a thing whose selector requires one of these labels."""
         if anchor is None:
             self._anywhere.append(len(self._things))
         else:
@@ -79,7 +79,7 @@ class ByAnchor(Generic[_T]):
         self._things.append(thing)
 
     def likely(self, labels: Mapping[str, str], since: int = 0) -> list[_T]:
-        """Those, from the one numbered *since* on, that may mean pods with these labels."""
+        """Those, from the one numbered *since* on, whose selector may match these labels."""
         places = self._anywhere[bisect_left(self._anywhere, since) :]
         for label in labels.items():
             found = self._by_label.get(label)
@@ -89,7 +89,7 @@ class ByAnchor(Generic[_T]):
 
 
 class ByLabel(Generic[_T]):
-    """Things that have labels."""
+    """Things with labels, indexed by each of their labels."""
 
     __slots__ = ("_all", "_by_label")
 
@@ -98,13 +98,13 @@ class ByLabel(Generic[_T]):
         self._by_label: defaultdict[_Label, list[_T]] = defaultdict(list)
 
     def add(self, thing: _T, labels: Mapping[str, str]) -> None:
-        """One more."""
+        """Add a thing that has these labels."""
         self._all.append(thing)
         for label in labels.items():
             self._by_label[label].append(thing)
 
     def likely(self, anchor: Anchor) -> Iterable[_T]:
-        """Those that may be meant, each of them once."""
+        """Those that a selector with these required labels may match, each of them once."""
         if anchor is None:
             return self._all
         if len(anchor) == 1:

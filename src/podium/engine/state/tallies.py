@@ -88,7 +88,7 @@ class Tally:
                 self._totals[key] += number
 
     def add_all(self, numbers: Mapping[int, int]) -> None:
-        """Count on many rows at once, before anybody asked for sums."""
+        """Count on many rows at once, before sums per domain exist."""
         if self._few is not None and len(self._few) + len(numbers) > MOST_FEW:
             self._rows, self._few = self.rows, None
         if self._few is not None:

@@ -1,4 +1,4 @@
-"""Why a node was turned down, as small integers.
+"""Why a node was rejected, as small integers.
 
 A predicate answers with one code per row. Code 0 means "fits"; any other code names a `Verdict`:
 the predicate, its reasons in order, and whether evicting pods could change the answer. The same
@@ -30,7 +30,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A rejection: who said no, why, and whether evicting pods could help."""
+    """A rejection: the rule, its reasons, and whether evicting pods could help."""
 
     predicate: str
     reasons: tuple[str, ...]

@@ -83,10 +83,10 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """Nobody looks."""
+    """A watch that measures nothing and ignores failures."""
 
     def begin(self) -> float:
-        """No time."""
+        """A rule is about to be asked; no time is taken."""
         return 0.0
 
     def end(self, rule: str, pod: str, nodes: int, begun: float) -> None:
@@ -96,7 +96,7 @@ class Unwatched:
         """It raised, or answered nonsense."""
 
     def set_aside(self, rule: str) -> bool:  # noqa: ARG002
-        """Never."""
+        """A rule is never set aside."""
         return False
 
 

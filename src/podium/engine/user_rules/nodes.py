@@ -143,7 +143,7 @@ class RuleNode(NodeFacts):
         return 0 if column is None else int(self._at.requested(column))
 
     def free(self, resource: str) -> int:
-        """How much of a resource nobody has asked for yet."""
+        """How much of a resource is allocatable and not requested."""
         return self.allocatable(resource) - self.requested(resource)
 
     @property
@@ -255,7 +255,7 @@ class RuleColumns(NodeColumns):
         return self._column(0 if column is None else self._at.requested(column))
 
     def free(self, resource: str) -> np.ndarray:
-        """How much of a resource nobody has asked for yet."""
+        """How much of a resource is allocatable and not requested."""
         left: np.ndarray = self.allocatable(resource) - self.requested(resource)
         return left
 

@@ -67,4 +67,4 @@ class DynamicResourcesPostFilter:
         if self.name not in failed.prepared:
             return Outcome("Error", "not found")
         return Outcome("Unschedulable", "no new claims to deallocate")
-        yield  # a generator that asks nobody
+        yield  # a generator that asks no extender
