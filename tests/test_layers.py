@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from podium.engine.state.journal import Journal
+from podium.engine.state.node_columns import NodeColumns
+from podium.engine.state.pod_index import PodIndex
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "podium"
@@ -215,6 +220,142 @@ def test_one_generation_is_not(module: str) -> None:
     text = f"from podium.engine.rules.{module} import name"
 
     assert mixed_generations(PACKAGE / "engine/rules/ports/v1_36.py", text) == []
+
+
+def module_graph(texts: Mapping[str, str]) -> dict[str, set[str]]:
+    """Which of these modules import which others of them; *texts* maps a module to its source."""
+    graph: dict[str, set[str]] = {}
+    for module, text in texts.items():
+        names = (name for _, name in imports_of(ast.parse(text), module))
+        # `from package.module import name` and `from package import module`.
+        found = (name if name in texts else name.rpartition(".")[0] for name in names)
+        graph[module] = {other for other in found if other in texts} - {module}
+    return graph
+
+
+def import_cycle(texts: Mapping[str, str]) -> list[str]:
+    """The modules of one import cycle, the first one again at the end; empty without any."""
+    try:
+        TopologicalSorter(module_graph(texts)).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle
+    return []
+
+
+def test_no_modules_of_the_engine_import_each_other() -> None:
+    texts = {
+        module_name(source): source.read_text("utf-8") for source in PACKAGE.glob("engine/**/*.py")
+    }
+
+    assert len(texts) > 50
+    assert import_cycle(texts) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("from podium.engine.state.pods import Pods", id="a name"),
+        pytest.param("from podium.engine.state import pods", id="a module"),
+        pytest.param("import podium.engine.state.pods", id="by its full name"),
+        pytest.param("from . import pods", id="relatively"),
+        pytest.param(
+            "if TYPE_CHECKING:\n    from podium.engine.state.pods import Pods", id="for types only"
+        ),
+        pytest.param("def f():\n    from podium.engine.state import pods", id="in a function"),
+    ],
+)
+def test_an_import_cycle_is_seen(text: str) -> None:
+    state = "podium.engine.state"
+    texts = {
+        f"{state}.pods": f"from {state}.tallies import Tally",
+        f"{state}.tallies": f"from {state}.nodes import Nodes",
+        f"{state}.nodes": text,
+    }
+
+    cycle = import_cycle(texts)
+
+    assert cycle[0] == cycle[-1]
+    assert set(cycle) == set(texts)
+    assert import_cycle(texts | {f"{state}.nodes": "import numpy"}) == []
+
+
+#: The methods that change a part of a view; they are called by the cache, and by the parts alone.
+WRITES_TO_VIEW: Mapping[str, frozenset[str]] = {
+    part: frozenset(method.__name__ for method in methods)
+    for part, methods in {
+        "nodes": (
+            NodeColumns.new_row,
+            NodeColumns.free_row,
+            NodeColumns.put,
+            NodeColumns.drop,
+            NodeColumns.trim,
+        ),
+        "pods": (
+            PodIndex.add,
+            PodIndex.remove,
+            PodIndex.mark_terminating,
+            PodIndex.set_nominated,
+            PodIndex.reserve,
+            PodIndex.unreserve,
+            PodIndex.follow_nodes,
+            PodIndex.move_labels,
+            PodIndex.trim,
+        ),
+        "journal": (
+            Journal.start_epoch,
+            Journal.note_node,
+            Journal.note_pods,
+            Journal.note_volumes,
+        ),
+    }.items()
+}
+WRITERS_OF_VIEW = ("cluster/cache/", "engine/state/")
+
+
+def writes_to_view(text: str) -> list[str]:
+    """Every call or assignment that changes a part of a view, as `view.part.name`."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Attribute):
+            continue
+        part, name = node.value.attr, node.attr
+        if part not in WRITES_TO_VIEW or ast.unparse(node.value.value) == "self":
+            continue
+        if isinstance(node.ctx, ast.Store | ast.Del) or name in WRITES_TO_VIEW[part]:
+            found.append(ast.unparse(node))
+    return found
+
+
+def test_only_the_cache_writes_to_the_view() -> None:
+    outside = [
+        source
+        for source in SOURCES
+        if not source.relative_to(PACKAGE).as_posix().startswith(WRITERS_OF_VIEW)
+    ]
+    wrong = {
+        source.relative_to(PACKAGE).as_posix(): writes
+        for source in outside
+        if (writes := writes_to_view(source.read_text("utf-8")))
+    }
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "view.nodes.put(0, node)",
+        "at.view.pods.add(pod, 0)",
+        "self.cache.columns.journal.note_pods(0)",
+        "view.pods.nominated = {}",
+        "view.journal.epoch += 1",
+        "del columns.nodes.facts",
+    ],
+)
+def test_a_write_to_the_view_is_seen(text: str) -> None:
+    assert len(writes_to_view(text)) == 1
+    assert writes_to_view("view.pods.nominated.get(view.nodes.names[0])") == []
 
 
 def test_every_module_belongs_to_a_layer() -> None:
