@@ -32,8 +32,10 @@ CASES = {
         "operator",
     ),
     "numbers of one row among those of any form": (
-        "from podium.engine.rows.rows import OneRow\n"
-        "        return at.pod_count() + OneRow(at.view, 0).row * at.has_label('a')",
+        (
+            "from podium.engine.rows.rows import OneRow\n"
+            "        return at.pod_count() + OneRow(at.view, 0).row * at.has_label('a')"
+        ),
         "operator",
     ),
     "the index that only many rows have": ("return at.index * 1", "attr-defined"),
