@@ -103,7 +103,7 @@ def apart(manifest: Manifest) -> Manifest:
 
 @pytest.fixture(scope="module")
 def spaces(control_plane: ControlPlane) -> ControlPlane:
-    """The namespaces of both ways to run Podium; no controller here finalizes them, so they stay."""
+    """The namespaces of both ways to run Podium; nothing here finalizes them, so they stay."""
     for name in ("podium-system", "podium-shadow"):
         with suppress(urllib.error.HTTPError):  # there already
             control_plane.post("/api/v1/namespaces", {"metadata": {"name": name}})
