@@ -25,7 +25,7 @@ def snapshot(columns: Columns) -> dict[str, Any]:
             for name, column in columns.nodes.resources.items()
             if columns.pods.requested[column].any()
         },
-        "assumed": [column[:used].tolist() for column in columns.pods.nonzero_requested],
+        "nonzero requested": [column[:used].tolist() for column in columns.pods.nonzero_requested],
         "places": (columns.pods.counts[:used].tolist(), columns.nodes.allowed_pods[:used].tolist()),
         "facts": [fact.ids[:used].tolist() for fact in columns.nodes.facts.columns()],
         "pods": [

@@ -246,7 +246,7 @@ def test_resized_pods_are_not_taken_for_others_of_their_kind() -> None:
     ],
 )
 def test_floors_for_scores(made: Pod, expected: tuple[int, int]) -> None:
-    assert WholePod().assumed(made) == expected
+    assert WholePod().nonzero_requests(made) == expected
 
 
 def test_ports_of_sidecars_count_and_those_of_init_containers_do_not() -> None:

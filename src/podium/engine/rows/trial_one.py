@@ -27,9 +27,9 @@ class TrialRow(OneRow):
     """A row of the view with pods added and removed."""
 
     __slots__ = (
-        "_assumed",
         "_carried",
         "_labels",
+        "_nonzero_requested",
         "_pods",
         "_ports",
         "_requested",
@@ -42,7 +42,7 @@ class TrialRow(OneRow):
     def __init__(self, view: View, row: int) -> None:
         super().__init__(view, row)
         self._requested: dict[int, int] = defaultdict(int)
-        self._assumed = [0, 0]
+        self._nonzero_requested = [0, 0]
         self._carried: dict[Tally, int] = defaultdict(int)
         # By label set, not by tally: a tally may be created only after the change.
         self._labels: dict[LabelSet, int] = defaultdict(int)
@@ -58,7 +58,7 @@ class TrialRow(OneRow):
         """The same row with the same changes, to be changed further."""
         other = TrialRow(self.view, self.row)
         other._requested = self._requested.copy()
-        other._assumed = list(self._assumed)
+        other._nonzero_requested = list(self._nonzero_requested)
         other._carried = self._carried.copy()
         other._labels = self._labels.copy()
         other._pods = list(self._pods)
@@ -90,8 +90,8 @@ class TrialRow(OneRow):
         self.changes.append((pod, sign))
         for resource, number in pod.cls.taken:
             self._requested[resource] += sign * number
-        self._assumed[0] += sign * pod.cls.assumed[0]
-        self._assumed[1] += sign * pod.cls.assumed[1]
+        self._nonzero_requested[0] += sign * pod.cls.nonzero_requests[0]
+        self._nonzero_requested[1] += sign * pod.cls.nonzero_requests[1]
         for carried in pod.cls.carried:
             self._carried[carried.tally] += sign
         if labels:
@@ -103,7 +103,7 @@ class TrialRow(OneRow):
 
     @override
     def nonzero_requested(self, resource: int) -> Any:
-        return wrap(super().nonzero_requested(resource) + self._assumed[resource])
+        return wrap(super().nonzero_requested(resource) + self._nonzero_requested[resource])
 
     @override
     def pod_count(self) -> Any:

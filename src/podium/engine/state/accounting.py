@@ -74,7 +74,7 @@ class Accounting(Protocol):
     def taken(self, pod: Pod) -> Amounts:
         """What a pod on a node uses up."""
 
-    def assumed(self, pod: Pod) -> tuple[int, int]:
+    def nonzero_requests(self, pod: Pod) -> tuple[int, int]:
         """cpu and memory for the scores, with a floor for containers that name none."""
 
     def limits(self, pod: Pod) -> Amounts:
@@ -110,7 +110,7 @@ class ContainerSums:
             total.add(container.resources.requests if container.resources else None)
         return total
 
-    def assumed(self, pod: Pod) -> tuple[int, int]:
+    def nonzero_requests(self, pod: Pod) -> tuple[int, int]:
         """Sum of the regular containers, each counted with a floor where it names nothing."""
         return _floored(pod.spec.containers or ())
 
@@ -145,7 +145,7 @@ class WholePod:
         """What it asks for or, after a resize, really has."""
         return _amounts(pod_requests(pod, status=True))
 
-    def assumed(self, pod: Pod) -> tuple[int, int]:
+    def nonzero_requests(self, pod: Pod) -> tuple[int, int]:
         """As taken, with a floor for containers that name no cpu or memory."""
         requests = pod_requests(pod, status=True)
         floors = {

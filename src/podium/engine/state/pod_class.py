@@ -100,13 +100,13 @@ class PodClass:
 
     __slots__ = (
         "__weakref__",
-        "assumed",
         "carried",
         "host",
         "id",
         "labels",
         "memo",
         "namespace",
+        "nonzero_requests",
         "owner",
         "ports",
         "priority",
@@ -131,7 +131,7 @@ class PodClass:
     #: Pairs (resource column, amount) that a placed pod of this class uses up.
     taken: tuple[tuple[int, int], ...]
     #: cpu and memory for the scores.
-    assumed: tuple[int, int]
+    nonzero_requests: tuple[int, int]
     #: cpu, memory and ephemeral storage that an incoming pod must find free.
     wanted: tuple[int, int, int]
     #: The scalar resources it names, by column.

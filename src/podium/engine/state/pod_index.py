@@ -189,7 +189,7 @@ class PodIndex:
         taken = accounting.taken(pod)
         scalars = [(self.resource(name), number) for name, number in taken.scalars.items()]
         cls.taken = tuple(pair for pair in [*enumerate(taken.native), *scalars] if pair[1])
-        cls.assumed = accounting.assumed(pod)
+        cls.nonzero_requests = accounting.nonzero_requests(pod)
         wanted = accounting.wanted(pod)
         cls.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
         cls.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
@@ -337,7 +337,7 @@ class PodIndex:
         for resource, number in cls.taken:
             column = self.requested[resource]
             column[row] = wrap(column.item(row) + sign * number)
-        for resource, number in enumerate(cls.assumed):
+        for resource, number in enumerate(cls.nonzero_requests):
             column = self.nonzero_requested[resource]
             column[row] = wrap(column.item(row) + sign * number)
         self.counts[row] += sign

@@ -152,7 +152,7 @@ class _UtilizationPriority(ScoreRule):
 
 def requested_with(pod: Incoming, at: Rows[K], resource: int) -> Ints[K]:
     """What is requested on the node with the pod on it."""
-    return at.wrap(at.nonzero_requested(resource) + pod.cls.assumed[resource])
+    return at.wrap(at.nonzero_requested(resource) + pod.cls.nonzero_requests[resource])
 
 
 class LeastRequestedPriority(_UtilizationPriority):
