@@ -193,7 +193,7 @@ class Cluster:
         assert turn is not None
         decision = Decision(turn.pod.key, turn.pod.uid, self.profile.name, nodes=1, **decided)
         if volumes is not None:
-            decision.reservations["volumes"] = volumes
+            decision.reservations = {"volumes": volumes}
         result = AttemptResult(turn.pod, decision, self.profile, turn.number, NOON, 0.0, NOON)
         if decision.node is not None:
             self.state.cache.assume(turn.pod, decision.node, decision.reservations)

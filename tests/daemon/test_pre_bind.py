@@ -84,7 +84,7 @@ def test_a_reservation_that_fails_is_undone_and_told(fault: str) -> None:
 )
 def test_a_waiting_pod_is_asked_about_again(answers: list[Any], bound: bool, error: str) -> None:
     made = cluster(permits=(permitting(*answers),))
-    waits = {"Window": Permission(allowed=False, reason="later", wait_seconds=5.0)}
+    waits = (("Window", Permission(allowed=False, reason="later", wait_seconds=5.0)),)
 
     made.bind(waits=waits)
 

@@ -182,7 +182,8 @@ class Simulation:
                 decision: Decision = done.value
                 break
         self.cache.advance(decision.consumed, dropped=decision.dropped)
-        _reject_waiting(decision)
+        if decision.waits:
+            _reject_waiting(decision)
         return decision
 
     def profile_of(self, pod: Pod) -> Profile:
@@ -257,7 +258,7 @@ class Simulation:
 
 def _reject_waiting(decision: Decision) -> None:
     """Reject a pod that a permit rule lets wait: in a simulation no time passes."""
-    for rule, permission in decision.waits.items():
+    for rule, permission in decision.waits:
         decision.refused = Refused(rule, permission.reason)
         decision.node, decision.reservations = None, {}
         return

@@ -93,7 +93,7 @@ class PreBind:
     async def _wait(self, result: AttemptResult) -> None:
         """Wait until every permit rule allows the binding, or one rejects it, or time is up."""
         rules = {rule.name: rule for rule in result.profile.permits}
-        for name, first in result.decision.waits.items():
+        for name, first in result.decision.waits:
             deadline = self._clocks.steady() + first.wait_seconds
             permission = first
             while not permission.allowed:

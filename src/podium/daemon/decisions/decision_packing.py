@@ -170,7 +170,7 @@ def unpack(data: bytes, pod: str, uid: str, profile: str, vocabularies: Vocabula
     made.held, made.refused = _refusal(head[10]), _refusal(head[11])
     made.post_code, made.post_message = head[12], head[13]
     if head[14] is not None:
-        made.reservations["volumes"] = VolumePlan(head[14][0], tuple(head[14][1]))
+        made.reservations = {"volumes": VolumePlan(head[14][0], tuple(head[14][1]))}
     made.extender_failed = head[15] or {}
     reader = _Reader(body[end:], head[18])
     if head[19]:

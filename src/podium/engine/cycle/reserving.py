@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
-    from podium.engine.framework.rule import ReserveRule
+    from podium.engine.framework.rule import Permission, ReserveRule
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
@@ -23,9 +23,15 @@ def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
     until the pod is permitted, carries the reservations out, binds the pod, and drops the
     reservations with the pod.
     """
-    at, pod, profile = OneRow(view, row), attempt.pod, attempt.profile
-    reservations = {}
-    for reserving in _reserving(pod, profile):
+    pod, profile = attempt.pod, attempt.profile
+    rules = _reserving(pod, profile)
+    if not rules and not profile.permits:
+        decision.node = view.nodes.names[row]
+        return
+    at = OneRow(view, row)
+    reservations: dict[str, object] = {}
+    waits: list[tuple[str, Permission]] = []
+    for reserving in rules:
         reserved = reserving.reserve(pod, at)
         if reserved is not None:
             reservations[reserving.name] = reserved
@@ -36,8 +42,8 @@ def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
         if permission.wait_seconds <= 0:
             decision.refused = Refused(permitting.name, permission.reason)
             return
-        decision.waits[permitting.name] = permission
-    decision.reservations = reservations
+        waits.append((permitting.name, permission))
+    decision.reservations, decision.waits = reservations, tuple(waits)
     decision.node = view.nodes.names[row]
 
 

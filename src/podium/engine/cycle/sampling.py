@@ -32,15 +32,10 @@ def wanted_nodes(nodes: int, percentage: int, *, adaptive: bool = False) -> int:
 
 def wanted_by(profile: Profile, nodes: int) -> int:
     """How many feasible nodes are enough for a profile."""
-    if profile.first_if_equal and not _compares_nodes(profile):
+    if profile.first_if_equal and not profile.compares_nodes:
         return 1
     percentage = profile.percentage_of_nodes_to_score
     return wanted_nodes(nodes, percentage, adaptive=profile.adaptive_sampling)
-
-
-def _compares_nodes(profile: Profile) -> bool:
-    asks = any(each.filter_verb or each.prioritize_verb for each in profile.extenders)
-    return asks or bool(profile.priorities)
 
 
 def sample(

@@ -59,6 +59,8 @@ class ClassAnswers:
         self._rejections: Counter[int] | None = None
         #: What the joint rules answered to `everywhere` in the decision under way.
         self._everywhere: list[Everywhere | None] = []
+        #: The last such answers that are scores for every row, all of them in range.
+        self._in_range: list[Everywhere | None] | None = None
         self._steady = {
             p.position: _Steady(profile.tuning.steady_decisions) for p in self._cluster_rules
         }
@@ -141,6 +143,8 @@ class ClassAnswers:
         """Ask the cluster-wide rules again; whether other answers are to be kept than before."""
         changed = False
         before, self._activities = self._activities, self._ask_activities(pod)
+        if before == self._activities and not self._kept and Activity.ACTIVE not in before:
+            return False
         for each, was, activity in zip(self._cluster_rules, before, self._activities, strict=True):
             if (was is Activity.OWN_ROW) != (activity is Activity.OWN_ROW):
                 changed = True
@@ -266,9 +270,11 @@ class ClassAnswers:
         if self._evaluated or not self.has_scores():
             return None
         self._everywhere = self._ask_everywhere(pod)
-        for same in self._everywhere:
-            if same is None or (highest is not None and not 0 <= same.score <= highest):
-                return None
+        if self._everywhere != self._in_range:
+            for same in self._everywhere:
+                if same is None or (highest is not None and not 0 <= same.score <= highest):
+                    return None
+            self._in_range = self._everywhere
         if self.index is None or self.index.order is not order:
             if len(order) != len(view.nodes.order):
                 return None

@@ -102,8 +102,8 @@ class Decision:
     best: Sequence[str] = ()
     #: What reserve rules set aside on the node, by the name of the rule.
     reservations: dict[str, object] = field(default_factory=dict)
-    #: What the pod waits for before it may be bound, by the name of the permit rule.
-    waits: dict[str, Permission] = field(default_factory=dict)
+    #: Permit rules that let the pod wait before it may be bound, by name.
+    waits: tuple[tuple[str, Permission], ...] = ()
     preemption: Preemption | None = None
     #: Status code and message of the post-filters.
     post_code: str = ""

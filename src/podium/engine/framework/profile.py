@@ -98,11 +98,15 @@ class Profile:
     permits: tuple[PermitRule, ...] = ()
     #: All rules that set something aside on the chosen node, in order.
     reserve_rules: tuple[ReserveRule, ...] = field(init=False, repr=False, compare=False)
+    #: Whether feasible nodes are compared at all: by priorities, or by extenders.
+    compares_nodes: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Collect the filters that reserve as well."""
+        """Collect what follows from the rules and is needed at every decision."""
         filters = (rule for rule in self.predicates if isinstance(rule, ReserveRule))
         object.__setattr__(self, "reserve_rules", (*filters, *self.reserves))
+        asks = any(each.filter_verb or each.prioritize_verb for each in self.extenders)
+        object.__setattr__(self, "compares_nodes", asks or bool(self.priorities))
 
     @property
     def highest_score(self) -> int | None:

@@ -118,9 +118,12 @@ class InterPodAffinity(FilterRule):
 
         If every node is a domain of its own under all topology keys, only pods on the row count.
         """
+        placed = view.terms_selecting(pod.cls.labels)
+        if not placed and pod.cls.spec.affinity is None:
+            return Activity.SKIPPED
         own = own_terms(pod.cls, view)
         if not (own.affinity or own.anti_affinity):
-            for carried in view.terms_selecting(pod.cls.labels):
+            for carried in placed:
                 required = carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
                 if required and carried.tally.total(carried.term.topology_key):
                     break
