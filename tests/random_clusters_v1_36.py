@@ -65,7 +65,7 @@ from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySp
 from podium.engine.rules.spreading.v1_36_constraints import SpreadDefaults
 from podium.engine.rules.taints.v1_36 import TaintToleration, TaintTolerationScore
 from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding, VolumeBindingScore
-from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
+from podium.engine.rules.volumes.conflicts.v1_36 import DiskConflictsOnly, VolumeRestrictions
 from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
 from podium.engine.rules.volumes.zones.v1_36 import VolumeZone
 from podium.objects.kinds import pod as pod_objects
@@ -108,6 +108,7 @@ FILTERS: tuple[FilterRule, ...] = (
     NodeResourcesFit(),
     NodeResourcesFit(frozenset({GPU}), frozenset({"vendor.io"})),
     VolumeRestrictions(),
+    DiskConflictsOnly("VolumeRestrictions", "no preFilter"),
     NodeVolumeLimits(),
     VolumeBinding(),
     VolumeZone(),

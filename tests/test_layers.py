@@ -40,7 +40,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split(
 #: The packages inside a layer, top to bottom.
 INSIDE = {
     "engine": (
-        "cycle",
+        "cycle generations",
         "fast preemption",
         "pipelines rules user_rules",
         "framework",
@@ -74,7 +74,7 @@ EXCEPTIONS = {"engine/cycle/ties.py": frozenset({"random"})}
 
 GENERATIONS = ("v1_13", "v1_36")
 #: Folders where each generation has its own modules and neither imports the other's.
-BOTH_GENERATIONS = ("engine/rules", "engine/preemption")
+BOTH_GENERATIONS = ("engine/rules", "engine/preemption", "engine/generations")
 
 
 def layer_of(source: Path) -> str:

@@ -15,9 +15,8 @@ from podium.cluster.queue.backoff import Backoff
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import MoveRules, WakeRules
 from podium.engine.framework.profile import Profile
-from podium.engine.rules.node_affinity.v1_36 import NodeAffinity
 from podium.engine.state.accounting import NATIVE, Accounting
-from podium.objects.kinds.pod import NodeSelector, Pod
+from podium.objects.kinds.pod import Pod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,8 @@ def _move_rules(_profiles: Sequence[Profile]) -> WakeRules:
 
 
 def _hint_rules(profiles: Sequence[Profile]) -> WakeRules:
-    return HintRules(_requests(profiles[0].accounting), _added_affinity(profiles))
+    filters = [rule for profile in profiles for rule in profile.predicates]
+    return HintRules(_requests(profiles[0].accounting), filters)
 
 
 def _requests(accounting: Accounting) -> Callable[[Pod], Mapping[str, int]]:
@@ -65,19 +65,6 @@ def _requests(accounting: Accounting) -> Callable[[Pod], Mapping[str, int]]:
         return {**dict(zip(NATIVE, wanted.native, strict=True)), **wanted.scalars}
 
     return requests
-
-
-def _added_affinity(profiles: Sequence[Profile]) -> NodeSelector | None:
-    """The node affinity that the profiles add to every pod, if all add the same one."""
-    first, *others = (_required(profile) for profile in profiles)
-    return first if all(other == first for other in others) else None
-
-
-def _required(profile: Profile) -> NodeSelector | None:
-    for rule in profile.predicates:
-        if isinstance(rule, NodeAffinity) and rule.added_required is not None:
-            return rule.added_required
-    return None
 
 
 #: v1.13 has no backoff between attempts, so a refused binding is tried again at once and without

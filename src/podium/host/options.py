@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from podium.daemon.behaviour import V1_13, V1_36, Behaviour
 from podium.daemon.options import SchedulerOptions
-from podium.profiles.config.arguments.volumes import VolumeBindingArgs
+from podium.engine.rules.volumes.binding.v1_36_arguments import VolumeBindingArgs
 
 if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles

@@ -18,8 +18,10 @@ from podium.cluster.wakeups.wakeups import (
     WaitedTooLong,
     Wake,
 )
+from podium.engine.rules.node_affinity.v1_36 import NodeAffinity
 from podium.objects.kinds.meta import JsonObject, Object
 from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import NodeAffinity as AddedAffinity
 from podium.objects.kinds.pod import NodeSelector, Pod
 from podium.objects.kinds.storage import (
     CsiDriver,
@@ -198,7 +200,7 @@ def test_node_affinity(who: Pod, event: ClusterEvent, *, expected: bool) -> None
 
 def test_the_affinity_added_by_the_profile_must_match_too() -> None:
     added = msgspec.convert({"nodeSelectorTerms": [SSD_TERM]}, NodeSelector)
-    rules = HintRules(requests, added)
+    rules = HintRules(requests, [NodeAffinity(AddedAffinity(required=added))])
 
     assert asked("NodeAffinity", Added(SSD), rules=rules)
     assert not asked("NodeAffinity", Added(HDD), rules=rules)

@@ -6,20 +6,21 @@ from typing import Any
 
 import pytest
 
-from podium.objects.kinds.pod import NodeAffinity
-from podium.profiles.config.arguments.devices import DynamicResourcesArgs
-from podium.profiles.config.arguments.node_affinity import NodeAffinityArgs
-from podium.profiles.config.arguments.pod_affinity import InterPodAffinityArgs
-from podium.profiles.config.arguments.preemption import DefaultPreemptionArgs
-from podium.profiles.config.arguments.resources import (
+from podium.engine.preemption.v1_36_arguments import DefaultPreemptionArgs
+from podium.engine.rules.devices.v1_36_arguments import DynamicResourcesArgs
+from podium.engine.rules.node_affinity.v1_36_arguments import NodeAffinityArgs
+from podium.engine.rules.pod_affinity.v1_36_arguments import InterPodAffinityArgs
+from podium.engine.rules.resources.v1_36_arguments import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
+    ResourceSpec,
     ScoringStrategy,
 )
-from podium.profiles.config.arguments.shared import ResourceSpec, ShapePoint
-from podium.profiles.config.arguments.spreading import PodTopologySpreadArgs
-from podium.profiles.config.arguments.volumes import VolumeBindingArgs
+from podium.engine.rules.spreading.v1_36_arguments import PodTopologySpreadArgs
+from podium.engine.rules.v1_36_arguments import ShapePoint
+from podium.engine.rules.volumes.binding.v1_36_arguments import VolumeBindingArgs
+from podium.objects.kinds.pod import NodeAffinity
 from profiles.config.documents import (
     BUILDING,
     Document,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.go_types import Slice, Struct
 from podium.profiles.config.build import default_config, load_config
 from podium.profiles.config.defaults import default_plugins
-from podium.profiles.config.document import KINDS
+from podium.profiles.config.document import schemas
 from podium.profiles.config.feature_gates import GATES, FeatureGates
-from podium.profiles.config.plugins import PLUGINS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "config.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -62,7 +62,7 @@ def test_it_shows_every_field_of_the_document() -> None:
         inner = (below(field.type) for field in kind.fields.values())
         return set(kind.fields).union(*inner)
 
-    wanted = below(KINDS["KubeSchedulerConfiguration"]) - {"tlsConfig"}
+    wanted = below(schemas()["KubeSchedulerConfiguration"]) - {"tlsConfig"}
 
     assert [field for field in sorted(wanted) if f"{field}:" not in BLOCKS[0]] == []
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.engine.framework.profile import Profile
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.errors import ConfigError
 from podium.profiles.config.build import SchedulerConfig, config_from, from_config, load_config
 from podium.profiles.config.describe import describe_config
-from podium.profiles.config.document import KINDS, MULTI_POINT, POINTS
-from podium.profiles.config.plugins import PLUGINS
+from podium.profiles.config.document import MULTI_POINT, POINTS, schemas
 from podium.profiles.policy.build import Options
 from profiles.config.documents import HEAD, config
 
@@ -30,7 +30,7 @@ SCALARS = (
 
 def known_keys() -> list[str]:
     found = {"key", "operator", "values", "matchExpressions", "nodeSelectorTerms", "shape"}
-    for kind in KINDS.values():
+    for kind in schemas().values():
         found |= set(kind.fields)
     return sorted(found | {"name", "weight", "enabled", "disabled", "args", "plugins"})
 
@@ -50,7 +50,7 @@ SETS = st.fixed_dictionaries({}, optional={"enabled": ENTRIES, "disabled": ENTRI
 def arguments() -> st.SearchStrategy[Any]:
     """Arguments that are nearly right."""
     found: list[st.SearchStrategy[Any]] = [JSON]
-    for kind in KINDS.values():
+    for kind in schemas().values():
         fields = dict.fromkeys(kind.fields, JSON)
         found.append(st.fixed_dictionaries({}, optional=fields))
     return st.one_of(found)

@@ -1,7 +1,7 @@
 """Ask the plugins that rejected a pod whether an event could change their answer.
 
-Each plugin registers the events it cares about, most with a condition on the waiting pod and the
-object (`podium.cluster.wakeups.table`). A change of an object is taken apart into aspects (a node's
+Each plugin declares the events it cares about, most with a condition on the waiting pod and the
+object (`PluginDeclaration.events`). A change of an object is taken apart into aspects (a node's
 labels, its taints, ...), and each aspect is an event of its own. One plugin that says yes is
 enough.
 
@@ -15,8 +15,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar, Final
 
 from podium.cluster.queue.queued_pod import QueuedPod
-from podium.cluster.wakeups.node_hints import Requests
-from podium.cluster.wakeups.table import Hint, always, registrations
 from podium.cluster.wakeups.wakeups import (
     Added,
     ClusterEvent,
@@ -29,8 +27,12 @@ from podium.cluster.wakeups.wakeups import (
     condition_statuses,
     resource,
 )
+from podium.engine.framework.declaration import Events, Hint, Requests
+from podium.engine.framework.rule import FilterRule
+from podium.engine.generations.v1_36 import PLUGINS
+from podium.engine.rules.v1_36_wakeups import always
 from podium.objects.kinds.node import Node
-from podium.objects.kinds.pod import NodeSelector, Pod
+from podium.objects.kinds.pod import Pod
 
 #: Stands for every plugin that registers nothing itself, and for extenders.
 _OTHERS: Final = "*"
@@ -55,10 +57,10 @@ class HintRules:
 
     keeps_requests: ClassVar[bool] = True
 
-    def __init__(self, requests: Requests, added_affinity: NodeSelector | None = None) -> None:
-        """*requests* computes what a pod requests; *added_affinity* is that of the profile."""
+    def __init__(self, requests: Requests, filters: Sequence[FilterRule] = ()) -> None:
+        """*requests* computes what a pod requests; *filters* are those of all profiles."""
         self._requests = requests
-        self._known = registrations(requests, added_affinity)
+        self._known = _declared_events(requests, filters)
         self._by_event: dict[str, dict[str, Hint]] = {}
         self._merged: dict[str, dict[str, Hint]] = {}
         for plugin, registered in self._known.items():
@@ -179,6 +181,18 @@ class HintRules:
         # Only the number is compared: the API lets tolerations be added, never changed.
         if len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()):
             yield "UpdatePodToleration"
+
+
+def _declared_events(requests: Requests, filters: Sequence[FilterRule]) -> dict[str, Events]:
+    """Plugin -> its events, for all plugins that declare any."""
+    found = {}
+    for name, plugin in PLUGINS.items():
+        events = plugin.events
+        if callable(events):
+            events = events([rule for rule in filters if rule.name == name], requests)
+        if events is not None:
+            found[name] = events
+    return found
 
 
 def _node_aspects(old: Node, new: Node) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.daemon.page_data.profile_text import can_weigh, is_v1_13
-from podium.profiles.config.plugins import PLUGINS
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.profiles.policy.describe import describe
 
 if TYPE_CHECKING:

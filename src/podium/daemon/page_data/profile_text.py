@@ -14,10 +14,10 @@ import msgspec
 import yaml
 
 from podium.daemon.behaviour import V1_13, V1_36, Behaviour
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.errors import ConfigError
 from podium.profiles.config.build import from_config, load_config
 from podium.profiles.config.document import ALL, API_VERSION, KIND
-from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.policy.build import Options, from_policy, parse_policy
 from podium.profiles.policy.describe import describe
 from podium.profiles.user_rules.loading import with_rules

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from podium.engine.framework.decision import Preemption, Victims, fit_message
+from podium.engine.framework.declaration import PluginDeclaration
 from podium.engine.framework.post_filter import Outcome
 from podium.engine.preemption.budgets import with_coverage
 from podium.engine.preemption.criteria import (
@@ -25,8 +26,13 @@ from podium.engine.preemption.criteria import (
     LOWEST_PRIORITY_SUM,
 )
 from podium.engine.preemption.node_choice import choose_node
+from podium.engine.preemption.v1_36_arguments import (
+    DEFAULT_PREEMPTION_ARGUMENTS,
+    DefaultPreemptionArgs,
+)
 from podium.engine.preemption.victim_order import by_importance
 from podium.engine.preemption.victim_search import VictimPolicy, find_candidates, victims_of
+from podium.engine.rules.v1_36_wakeups import never
 from podium.engine.state.pod_class import NOT_STARTED
 from podium.engine.state.verdicts import FITS
 from podium.objects.field_errors import together
@@ -188,3 +194,19 @@ def reasons_of(candidates: Candidates, verdicts: Verdicts) -> Counter[str]:
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
             reasons.update(dict.fromkeys(filter(None, verdicts[code].reasons), count))
     return reasons
+
+
+def _preemption(found: DefaultPreemptionArgs) -> DefaultPreemption:
+    return DefaultPreemption(
+        found.min_candidate_nodes_percentage, found.min_candidate_nodes_absolute
+    )
+
+
+DEFAULT_PREEMPTION: Final = PluginDeclaration(
+    "DefaultPreemption",
+    "preEnqueue postFilter",
+    "evict pods of lower priority",
+    post_filter=_preemption,
+    arguments=DEFAULT_PREEMPTION_ARGUMENTS,
+    events={"Pod Delete": never},
+)

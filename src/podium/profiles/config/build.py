@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.cycle.ties import ties
+from podium.engine.framework.declaration import PluginDeclaration
+from podium.engine.framework.missing_points import (
+    FailingFilter,
+    FailingScore,
+    NeverSkippedScore,
+)
 from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.framework.rule import ScoreRule
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.engine.state.accounting import WholePod
 from podium.errors import ConfigError
 from podium.profiles.config.feature_gates import FeatureGates
@@ -17,12 +24,6 @@ from podium.profiles.config.loading import (
     default_config,
     load_config,
 )
-from podium.profiles.config.missing_points import (
-    FailingFilter,
-    FailingScore,
-    NeverSkippedScore,
-)
-from podium.profiles.config.plugins import PLUGINS, Plugin
 from podium.profiles.config.scheduler_config import (
     EnabledPlugin,
     ProfileConfig,
@@ -112,7 +113,7 @@ class _Builder:
             notes=config.notes,
         )
 
-    def plugins(self, point: str) -> list[Plugin]:
+    def plugins(self, point: str) -> list[PluginDeclaration]:
         """What runs at a point, in order."""
         return [PLUGINS[name] for name in self.config.names(point)]
 
@@ -129,7 +130,7 @@ class _Builder:
             )
         return given
 
-    def filter(self, plugin: Plugin) -> FilterRule:
+    def filter(self, plugin: PluginDeclaration) -> FilterRule:
         """The filter of a plugin, which may depend on its PreFilter."""
         rule = self.filters[plugin.name]
         if "preFilter" not in plugin.points or plugin.name in self.config.names("preFilter"):
@@ -161,7 +162,7 @@ class _Builder:
                 if type(rule).pre_score is not ScoreRule.pre_score:
                     yield rule
 
-    def score(self, plugin: Plugin, rule: ScoreRule) -> ScoreRule:
+    def score(self, plugin: PluginDeclaration, rule: ScoreRule) -> ScoreRule:
         """The score of a plugin, which may depend on its PreScore and PreFilter."""
         if "preScore" in plugin.points and plugin.name not in self.config.names("preScore"):
             if plugin.pre_score_error:

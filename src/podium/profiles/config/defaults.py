@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.durations import SECOND
 from podium.profiles.config.document import (
     ALL,
@@ -23,7 +24,6 @@ from podium.profiles.config.document import (
     PluginSet,
     ProfileDocument,
 )
-from podium.profiles.config.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.durations import text_of
 from podium.objects.go_types import DURATION_POINTER, camel
 from podium.profiles.config.document import POINTS
-from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.extenders import describe_extender, make_extenders
 
 if TYPE_CHECKING:

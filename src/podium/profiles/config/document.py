@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from podium.engine.framework.declaration import TYPE_META
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.go_types import (
     BOOL,
     BYTES,
@@ -20,9 +22,7 @@ from podium.objects.go_types import (
     Struct,
     record,
 )
-from podium.profiles.config.arguments.shared import TYPE_META
 from podium.profiles.config.json_values import JsonValue
-from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.policy.document import ExtenderConfig, ManagedResource, TlsConfig
 
 GROUP: Final = "kubescheduler.config.k8s.io"
@@ -231,8 +231,10 @@ _DEBUGGING: Final = {
     ),
 }
 
-#: Kind -> how it is decoded.
-KINDS: Final = {
-    KIND: Struct(_DOCUMENT.go, Document, {**TYPE_META, **_DEBUGGING, **_DOCUMENT.fields}),
-    **{each.arguments.kind: each.arguments.schema for each in PLUGINS.values() if each.arguments},
-}
+_CONFIGURATION = Struct(_DOCUMENT.go, Document, {**TYPE_META, **_DEBUGGING, **_DOCUMENT.fields})
+
+
+def schemas() -> dict[str, Struct]:
+    """Kind -> how it is decoded: the configuration, and the arguments of each plugin."""
+    declared = (plugin.arguments for plugin in PLUGINS.values())
+    return {KIND: _CONFIGURATION, **{each.kind: each.schema for each in declared if each}}

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.errors import ConfigError
 from podium.objects.field_errors import together
 from podium.objects.names import quoted
 from podium.profiles.config.document import ALL, MULTI_POINT, POINTS
-from podium.profiles.config.plugins import PLUGINS
 from podium.profiles.config.scheduler_config import EnabledPlugin
 from podium.profiles.similar_names import did_you_mean
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from podium.engine.rules.resources.v1_36_arguments import NodeResourcesFitArgs
 from podium.errors import ConfigError
 from podium.objects.names import quoted
-from podium.profiles.config.arguments.resources import NodeResourcesFitArgs
 from podium.profiles.config.defaults import with_defaults
 from podium.profiles.config.document import Document, PluginConfig, ProfileDocument
 from podium.profiles.config.extension_points import expand

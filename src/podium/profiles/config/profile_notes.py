@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.profiles.config.defaults import default_plugins
 from podium.profiles.config.document import ALL, MULTI_POINT, POINTS
 from podium.profiles.config.feature_gates import FeatureGates
-from podium.profiles.config.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.errors import ConfigError
 from podium.objects.names import quoted
 from podium.profiles.config import json_parser, yaml_parser
@@ -17,14 +18,13 @@ from podium.profiles.config.document import (
     API_VERSION,
     GROUP,
     KIND,
-    KINDS,
     VERSION,
     Document,
     PluginConfig,
     ProfileDocument,
+    schemas,
 )
 from podium.profiles.config.json_values import Fields, JsonValue, compact, from_python, json_type
-from podium.profiles.config.plugins import PLUGINS
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _HEAD: Final = (
@@ -149,13 +149,13 @@ def _group_version(text: str) -> tuple[str, str]:
 
 
 def _decoded(tree: JsonValue, found: _Kind) -> Decoded:
-    if (found.group, found.version) != (GROUP, VERSION) or found.kind not in KINDS:
+    if (found.group, found.version) != (GROUP, VERSION) or found.kind not in schemas():
         raise ConfigError(
             f"no kind {quoted(found.kind)} is registered for version "
             f"{quoted(found.group_version)} in scheme {quoted(_SCHEME)}",
             hint=_BEGINS,
         )
-    return decode(tree, KINDS[found.kind])
+    return decode(tree, schemas()[found.kind])
 
 
 def _with_arguments(

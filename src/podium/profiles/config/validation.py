@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.durations import text_of
 from podium.objects.field_errors import (
     duplicate,
@@ -17,11 +18,11 @@ from podium.objects.names import quoted
 from podium.objects.resource_names import is_extended
 from podium.profiles.config.document import API_VERSION, PluginEntry, PluginSet
 from podium.profiles.config.json_values import compact
-from podium.profiles.config.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from podium.engine.framework.declaration import Arguments
     from podium.profiles.config.document import (
         Document,
         LeaderElection,
@@ -35,12 +36,6 @@ _REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"
 _WAS_REMOVED: Final = (
     f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 )
-#: Name under which arguments are checked -> arguments.
-_CHECKED_ARGUMENTS: Final = {
-    each.arguments.checked_as or each.name: each.arguments
-    for each in PLUGINS.values()
-    if each.arguments is not None
-}
 #: Extension points at which removed plugins are refused. kube-scheduler has no order for them.
 _CHECKED: Final = (
     "preEnqueue",
@@ -147,11 +142,20 @@ def _profile(profile: ProfileDocument, path: str, gates: FeatureGates) -> Iterat
 def _plugin_config(config: PluginConfig, path: str, gates: FeatureGates) -> Iterator[str]:
     if config.name in _REMOVED:
         yield invalid(path, quoted(config.name), _WAS_REMOVED)
-    elif config.name in _CHECKED_ARGUMENTS and config.args is None:
+        return
+    arguments = _arguments_checked_as(config.name)
+    if arguments is not None and config.args is None:
         yield invalid(f"{path}.args", compact(config.raw), "has to match plugin args")
-    elif config.name in _CHECKED_ARGUMENTS:
-        check = _CHECKED_ARGUMENTS[config.name].check
-        yield from check(config.args, f"{path}.args", gates)
+    elif arguments is not None:
+        yield from arguments.check(config.args, f"{path}.args", gates)
+
+
+def _arguments_checked_as(name: str) -> Arguments[Any] | None:
+    """The arguments that are checked with the document under the name of this plugin."""
+    for plugin in PLUGINS.values():
+        if plugin.arguments is not None and (plugin.arguments.checked_as or plugin.name) == name:
+            return plugin.arguments
+    return None
 
 
 def _queue_sort(profiles: tuple[ProfileDocument, ...]) -> Iterator[str]:

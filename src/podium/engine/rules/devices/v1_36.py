@@ -5,8 +5,9 @@ Pods with claims are not served yet: they are refused with a sentence instead of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.post_filter import FailedSearch, Outcome
 from podium.engine.framework.rule import (
     SKIPPED,
@@ -16,6 +17,8 @@ from podium.engine.framework.rule import (
     Scope,
     ScoreRule,
 )
+from podium.engine.rules.devices.v1_36_arguments import DYNAMIC_RESOURCES_ARGUMENTS
+from podium.engine.rules.v1_36_wakeups import always
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -68,3 +71,30 @@ class DynamicResourcesPostFilter:
             return Outcome("Error", "not found")
         return Outcome("Unschedulable", "no new claims to deallocate")
         yield  # a generator that asks no extender
+
+
+#: Device objects are not read: whatever happens to them may help.
+DYNAMIC_RESOURCES: Final = PluginDeclaration(
+    "DynamicResources",
+    "preEnqueue preFilter filter postFilter score reserve preBind",
+    "devices that the pod claims",
+    filter=plain(DynamicResources),
+    score=plain(DynamicResourcesScore),
+    post_filter=plain(DynamicResourcesPostFilter),
+    arguments=DYNAMIC_RESOURCES_ARGUMENTS,
+    weight=2,
+    feature_gate="DynamicResourceAllocation",
+    pre_filter_error="not found",
+    score_needs_pre_filter=True,
+    events={
+        "Node Add": always,
+        "Node UpdateNodeLabel": always,
+        "Node UpdateNodeAllocatable": always,
+        "ResourceClaim Add": always,
+        "ResourceClaim Update": always,
+        "DeviceClass Add": always,
+        "DeviceClass Update": always,
+        "ResourceSlice Add": always,
+        "ResourceSlice Update": always,
+    },
+)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PluginDeclaration
 from podium.engine.framework.rule import Refused
+from podium.engine.rules.v1_36_wakeups import is_self
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming
@@ -21,3 +23,12 @@ class SchedulingGates:
         if not gates:
             return None
         return Refused(self.name, f"waiting for scheduling gates: [{' '.join(gates)}]")
+
+
+SCHEDULING_GATES: Final = PluginDeclaration(
+    "SchedulingGates",
+    "preEnqueue",
+    "a pod with gates is not tried",
+    gate=SchedulingGates,
+    events={"Pod UpdatePodSchedulingGatesEliminated": is_self},
+)

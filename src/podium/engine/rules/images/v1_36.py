@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import Everywhere, ScoreRule
 from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
@@ -64,3 +65,12 @@ def _image_names(cls: PodClass) -> list[str]:
     containers = (*(spec.init_containers or ()), *(spec.containers or ()))
     volumes = [volume.image.reference for volume in cls.volumes if volume.image is not None]
     return [container.image for container in containers] + volumes
+
+
+IMAGE_LOCALITY: Final = PluginDeclaration(
+    "ImageLocality",
+    "score",
+    "images that the node has already",
+    score=plain(ImageLocality),
+    weight=1,
+)

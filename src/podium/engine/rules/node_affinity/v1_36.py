@@ -5,16 +5,19 @@ Required terms that all name nodes (matchFields) restrict the search to those no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import Events, PluginDeclaration, Requests
 from podium.engine.framework.rule import (
     SKIPPED,
     Activity,
     AttemptError,
     BitFilter,
     Everywhere,
+    FilterRule,
     OnlyNodes,
     Refused,
     Scope,
@@ -23,6 +26,11 @@ from podium.engine.framework.rule import (
 from podium.engine.rows.node_match import selects_any
 from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
+from podium.engine.rules.node_affinity.v1_36_arguments import (
+    NODE_AFFINITY_ARGUMENTS,
+    NodeAffinityArgs,
+)
+from podium.engine.rules.node_affinity.v1_36_wakeups import NodeAffinityHint
 from podium.engine.rules.v1_36 import normalized
 from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.faults import preferences_fault
@@ -174,3 +182,31 @@ def _compiled(preferred: list[objects.PreferredSchedulingTerm] | None) -> Prefer
         else:
             terms.append((each.weight, term))
     return tuple(terms)
+
+
+def _filter(found: NodeAffinityArgs) -> NodeAffinity:
+    return NodeAffinity(found.added_affinity)
+
+
+def _score(found: NodeAffinityArgs) -> NodeAffinityScore:
+    return NodeAffinityScore(found.added_affinity)
+
+
+def _events(filters: Sequence[FilterRule], _: Requests) -> Events:
+    """The added affinity counts if it is the same in all profiles."""
+    added = [rule.added_required for rule in filters if isinstance(rule, NodeAffinity)]
+    same = bool(added) and all(each == added[0] for each in added)
+    hint = NodeAffinityHint(added[0] if same else None)
+    return {"Node Add": hint, "Node UpdateNodeLabel": hint}
+
+
+NODE_AFFINITY: Final = PluginDeclaration(
+    "NodeAffinity",
+    "preFilter filter preScore score",
+    "node selectors and node affinity",
+    filter=_filter,
+    score=_score,
+    arguments=NODE_AFFINITY_ARGUMENTS,
+    weight=2,
+    events=_events,
+)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import Activity, BitFilter, Scope
 from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.nodes.shared import tolerates_cordon
+from podium.engine.rules.nodes.v1_36_wakeups import (
+    became_schedulable,
+    features_changed,
+    required_features_changed,
+    tolerates_unschedulable,
+)
+from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -100,3 +108,38 @@ def _needed(cls: PodClass) -> list[str]:
     if spec.host_network and spec.host_users is False:
         needed.append("UserNamespacesHostNetworkSupport")
     return needed
+
+
+NODE_UNSCHEDULABLE: Final = PluginDeclaration(
+    "NodeUnschedulable",
+    "filter",
+    "the node is not cordoned, or the pod tolerates that",
+    filter=plain(NodeUnschedulable),
+    events={
+        "Node Add": became_schedulable,
+        "Node UpdateNodeTaint": became_schedulable,
+        "Pod UpdatePodToleration": tolerates_unschedulable,
+    },
+)
+
+NODE_NAME: Final = PluginDeclaration(
+    "NodeName",
+    "filter",
+    "the node is the one that the pod names, if it names one",
+    filter=plain(NodeName),
+    events={"Node Add": always},
+)
+
+NODE_DECLARED_FEATURES: Final = PluginDeclaration(
+    "NodeDeclaredFeatures",
+    "preFilter filter",
+    "features that the node declares",
+    filter=plain(NodeDeclaredFeatures),
+    feature_gate="NodeDeclaredFeatures",
+    pre_filter_error='error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
+    events={
+        "Node Add": features_changed,
+        "Node UpdateNodeDeclaredFeature": features_changed,
+        "Pod Update": required_features_changed,
+    },
+)

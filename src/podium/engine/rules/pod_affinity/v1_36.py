@@ -7,10 +7,11 @@ against a namespace without labels, so that a selector which only excludes match
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import (
     SKIPPED,
     Activity,
@@ -29,6 +30,11 @@ from podium.engine.rules.pod_affinity.shared import (
     have_own_domains,
     term_tally,
 )
+from podium.engine.rules.pod_affinity.v1_36_arguments import (
+    INTER_POD_AFFINITY_ARGUMENTS,
+    InterPodAffinityArgs,
+)
+from podium.engine.rules.pod_affinity.v1_36_wakeups import affine_node_changed, affine_pod_changed
 from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.affinity_terms import (
     PREFERRED_AFFINITY,
@@ -280,3 +286,30 @@ class InterPodAffinityScore(ScoreRule):
                 key = carried.term.topology_key
                 if carried.tally.total(key):
                     yield carried.weight * factors[carried.kind], carried.tally, key
+
+
+def _pod_affinity_score(found: InterPodAffinityArgs) -> InterPodAffinityScore:
+    return InterPodAffinityScore(
+        found.hard_pod_affinity_weight,
+        ignore_preferred_of_existing=found.ignore_preferred_terms_of_existing_pods,
+    )
+
+
+INTER_POD_AFFINITY: Final = PluginDeclaration(
+    "InterPodAffinity",
+    "preFilter filter preScore score",
+    "pods near to or far from other pods",
+    filter=plain(InterPodAffinity),
+    score=_pod_affinity_score,
+    arguments=INTER_POD_AFFINITY_ARGUMENTS,
+    weight=2,
+    pre_filter_error='error reading "PreFilterInterPodAffinity" from cycleState: not found',
+    pre_score_error='failed to read "PreScoreInterPodAffinity" from cycleState: not found',
+    events={
+        "Pod Add": affine_pod_changed,
+        "Pod Delete": affine_pod_changed,
+        "Pod UpdatePodLabel": affine_pod_changed,
+        "Node Add": affine_node_changed,
+        "Node UpdateNodeLabel": affine_node_changed,
+    },
+)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rules.ports.v1_36_wakeups import frees_ports
+from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -36,3 +39,13 @@ class NodePorts(BitFilter):
         if not pod.cls.ports:
             return at.full(0)
         return at.port_conflict(pod.cls.ports) * 1
+
+
+NODE_PORTS: Final = PluginDeclaration(
+    "NodePorts",
+    "preFilter filter",
+    "free host ports",
+    filter=plain(NodePorts),
+    pre_filter_error='reading "PreFilterNodePorts" from cycleState: not found',
+    events={"Node Add": always, "Pod Delete": frees_ports},
+)

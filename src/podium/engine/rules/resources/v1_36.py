@@ -6,12 +6,28 @@ becomes more even beats one that was even before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from podium.engine.framework.rule import SKIPPED, BitFilter, Everywhere, Scope, ScoreRule
+from podium.engine.framework.declaration import Events, PluginDeclaration, Requests
+from podium.engine.framework.rule import (
+    SKIPPED,
+    BitFilter,
+    Everywhere,
+    FilterRule,
+    Scope,
+    ScoreRule,
+)
 from podium.engine.rows.rows import Flags, Floats, Ints, K, Rows
 from podium.engine.rules.resources.shared import shape_score
+from podium.engine.rules.resources.v1_36_arguments import (
+    NODE_RESOURCES_BALANCED_ALLOCATION_ARGUMENTS,
+    NODE_RESOURCES_FIT_ARGUMENTS,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+)
+from podium.engine.rules.resources.v1_36_wakeups import ResourceHints
 from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.pod_requests import FLOORS, pod_requests, rounded
@@ -235,3 +251,60 @@ def _balanced_requests(cls: PodClass) -> dict[str, int]:
 def _compute_balanced_requests(cls: PodClass) -> dict[str, int]:
     exact = pod_requests(cls.sample, status=True)
     return {name: rounded(name, number) for name, number in exact.items()}
+
+
+def _fit(found: NodeResourcesFitArgs) -> NodeResourcesFit:
+    return NodeResourcesFit(
+        frozenset(found.ignored_resources), frozenset(found.ignored_resource_groups)
+    )
+
+
+def _fit_score(found: NodeResourcesFitArgs) -> NodeResourcesFitScore:
+    strategy = found.scoring_strategy
+    assert strategy is not None  # the defaults bring one
+    ratio = strategy.requested_to_capacity_ratio
+    return NodeResourcesFitScore(
+        strategy.type,
+        tuple((resource.name, resource.weight) for resource in strategy.resources),
+        tuple((point.utilization, point.score) for point in ratio.shape) if ratio else (),
+    )
+
+
+def _fit_events(_: Sequence[FilterRule], requests: Requests) -> Events:
+    room = ResourceHints(requests)
+    return {
+        "Pod Delete": room.pod_gone,
+        "Pod UpdatePodScaleDown": room.scaled_down,
+        "Node Add": room.node_grew,
+        "Node UpdateNodeAllocatable": room.node_grew,
+        "DeviceClass Add": room.device_class,
+        "DeviceClass Update": room.device_class,
+    }
+
+
+def _balanced(
+    found: NodeResourcesBalancedAllocationArgs,
+) -> NodeResourcesBalancedAllocation:
+    return NodeResourcesBalancedAllocation(tuple(resource.name for resource in found.resources))
+
+
+NODE_RESOURCES_FIT: Final = PluginDeclaration(
+    "NodeResourcesFit",
+    "preFilter filter preScore score placementScore",
+    "room for what the pod requests",
+    filter=_fit,
+    score=_fit_score,
+    arguments=NODE_RESOURCES_FIT_ARGUMENTS,
+    weight=1,
+    pre_filter_error='error reading "PreFilterNodeResourcesFit" from cycleState: not found',
+    events=_fit_events,
+)
+
+NODE_RESOURCES_BALANCED_ALLOCATION: Final = PluginDeclaration(
+    "NodeResourcesBalancedAllocation",
+    "preScore score",
+    "resources used up evenly",
+    score=_balanced,
+    arguments=NODE_RESOURCES_BALANCED_ALLOCATION_ARGUMENTS,
+    weight=1,
+)

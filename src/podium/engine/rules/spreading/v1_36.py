@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PluginDeclaration
 from podium.engine.framework.rule import (
     SKIPPED,
     Activity,
@@ -26,15 +27,21 @@ from podium.engine.framework.rule import (
     all_rows,
 )
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_array
+from podium.engine.rules.spreading.v1_36_arguments import (
+    POD_TOPOLOGY_SPREAD_ARGUMENTS,
+    PodTopologySpreadArgs,
+)
 from podium.engine.rules.spreading.v1_36_constraints import (
     HARD,
     HOST,
     SOFT,
+    SYSTEM_DEFAULTS,
     Constraint,
     SpreadDefaults,
     constraints_of,
     counted_rows,
 )
+from podium.engine.rules.spreading.v1_36_wakeups import spread_node_changed, spread_pod_changed
 from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.label_column import ABSENT
 from podium.engine.state.verdicts import FITS, Reason
@@ -372,3 +379,33 @@ def _equal_flags(ids: np.ndarray, value: int) -> np.ndarray | None:
 
 def _flags_or_none(flags: np.ndarray) -> np.ndarray | None:
     return flags if flags.any() else None
+
+
+def _defaults(found: PodTopologySpreadArgs) -> SpreadDefaults:
+    system = found.defaulting_type == "System"
+    return SpreadDefaults(
+        found.defaulting_type, SYSTEM_DEFAULTS if system else found.default_constraints
+    )
+
+
+POD_TOPOLOGY_SPREAD: Final = PluginDeclaration(
+    "PodTopologySpread",
+    "preFilter filter preScore score",
+    "pods spread over zones and nodes",
+    filter=lambda found: PodTopologySpread(_defaults(found)),
+    score=lambda found: PodTopologySpreadScore(_defaults(found)),
+    arguments=POD_TOPOLOGY_SPREAD_ARGUMENTS,
+    weight=2,
+    pre_filter_error='reading "PreFilterPodTopologySpread" from cycleState: not found',
+    pre_score_error='error reading "PreScorePodTopologySpread" from cycleState: not found',
+    events={
+        "Pod Add": spread_pod_changed,
+        "Pod Delete": spread_pod_changed,
+        "Pod UpdatePodLabel": spread_pod_changed,
+        "Pod UpdatePodToleration": spread_pod_changed,
+        "Node Add": spread_node_changed,
+        "Node Delete": spread_node_changed,
+        "Node UpdateNodeLabel": spread_node_changed,
+        "Node UpdateNodeTaint": spread_node_changed,
+    },
+)

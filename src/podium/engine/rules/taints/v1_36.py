@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.nodes.shared import zero_for_all_values
 from podium.engine.rules.taints.shared import count_untolerated_preferences, has_untolerated
+from podium.engine.rules.taints.v1_36_wakeups import taints_tolerated
 from podium.engine.rules.v1_36 import MAX_SCORE, normalized
+from podium.engine.rules.v1_36_wakeups import is_self
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -57,3 +60,19 @@ class TaintTolerationScore(ScoreRule):
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Fewer taints score higher."""
         return normalized(at, raw, reverse=True)
+
+
+TAINT_TOLERATION: Final = PluginDeclaration(
+    "TaintToleration",
+    "filter preScore score",
+    "taints that the pod tolerates",
+    filter=plain(TaintToleration),
+    score=plain(TaintTolerationScore),
+    weight=3,
+    pre_score_error='failed to read "PreScoreTaintToleration" from cycleState: not found',
+    events={
+        "Node Add": taints_tolerated,
+        "Node UpdateNodeTaint": taints_tolerated,
+        "Pod UpdatePodToleration": is_self,
+    },
+)

@@ -7,8 +7,9 @@ and has the capacity for it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import (
     SKIPPED,
     AttemptError,
@@ -21,6 +22,7 @@ from podium.engine.framework.rule import (
 )
 from podium.engine.rows.node_match import selects, selects_any_by_labels
 from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows
+from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.binding.shared import (
     BIND_COMPLETED,
     NO_PROVISIONER,
@@ -32,7 +34,15 @@ from podium.engine.rules.volumes.binding.shared import (
     same_mode,
     storage,
 )
+from podium.engine.rules.volumes.binding.v1_36_arguments import VOLUME_BINDING_ARGUMENTS
+from podium.engine.rules.volumes.binding.v1_36_wakeups import (
+    capacity_grew,
+    capacity_unchecked,
+    migration_changed,
+    topologies_changed,
+)
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
+from podium.engine.rules.volumes.v1_36_wakeups import claim_used
 from podium.engine.state.in_tree_volumes import (
     UntranslatableError,
     handed_over,
@@ -351,3 +361,29 @@ def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> boo
         and (claim.spec.volume_attributes_class_name or "")
         == (volume.spec.volume_attributes_class_name or "")
     )
+
+
+VOLUME_BINDING: Final = PluginDeclaration(
+    "VolumeBinding",
+    "preFilter filter reserve preBind preScore score",
+    "claims have volumes that the node can reach, or can get some",
+    filter=plain(VolumeBinding),
+    score=plain(VolumeBindingScore),
+    arguments=VOLUME_BINDING_ARGUMENTS,
+    pre_filter_error="not found",
+    events={
+        "StorageClass Add": always,
+        "StorageClass Update": topologies_changed,
+        "PersistentVolumeClaim Add": claim_used,
+        "PersistentVolumeClaim Update": claim_used,
+        "PersistentVolume Add": always,
+        "PersistentVolume Update": always,
+        "Node Add": always,
+        "Node UpdateNodeLabel": always,
+        "CSINode Add": always,
+        "CSINode Update": migration_changed,
+        "CSIDriver Update": capacity_unchecked,
+        "CSIStorageCapacity Add": always,
+        "CSIStorageCapacity Update": capacity_grew,
+    },
+)

@@ -7,8 +7,10 @@ the pod cures this on its own node only.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
+from podium.engine.framework.missing_points import FailingFilter
 from podium.engine.framework.rule import (
     Activity,
     BatchTrials,
@@ -18,7 +20,10 @@ from podium.engine.framework.rule import (
     all_rows,
 )
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
+from podium.engine.rules.volumes.conflicts.v1_36_wakeups import frees_disks
+from podium.engine.rules.volumes.v1_36_wakeups import claim_named
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
@@ -94,3 +99,29 @@ class VolumeRestrictions(BitFilter):
 
 def _count_claims(exclusive: frozenset[str], cls: PodClass) -> int:
     return sum(name in exclusive for name in cls.claims)
+
+
+class DiskConflictsOnly(FailingFilter):
+    """VolumeRestrictions without PreFilter: disks are compared; without a conflict it fails."""
+
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The conflict of disks, or the error."""
+        taken = count_disk_conflicts(pod.cls, at) > 0
+        at.fail_where(taken ^ True, self.error)
+        return at.codes(self.name, taken * 1, (DISK_CONFLICT,))
+
+
+_NO_RESTRICTIONS: Final = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
+VOLUME_RESTRICTIONS: Final = PluginDeclaration(
+    "VolumeRestrictions",
+    "preFilter filter",
+    "disks and claims that exclude each other",
+    filter=plain(VolumeRestrictions),
+    pre_filter_error=_NO_RESTRICTIONS,
+    without_pre_filter=lambda rule: DiskConflictsOnly(rule.name, _NO_RESTRICTIONS),
+    events={
+        "Node Add": always,
+        "Pod Delete": frees_disks,
+        "PersistentVolumeClaim Add": claim_named,
+    },
+)

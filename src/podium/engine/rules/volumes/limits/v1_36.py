@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, no_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
+from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.limits.shared import Held, Lookups, ledger
+from podium.engine.rules.volumes.limits.v1_36_wakeups import detached, frees_attachments, limit_grew
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
+from podium.engine.rules.volumes.v1_36_wakeups import claim_used
 from podium.engine.state.in_tree_volumes import (
     SUCCESSORS,
     UntranslatableError,
@@ -210,3 +214,18 @@ def _attached(node: str, lookups: Lookups, catalog: Catalog) -> Iterator[CsiVolu
             volume = lookups.get(catalog.volumes, name)
             if volume is not None and volume.spec.csi is not None:
                 yield attachment.spec.attacher, volume.spec.csi.volume_handle
+
+
+NODE_VOLUME_LIMITS: Final = PluginDeclaration(
+    "NodeVolumeLimits",
+    "preFilter filter",
+    "how many volumes a node can attach",
+    filter=plain(NodeVolumeLimits),
+    events={
+        "CSINode Add": always,
+        "CSINode Update": limit_grew,
+        "Pod Delete": frees_attachments,
+        "PersistentVolumeClaim Add": claim_used,
+        "VolumeAttachment Delete": detached,
+    },
+)

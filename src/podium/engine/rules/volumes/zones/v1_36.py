@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PluginDeclaration, plain
+from podium.engine.framework.missing_points import PreFilterPerNode
 from podium.engine.framework.rule import Activity, BitFilter, Refused, Scope
 from podium.engine.rows.rows import Flags, Ints, K, Rows
+from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.binding.v1_36 import waits_for_consumer
 from podium.engine.rules.volumes.shared import VolumeError, class_name
+from podium.engine.rules.volumes.v1_36_wakeups import claim_named
+from podium.engine.rules.volumes.zones.v1_36_wakeups import class_waits_for_consumer, volume_moved
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -113,3 +118,21 @@ def _check_waits(name: str, catalog: Catalog) -> None:
         raise VolumeError(f'storageclass.storage.k8s.io "{name}" not found')
     if not waits_for_consumer(name, catalog):
         raise VolumeError("PersistentVolume had no name")
+
+
+VOLUME_ZONE: Final = PluginDeclaration(
+    "VolumeZone",
+    "preFilter filter",
+    "volumes are in the zone of the node",
+    filter=plain(VolumeZone),
+    without_pre_filter=PreFilterPerNode,
+    events={
+        "StorageClass Add": class_waits_for_consumer,
+        "Node Add": always,
+        "Node UpdateNodeLabel": always,
+        "PersistentVolumeClaim Add": claim_named,
+        "PersistentVolumeClaim Update": claim_named,
+        "PersistentVolume Add": always,
+        "PersistentVolume Update": volume_moved,
+    },
+)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from podium.engine.framework.declaration import Arguments, Errors, FeatureGates, arguments_record
+from podium.engine.rules.v1_36_arguments import range_errors
 from podium.objects.field_errors import child, invalid
 from podium.objects.go_types import INT32
-from podium.profiles.config.arguments.shared import (
-    Arguments,
-    Errors,
-    arguments_record,
-    range_errors,
-)
-
-if TYPE_CHECKING:
-    from podium.profiles.config.feature_gates import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +35,7 @@ def _check(found: DefaultPreemptionArgs, path: str, _: FeatureGates) -> Errors:
         )
 
 
-DEFAULT_PREEMPTION: Final = Arguments(
+DEFAULT_PREEMPTION_ARGUMENTS: Final = Arguments(
     arguments_record(
         DefaultPreemptionArgs,
         min_candidate_nodes_percentage=INT32,

@@ -17,8 +17,6 @@ from podium.engine.framework.rule import (
     ScoreRule,
 )
 from podium.engine.rows.rows import K
-from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
-from podium.engine.rules.volumes.conflicts.v1_36 import DISK_CONFLICT
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -43,16 +41,6 @@ class FailingFilter(FilterRule):
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """The error, on every row."""
         return at.fail(self.error)
-
-
-class DiskConflictsOnly(FailingFilter):
-    """VolumeRestrictions without PreFilter: disks are compared; without a conflict it fails."""
-
-    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The conflict of disks, or the error."""
-        taken = count_disk_conflicts(pod.cls, at) > 0
-        at.fail_where(taken ^ True, self.error)
-        return at.codes(self.name, taken * 1, (DISK_CONFLICT,))
 
 
 class PreFilterPerNode(FilterRule):

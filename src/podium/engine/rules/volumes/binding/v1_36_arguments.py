@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from podium.engine.framework.declaration import Arguments, Errors, FeatureGates, arguments_record
+from podium.engine.rules.v1_36_arguments import POINT, ShapePoint, shape_errors
 from podium.objects.field_errors import child, invalid
 from podium.objects.go_json import go_json
 from podium.objects.go_types import INT64, Slice
-from podium.profiles.config.arguments.shared import (
-    POINT,
-    Arguments,
-    Errors,
-    ShapePoint,
-    arguments_record,
-    shape_errors,
-)
-
-if TYPE_CHECKING:
-    from podium.profiles.config.feature_gates import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +48,7 @@ def _check(found: VolumeBindingArgs, path: str, gates: FeatureGates) -> Errors:
         )
 
 
-VOLUME_BINDING: Final = Arguments(
+VOLUME_BINDING_ARGUMENTS: Final = Arguments(
     arguments_record(VolumeBindingArgs, bind_timeout_seconds=INT64, shape=Slice(POINT)),
     _check,
     _complete,

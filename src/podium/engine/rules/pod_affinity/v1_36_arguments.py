@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from podium.engine.framework.declaration import Arguments, Errors, FeatureGates, arguments_record
+from podium.engine.rules.v1_36_arguments import range_errors
 from podium.objects.go_types import BOOL, INT32
-from podium.profiles.config.arguments.shared import (
-    Arguments,
-    Errors,
-    arguments_record,
-    range_errors,
-)
-
-if TYPE_CHECKING:
-    from podium.profiles.config.feature_gates import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +22,7 @@ def _check(found: InterPodAffinityArgs, path: str, _: FeatureGates) -> Errors:
     yield from range_errors(found.hard_pod_affinity_weight, path, "hardPodAffinityWeight")
 
 
-INTER_POD_AFFINITY: Final = Arguments(
+INTER_POD_AFFINITY_ARGUMENTS: Final = Arguments(
     arguments_record(
         InterPodAffinityArgs,
         hard_pod_affinity_weight=INT32,

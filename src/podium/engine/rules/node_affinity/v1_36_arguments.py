@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from podium.engine.framework.declaration import Arguments, Errors, FeatureGates, arguments_record
 from podium.objects.field_errors import child
 from podium.objects.go_types import INT32, STRING, Slice, named, record
 from podium.objects.kinds.meta import LabelSelectorRequirement
@@ -15,10 +16,6 @@ from podium.objects.kinds.pod import (
     PreferredSchedulingTerm,
 )
 from podium.objects.selectors.faults import node_term_faults
-from podium.profiles.config.arguments.shared import Arguments, Errors, arguments_record
-
-if TYPE_CHECKING:
-    from podium.profiles.config.feature_gates import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +63,6 @@ _AFFINITY = record(
     required=("requiredDuringSchedulingIgnoredDuringExecution", _SELECTOR),
     preferred=("preferredDuringSchedulingIgnoredDuringExecution", Slice(_PREFERRED, list)),
 )
-NODE_AFFINITY: Final = Arguments(
+NODE_AFFINITY_ARGUMENTS: Final = Arguments(
     arguments_record(NodeAffinityArgs, added_affinity=_AFFINITY), _check
 )

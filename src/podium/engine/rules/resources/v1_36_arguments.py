@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from podium.engine.framework.declaration import Arguments, Errors, FeatureGates, arguments_record
+from podium.engine.rules.v1_36_arguments import (
+    MAX_WEIGHT,
+    POINT,
+    ShapePoint,
+    label_key_errors,
+    shape_errors,
+)
 from podium.objects.field_errors import (
     child,
     duplicate,
@@ -14,26 +22,27 @@ from podium.objects.field_errors import (
     unsupported,
 )
 from podium.objects.go_json import go_json
-from podium.objects.go_types import STRINGS, Slice, named, record
+from podium.objects.go_types import INT64, STRING, STRINGS, Slice, named, record
 from podium.objects.names import quoted
-from podium.profiles.config.arguments.shared import (
-    MAX_WEIGHT,
-    POINT,
-    RESOURCE,
-    Arguments,
-    Errors,
-    ResourceSpec,
-    ShapePoint,
-    arguments_record,
-    label_key_errors,
-    shape_errors,
-    with_weights,
-)
-
-if TYPE_CHECKING:
-    from podium.profiles.config.feature_gates import FeatureGates
 
 _STRATEGIES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """A resource and its weight."""
+
+    name: str = ""
+    weight: int = 0
+
+
+DEFAULT_RESOURCES: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+RESOURCE: Final = record("v1.ResourceSpec", ResourceSpec, name=STRING, weight=INT64)
+
+
+def with_weights(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+    """cpu and memory if there are none; a weight of 0 means 1."""
+    return tuple(replace(each, weight=each.weight or 1) for each in resources or DEFAULT_RESOURCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ _STRATEGY = record(
     resources=Slice(RESOURCE),
     requested_to_capacity_ratio=_RATIO,
 )
-NODE_RESOURCES_FIT: Final = Arguments(
+NODE_RESOURCES_FIT_ARGUMENTS: Final = Arguments(
     arguments_record(
         NodeResourcesFitArgs,
         ignored_resources=STRINGS,
@@ -151,7 +160,7 @@ def _check_balanced(
             yield invalid(f"{here}.weight", str(resource.weight), "must be 1")
 
 
-NODE_RESOURCES_BALANCED_ALLOCATION: Final = Arguments(
+NODE_RESOURCES_BALANCED_ALLOCATION_ARGUMENTS: Final = Arguments(
     arguments_record(NodeResourcesBalancedAllocationArgs, resources=Slice(RESOURCE)),
     _check_balanced,
     _complete_balanced,

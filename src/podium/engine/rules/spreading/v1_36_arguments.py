@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from podium.engine.framework.declaration import Arguments, Errors, FeatureGates, arguments_record
+from podium.engine.rules.v1_36_arguments import label_key_errors
 from podium.objects.field_errors import (
     child,
     duplicate,
@@ -18,15 +20,6 @@ from podium.objects.go_types import INT32, STRING, STRING_MAP, Slice, named, rec
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.pod import TopologySpreadConstraint
 from podium.objects.names import quoted
-from podium.profiles.config.arguments.shared import (
-    Arguments,
-    Errors,
-    arguments_record,
-    label_key_errors,
-)
-
-if TYPE_CHECKING:
-    from podium.profiles.config.feature_gates import FeatureGates
 
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 
@@ -104,7 +97,7 @@ _CONSTRAINT = record(
     node_taints_policy=named("v1.NodeInclusionPolicy"),
     match_label_keys=Slice(STRING, list),
 )
-POD_TOPOLOGY_SPREAD: Final = Arguments(
+POD_TOPOLOGY_SPREAD_ARGUMENTS: Final = Arguments(
     arguments_record(
         PodTopologySpreadArgs,
         default_constraints=Slice(_CONSTRAINT),

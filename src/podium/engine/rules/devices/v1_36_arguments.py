@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from podium.engine.framework.declaration import Arguments, Errors, FeatureGates, arguments_record
 from podium.objects.durations import SECOND, text_of
 from podium.objects.field_errors import child, forbidden, invalid
 from podium.objects.go_json import go_json
 from podium.objects.go_types import DURATION_POINTER
-from podium.profiles.config.arguments.shared import Arguments, Errors, arguments_record
-
-if TYPE_CHECKING:
-    from podium.profiles.config.feature_gates import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def _check(found: DynamicResourcesArgs, path: str, gates: FeatureGates) -> Error
         yield invalid(where, go_json(text_of(time)), "must be at least 1 second")
 
 
-DYNAMIC_RESOURCES: Final = Arguments(
+DYNAMIC_RESOURCES_ARGUMENTS: Final = Arguments(
     arguments_record(
         DynamicResourcesArgs, filter_timeout=DURATION_POINTER, binding_timeout=DURATION_POINTER
     ),

@@ -1,0 +1,125 @@
+"""What a rule declares, beside its code: everything that the rest of the program knows of it.
+
+Default plugins, the reading and checking of arguments, the events that wake waiting pods and the
+lists of the documentation are derived from declarations. Their order is that of the lists in
+`podium.engine.generations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from podium.objects.go_types import STRING, Field, Struct, record
+from podium.objects.kinds.pod import Pod
+
+if TYPE_CHECKING:
+    from podium.engine.framework.post_filter import PostFilter
+    from podium.engine.framework.profile import Gate
+    from podium.engine.framework.rule import FilterRule, ScoreRule
+
+A = TypeVar("A")
+
+
+class FeatureGates(Protocol):
+    """Which feature gates are on."""
+
+    def __getitem__(self, name: str, /) -> bool:
+        """Whether a gate is on."""
+
+
+#: Error sentences, in the order in which kube-scheduler reports them.
+Errors = Iterator[str]
+
+
+@dataclass(frozen=True)
+class Arguments(Generic[A]):
+    """How the arguments of a plugin are read, completed and checked.
+
+    A field that is left out gets the default of the class that `schema` makes; `complete` settles
+    what one field alone cannot tell (an empty list that means two resources).
+    """
+
+    schema: Struct
+    #: Yields what is wrong with the arguments at a path; the path may be empty.
+    check: Callable[[A, str, FeatureGates], Errors]
+    complete: Callable[[A, FeatureGates], A] | None = None
+    #: The plugin whose arguments the check of the document takes these for, if not its own:
+    #: kube-scheduler looks for `NodeResourcesFitArgs` there, so that arguments of NodeResourcesFit
+    #: are checked only when the plugin is made.
+    checked_as: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the arguments, named after the plugin (`NodeAffinityArgs`)."""
+        return self.schema.name
+
+    def completed(self, given: A | None, gates: FeatureGates) -> A:
+        """The arguments with everything filled in; None: nothing is given."""
+        found: A = self.schema.make() if given is None else given
+        return found if self.complete is None else self.complete(found, gates)
+
+
+#: Arguments may say their kind and version.
+TYPE_META: Final = {
+    "kind": Field("", STRING, "TypeMeta"),
+    "apiVersion": Field("", STRING, "TypeMeta"),
+}
+
+
+def arguments_record(make: Callable[..., Any], **fields: Any) -> Struct:
+    """The schema of arguments: a struct that is named after the class."""
+    made = record(f"v1.{make.__name__}", make, **fields)
+    return Struct(made.go, made.make, {**TYPE_META, **made.fields})
+
+
+#: Says of (waiting pod, object before, object after) whether the pod is worth another try.
+Hint = Callable[[Pod, Any, Any], bool]
+#: The events that may help a pod which a plugin rejected: "<resource> <action>" to the hint.
+Events = Mapping[str, Hint]
+#: What a pod requests, in the units of the scheduler: thousandths of a cpu, else whole units.
+Requests = Callable[[Pod], Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginDeclaration:
+    """A plugin of v1.36: `filter` and the others make its rules from its arguments, or from None.
+
+    The kinds of objects that it looks up are those of its rules (`Rule.kinds`).
+    """
+
+    name: str
+    #: The extension points that it implements, separated by blanks.
+    at: str
+    description: str
+    filter: Callable[[Any], FilterRule] | None = None
+    score: Callable[[Any], ScoreRule] | None = None
+    gate: Callable[[], Gate] | None = None
+    post_filter: Callable[[Any], PostFilter] | None = None
+    arguments: Arguments[Any] | None = None
+    #: Its weight among the default plugins.
+    weight: int = 0
+    #: The feature gate without which it is not among the default plugins.
+    feature_gate: str = ""
+    #: The events that wake the pods it rejected (EventsToRegister), or what gives them from its
+    #: filters in all profiles and the requests of pods; None: any event does.
+    events: Events | Callable[[Sequence[FilterRule], Requests], Events] | None = None
+    #: The error of its filter in a profile without it at preFilter; empty if it needs none.
+    pre_filter_error: str = ""
+    #: The filter in such a profile, made from its own, unless it always fails or is the same.
+    without_pre_filter: Callable[[FilterRule], FilterRule] | None = None
+    #: Whether its score fails as well without preFilter.
+    score_needs_pre_filter: bool = False
+    #: The error of its score in a profile without it at preScore; empty if it needs none.
+    pre_score_error: str = ""
+
+    @property
+    def points(self) -> frozenset[str]:
+        """The extension points that it implements."""
+        return frozenset(self.at.split())
+
+
+def plain(rule: Callable[[], Any]) -> Callable[[Any], Any]:
+    """Makes a rule that depends on no arguments and no options."""
+    return lambda _: rule()

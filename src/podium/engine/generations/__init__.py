@@ -1,0 +1,1 @@
+"""What each generation of kube-scheduler has: every rule, in order."""

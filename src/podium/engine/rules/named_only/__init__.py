@@ -1,0 +1,1 @@
+"""Plugins that a configuration may name and that have no rule."""
