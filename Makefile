@@ -7,13 +7,17 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install --con
 TESTS  ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run test parts check bench soak fuzz clean
+.PHONY: help run quick test parts check bench soak fuzz clean
 
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: $(VENV)/.installed  ## a cluster in one process, with pages; FLAGS='--nodes 100 --zones 3' for another one
 	@$(BIN)/podium lab $(FLAGS)
+
+quick: $(VENV)/.tools  ## lint, layers, and the tests that start no other program (under two minutes)
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n 2 -q -m 'not slow and not soak' $(TESTS)
 
 test: $(VENV)/.tools parts  ## run all tests (TESTS=path for some of them)
 	$(BIN)/python -m pytest -n 2 $(TESTS)

@@ -25,6 +25,27 @@ settings.register_profile(
 )
 settings.load_profile("quick")
 
+#: Fixtures that start other programs, and files whose tests do so or take seconds each. Tests with
+#: one of them, and random tests, are marked `slow`: `make quick` leaves them out.
+SLOW_FIXTURES = frozenset({"browser", "control_plane", "kubectl", "programs", "shell", "start"})
+SLOW_FILES = frozenset(
+    {
+        "bench/test_benchmarks.py",
+        "cli/test_console.py",
+        "engine/test_no_loops.py",
+        "engine/user_rules/test_cost.py",
+        "engine/user_rules/test_pages.py",
+        "extender/test_both_directions.py",
+        "lab/command/test_command.py",
+        "lab/command/test_full_size.py",
+        "lab/http/test_load.py",
+        "lab/store/test_sqlite.py",
+        "library/recordings/test_comparison.py",
+        "render/decision/test_as_json.py",
+    }
+)
+TESTS = Path(__file__).parent
+
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
@@ -59,6 +80,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PATH"] += f"{os.pathsep}{Path(other).parent}"
     if path := config.getoption("--soak-report"):
         config.pluginmanager.register(Outcomes(path))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make quick` leaves out."""
+    for item in items:
+        path = item.path.relative_to(TESTS).as_posix()
+        fixtures = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if fixtures or path in SLOW_FILES or item.get_closest_marker("hypothesis"):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_report_header() -> str:
