@@ -223,9 +223,12 @@ class Cluster:
         asyncio.run(run())
 
     async def finish(self) -> None:
-        while self.actions.pre_bind or self.actions.volumes:  # noqa: ASYNC110  tasks of their own
+        actions = self.actions
+        while actions.pre_bind or actions.volumes:  # noqa: ASYNC110  tasks of their own
             await asyncio.sleep(0)
         assert await self.workers.drain(10)
+        while actions.failure_handler.retrying:  # noqa: ASYNC110  tasks of their own
+            await asyncio.sleep(0)
 
     def pool(self, waiting: Pod) -> Pool | None:
         return self.state.queue.pool_of(waiting)

@@ -148,19 +148,80 @@ def test_in_shadow_mode_a_pod_is_requeued_and_nothing_is_written() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [refused(403), refused(409), refused(500), LOST],
-    ids=["403", "409", "500", "no answer"],
+    [refused(403), refused(409), refused(429), refused(500), LOST],
+    ids=["403", "409", "429", "500", "no answer"],
 )
-def test_a_status_that_cannot_be_written_is_logged_and_parked_pods_are_moved(
+def test_after_a_status_that_cannot_be_written_that_pod_alone_is_attempted_again(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = cluster()
+    parked = waiting("parked", priority=5)
+    made.put(parked)
+    made.fail(**rejected())
+    assert made.pool(parked) is Pool.UNSCHEDULABLE
     made.api.script("status", error)
 
     made.fail(**rejected())
 
-    assert f"pod default/a: {error}" in caplog.text
-    assert made.pool(waiting()) in {Pool.ACTIVE, Pool.BACKOFF}
+    assert caplog.text.count(f"pod default/a: {error}") == 1
+    assert made.pool(waiting()) is Pool.ACTIVE
+    assert made.pool(parked) is Pool.UNSCHEDULABLE
+    assert made.time.slept == [1.0]
+
+
+def test_pauses_before_a_status_is_tried_again_are_doubled_and_bounded() -> None:
+    made = cluster()
+    made.api.script("status", *[refused(403)] * 8)
+
+    for _ in range(8):
+        made.fail(**rejected())
+
+    assert made.time.slept == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert len(made.api.named("status")) == 8
+
+
+@pytest.mark.parametrize(("asked", "paused"), [(7.0, 7.0), (3600.0, 60.0)])
+def test_the_pause_that_the_api_server_asks_for_is_kept_within_bounds(
+    asked: float, paused: float
+) -> None:
+    made = cluster()
+    made.api.script("status", refused(429, retry_after=asked))
+
+    made.fail(**rejected())
+
+    assert made.time.slept == [paused]
+
+
+def test_a_pod_that_was_deleted_before_its_retry_is_not_attempted_again() -> None:
+    made = cluster()
+    made.api.script("status", refused(403))
+    turn, result = made.attempt(**rejected())
+
+    async def run() -> None:
+        made.actions.failure_handler.not_decided(turn, result)
+        await until_a_retry_waits(made)
+        made.drop(waiting())
+        await made.finish()
+
+    asyncio.run(run())
+
+    assert made.pool(waiting()) is None
+
+
+def test_retries_that_have_not_begun_are_cancelled() -> None:
+    made = cluster()
+    made.api.script("status", refused(403))
+    turn, result = made.attempt(**rejected())
+
+    async def run() -> None:
+        made.actions.failure_handler.not_decided(turn, result)
+        await until_a_retry_waits(made)
+        await made.actions.failure_handler.cancel()
+        assert made.actions.failure_handler.retrying == 0
+
+    asyncio.run(run())
+
+    assert made.pool(waiting()) is Pool.UNSCHEDULABLE
 
 
 def test_the_status_of_a_deleted_pod_is_not_missed(caplog: pytest.LogCaptureFixture) -> None:
@@ -182,6 +243,11 @@ def test_a_status_that_was_not_written_is_written_after_the_next_attempt() -> No
     made.fail(**rejected())
 
     assert len(made.api.named("status")) == 2
+
+
+async def until_a_retry_waits(made: Cluster) -> None:
+    while not made.actions.failure_handler.retrying:  # noqa: ASYNC110  the worker takes its turns
+        await asyncio.sleep(0)
 
 
 # With preemption ----------------------------------------------------------------------------------

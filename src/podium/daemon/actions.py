@@ -58,7 +58,7 @@ class Actions:
             workers=writes,
             observers=observers,
             behaviour=behaviour,
-            now=clocks.wall,
+            clocks=clocks,
             read_only=options.shadow,
         )
         self.volumes = VolumeBinder(

@@ -239,6 +239,11 @@ class ClusterState:
             self.queue.move_all()
             self._on_pod_ready()
 
+    def activate(self, pod: Pod) -> None:
+        """Let one parked pod be attempted again, without an event that wakes it."""
+        if self.queue.activate(pod):
+            self._on_pod_ready()
+
     def _update_cache(self, change: Callable[..., None], *pods: Pod) -> None:
         try:
             change(*pods)

@@ -9,6 +9,7 @@ scheduler.go, v1.13.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from functools import partial
@@ -24,10 +25,11 @@ from podium.kube.errors import ApiError
 from podium.objects.kinds.pod import PodCondition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Iterable, Sequence
 
     from podium.cluster.queue.queued_pod import Turn
     from podium.daemon.behaviour import Behaviour
+    from podium.daemon.clock import Clocks
     from podium.daemon.cluster_state import ClusterState
     from podium.daemon.observers import AttemptResult, Observer
     from podium.daemon.pod_events import PodEvents
@@ -41,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 UNSCHEDULABLE = "Unschedulable"
 _NOT_FOUND = 404
+#: Seconds until a pod is attempted again after a write about it failed: twice as many with every
+#: attempt, from the first of these to the second.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
 class DeletingClient(Protocol):
@@ -63,7 +68,7 @@ class FailureHandler:
         workers: WorkerPool,
         observers: Sequence[Observer],
         behaviour: Behaviour,
-        now: Callable[[], float],
+        clocks: Clocks,
         read_only: bool = False,
     ) -> None:
         """With *read_only* pods are requeued and nothing else: no status, no event, no eviction."""
@@ -75,7 +80,21 @@ class FailureHandler:
         self._workers = workers
         self._observers = observers
         self._behaviour = behaviour
-        self._now = now
+        self._clocks = clocks
+        #: The tasks that wait to retry, by the uid of their pod.
+        self._retries: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def retrying(self) -> int:
+        """The number of pods that wait to be attempted again because a write failed."""
+        return len(self._retries)
+
+    async def cancel(self) -> None:
+        """Cancel the retries that have not begun."""
+        tasks = list(self._retries.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- the two ways to fail -------------------------------------------------------------------
 
@@ -153,7 +172,7 @@ class FailureHandler:
         if self._behaviour.marks_victims:
             mark = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED)
             conditions.append(mark)
-        metadata = replace(victim.metadata, deletion_timestamp=written(self._now()))
+        metadata = replace(victim.metadata, deletion_timestamp=written(self._clocks.wall()))
         status = replace(victim.status, conditions=conditions)
         terminating = replace(victim, metadata=metadata, status=status)
         cache = self._state.cache
@@ -170,10 +189,6 @@ class FailureHandler:
             placed = cache.columns.pods.by_uid.get(victim.uid) is not None
             if known is not None and placed and not cache.is_assumed(victim.uid):
                 cache.update_pod(known, known)
-
-    def _requeue_unschedulable(self) -> None:
-        """Requeue parked pods after a write failed: they may wait for an eviction that it lacks."""
-        self._state.queue.move_all()
 
     # --- the requests ---------------------------------------------------------------------------
 
@@ -193,7 +208,21 @@ class FailureHandler:
             if error.status == _NOT_FOUND:
                 return  # the pod itself was deleted
             logger.warning("pod %s: %s", pod.key, error)
-            self._state.apply(self._requeue_unschedulable)
+            self._retry(pod, result, error)
+
+    def _retry(self, pod: Pod, result: AttemptResult, error: ApiError) -> None:
+        """Attempt the pod again after a pause; one that waits for its retry already keeps it."""
+        if pod.uid in self._retries:
+            return
+        doubled = _FIRST_PAUSE * 2 ** min(result.number - 1, 10)
+        pause = min(max(doubled, error.retry_after or 0.0), _LONGEST_PAUSE)
+        task = asyncio.get_running_loop().create_task(self._activate_after(pause, pod))
+        self._retries[pod.uid] = task
+        task.add_done_callback(lambda _: self._retries.pop(pod.uid, None))
+
+    async def _activate_after(self, pause: float, pod: Pod) -> None:
+        await self._clocks.sleep(pause)
+        self._state.apply(self._state.activate, pod)
 
     async def _end_nominations(self, preemptor: Pod, result: AttemptResult) -> None:
         """Remove the nominations of pods of lower priority to the node that was chosen."""

@@ -216,6 +216,7 @@ class Scheduler:
             if not await workers.drain(self._drain_seconds):
                 logger.warning("%d writes were not answered in time", len(workers))
             await workers.cancel()
+        await self._actions.failure_handler.cancel()
         await self._actions.pre_bind.cancel()
         await self._actions.volumes.cancel()
         await self._informers.stop()

@@ -199,6 +199,15 @@ class SchedulingQueue:
         now = self._catch_up()
         return self._move_without_event(self._waiting.about(None), now)
 
+    def activate(self, pod: Pod) -> bool:
+        """Make one waiting pod ready for its next attempt; whether it waited and is not gated."""
+        now = self._catch_up()
+        queued = self._waiting.get(pod.key)
+        if queued is None or queued.pod.uid != pod.uid:
+            return False
+        self._waiting.remove(pod.key)
+        return self._enter(queued, Wake.NOW, now) is Pool.ACTIVE
+
     def next_ready_at(self) -> float | None:
         """When `pop` is worth calling again without an event; `None`: only after one."""
         now = self._catch_up()
