@@ -88,3 +88,19 @@ class Actions:
                 timeout_seconds=options.bind_seconds,
                 by_extender=bind_by_extender,
             )
+
+    @property
+    def waiting(self) -> int:
+        """The number of pods in a stage before their binding."""
+        return len(self.volumes) + len(self.pre_bind)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether none of its tasks is left."""
+        return not self.waiting and not self.failure_handler.retrying
+
+    async def cancel(self) -> None:
+        """Cancel all tasks; pods in a stage before their binding are not bound."""
+        await self.failure_handler.cancel()
+        await self.pre_bind.cancel()
+        await self.volumes.cancel()

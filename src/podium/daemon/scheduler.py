@@ -96,6 +96,8 @@ class Scheduler:
         )
         self._informers = Informers(client, self.state, served, clocks=self._clocks, rng=rng)
         self._trimmer = Trimmer()
+        #: The actions of earlier configurations, as long as pods are on their way through them.
+        self._former_actions: list[Actions] = []
         self._use(options, ask, bind_by_extender)
 
     def _by_scheduler_name(self, profiles: Sequence[Profile]) -> Mapping[str, Profile]:
@@ -138,8 +140,8 @@ class Scheduler:
     @property
     def binding(self) -> int:
         """The number of pods that are being bound, or in a stage before that."""
-        waiting = len(self._actions.volumes) + len(self._actions.pre_bind)
-        return len(self._bindings) + waiting
+        stages = (*self._former_actions, self._actions)
+        return len(self._bindings) + sum(actions.waiting for actions in stages)
 
     # --- start and stop -------------------------------------------------------------------------
 
@@ -208,6 +210,13 @@ class Scheduler:
         self.profiles = self._by_scheduler_name(profiles)
         self.options = options
         self.state.change_profiles(self.profiles, options.behaviour)
+        # A job of a worker may still start a task of the actions that it belongs to.
+        working = len(self._bindings) or len(self._writes)
+        self._former_actions = [
+            actions
+            for actions in (*self._former_actions, self._actions)
+            if working or not actions.is_idle
+        ]
         self._use(options, ask, bind_by_extender)
 
     async def _drain(self) -> None:
@@ -216,9 +225,8 @@ class Scheduler:
             if not await workers.drain(self._drain_seconds):
                 logger.warning("%d writes were not answered in time", len(workers))
             await workers.cancel()
-        await self._actions.failure_handler.cancel()
-        await self._actions.pre_bind.cancel()
-        await self._actions.volumes.cancel()
+        for actions in (*self._former_actions, self._actions):
+            await actions.cancel()
         await self._informers.stop()
 
     async def _clean_up(self) -> None:
