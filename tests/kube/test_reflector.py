@@ -72,6 +72,29 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[
     assert asyncio.run(read()) == [line for line in lines if line]
 
 
+def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> None:
+    lists = [
+        b'{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}}]}',
+        b'{"metadata":{"resourceVersion":"3"},"items":[]}',
+    ]
+    deleted = b'{"type":"DELETED","object":{"metadata":{"name":"a","labels":7}}}\n'
+
+    async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
+        if "watch=1" not in target:
+            writer.write(answer(lists.pop(0)))
+        elif lists:
+            writer.write(answer(deleted))
+        else:
+            await asyncio.sleep(60)
+
+    async def run() -> None:
+        async with scripted(reply) as (client, _), following(client, "/x", Object) as (known, _):
+            await until(lambda: known.replaced == 2, seconds=5)
+            assert known.objects == {}
+
+    asyncio.run(run())
+
+
 def test_a_watch_without_an_answer_is_opened_again(control_plane: ControlPlane) -> None:
     async def run() -> None:
         with Proxy(control_plane) as proxy:

@@ -2,16 +2,19 @@
 
 A list that is read again covers everything that was missed since the last one: objects that are
 absent from it were deleted, and one with the same name and another uid was deleted and created
-again.
+again. A change that could not be reported counts as unknown, so that the next list reports it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Object)
 
@@ -28,9 +31,16 @@ class ObjectIndex(Generic[T]):
         """Make these the only objects, reporting what was added, changed and deleted."""
         kept = {item.key for item in items}
         for gone in [item for key, item in self.known.items() if key not in kept]:
-            self.drop(gone)
+            self._report_logged(self.drop, gone)
         for item in items:
-            self.put(item)
+            self._report_logged(self.put, item)
+
+    def _report_logged(self, report: Callable[[T], None], item: T) -> None:
+        """Report a change; an error is logged, since it must not hide the rest of a list."""
+        try:
+            report(item)
+        except Exception:
+            logger.exception("%s %s: reported again after the next list", item.kind, item.key)
 
     def put(self, item: T) -> None:
         """Add or change an object; the same resourceVersion again is no change."""
@@ -43,13 +53,25 @@ class ObjectIndex(Generic[T]):
             elif old.metadata.resource_version == item.metadata.resource_version:
                 return
         self.known[key] = item
-        self._on_change(old, item)
+        try:
+            self._on_change(old, item)
+        except Exception:
+            if old is None:
+                del self.known[key]
+            else:
+                self.known[key] = old
+            raise
 
     def drop(self, item: T) -> None:
         """Delete an object, if it is known."""
         old = self.known.pop(item.key, None)
-        if old is not None:
+        if old is None:
+            return
+        try:
             self._on_change(old, None)
+        except Exception:
+            self.known[item.key] = old
+            raise
 
 
 class PodIndex(ObjectIndex[Pod]):

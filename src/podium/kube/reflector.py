@@ -186,6 +186,9 @@ class Reflector(Generic[Kind]):
             raise ApiError(message, status=status.code, reason=status.reason)
         else:
             item = self._decoded(event.object)
+            if item is None and kind == "DELETED":
+                # What the sink knows under that name is found by its absence from a new list.
+                raise ApiError("a deleted object cannot be decoded", status=_GONE)
             if item is None:
                 self.version = _head.decode(event.object).metadata.resource_version
                 return
