@@ -21,6 +21,7 @@ from lab.serving import LabServer, pod
 from podium.errors import InputError
 from podium.lab.registry.registry import Registry
 from podium.lab.store.sqlite import SqliteJournal, open_store
+from podium.lab.store.store import Key
 
 PODS = "/api/v1/namespaces/default/pods"
 WRITERS = 4
@@ -159,6 +160,21 @@ def test_a_disk_that_fails_is_said_and_nothing_more_is_taken(tmp_path: Path) -> 
 
     assert (lost.status, again.status) == (500, 500)
     assert "cannot write to lab.sqlite" in again.body["message"]
+
+
+def test_only_the_user_can_read_the_files(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        store, journal = open_store(tmp_path)
+    finally:
+        os.umask(before)
+    item = {"metadata": {"name": "s"}}
+    store.put("secrets", Key("default", "s"), item, {})
+    modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    journal.close()
+
+    assert set(modes) >= {"lab.sqlite", "lab.sqlite-wal"}
+    assert set(modes.values()) == {0o600}
 
 
 def test_two_labs_do_not_share_a_folder(tmp_path: Path) -> None:

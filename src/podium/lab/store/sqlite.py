@@ -58,6 +58,8 @@ class SqliteJournal:
     def _open(self, folder: Path) -> sqlite3.Connection:
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            # The objects include secrets. SQLite gives its other files the mode of this one.
+            self._path.touch(mode=0o600)
             database = sqlite3.connect(
                 self._path, isolation_level=None, check_same_thread=False, timeout=0.2
             )

@@ -12,6 +12,7 @@ from asyncio import AbstractEventLoop
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
@@ -21,6 +22,8 @@ from podium.objects.kinds.meta import JsonObject
 
 #: The most events in the history of a resource; beyond it the older half is dropped.
 HISTORY_LIMIT = 32_768
+#: The most bytes of objects in the history of a resource; beyond it the older half is dropped.
+HISTORY_BYTES = 16 * 1024 * 1024
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
@@ -91,8 +94,11 @@ class Table:
     """The records of one resource, and the history of writes to them."""
 
     history_limit: int = HISTORY_LIMIT
+    history_limit_bytes: int = HISTORY_BYTES
     records: dict[Key, Record] = field(default_factory=dict)
     history: list[WatchEvent] = field(default_factory=list)
+    #: The bytes of the objects in the history.
+    history_bytes: int = 0
     #: Events up to this version are not in the history.
     compacted: int = 0
     #: Called after each write; must not write themselves.
@@ -126,8 +132,11 @@ class Table:
                 self._sorted = None
             self.load(record)
         self.history.append(event)
+        self.history_bytes += len(record.data)
         if len(self.history) > self.history_limit:
             self.compact(self.history[len(self.history) // 2].version)
+        if self.history_bytes > self.history_limit_bytes:
+            self._compact_bytes(self.history_limit_bytes // 2)
         for listener in self.listeners:
             listener()
 
@@ -138,8 +147,19 @@ class Table:
 
     def compact(self, version: int) -> None:
         """Drop the events up to *version* from the history."""
-        del self.history[: bisect_right(self.history, version, key=_version)]
+        dropped = bisect_right(self.history, version, key=_version)
+        self.history_bytes -= sum(len(each.record.data) for each in self.history[:dropped])
+        del self.history[:dropped]
         self.compacted = max(self.compacted, version)
+
+    def _compact_bytes(self, limit: int) -> None:
+        """Drop the oldest events until *limit* bytes are left; the newest event always stays."""
+        left = self.history_bytes
+        for event, following in pairwise(self.history):
+            left -= len(event.record.data)
+            if left <= limit or following is self.history[-1]:
+                self.compact(event.version)
+                return
 
     def events_since(self, version: int) -> list[WatchEvent]:
         """The events after *version*; 410 if the history does not reach back so far."""
