@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
+from multidict import MultiDict
 
 from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected
-from podium.errors import PodiumError
+from kube.scripted import answer, scripted
+from podium.errors import InputError, PodiumError
 from podium.kube.access import Access, access_by_flags, load_access
 from podium.kube.client import ApiClient
 from podium.kube.credentials import TokenFile
@@ -42,7 +44,7 @@ def written(
     return path
 
 
-def headers(access: Access) -> dict[str, str]:
+def headers(access: Access) -> MultiDict[str]:
     return asyncio.run(access.headers())
 
 
@@ -116,6 +118,62 @@ def test_whom_it_speaks_for(config: Path) -> None:
     access = load_access(written(config, {"username": "me", "password": "pw", "as": "you"}))
     basic = base64.b64encode(b"me:pw").decode()
     assert headers(access) == {"Impersonate-User": "you", "Authorization": f"Basic {basic}"}
+
+
+def test_groups_uid_and_further_values_of_whom_it_speaks_for(config: Path) -> None:
+    user = {
+        "as": "you",
+        "as-uid": "7",
+        "as-groups": ["dev", "ops"],
+        "as-user-extra": {"acme.com/Scopes": ["view", "edit"]},
+    }
+
+    assert list(headers(load_access(written(config, user))).items()) == [
+        ("Impersonate-User", "you"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+        ("Impersonate-Extra-acme.com%2Fscopes", "view"),
+        ("Impersonate-Extra-acme.com%2Fscopes", "edit"),
+    ]
+
+
+def test_all_groups_are_sent(config: Path) -> None:
+    async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer())
+
+    def access(url: str) -> Access:
+        user = {"as": "you", "as-groups": ["dev", "ops"]}
+        return load_access(written(config, user, {"server": url}))
+
+    async def run() -> None:
+        async with scripted(reply, access) as (client, server):
+            await client.get("/x")
+            async with client.stream("/x", {"watch": "1"}, idle_seconds=5):
+                pass
+            for head in server.heads:
+                assert "Impersonate-Group: dev\r\nImpersonate-Group: ops\r\n" in head
+            assert len(server.heads) == 2
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("user", "sentence"),
+    [
+        ({"as-groups": ["dev"]}, 'as-groups: needs "as" beside it, the name of a user'),
+        ({"as": "you", "as-groups": "dev"}, "as-groups: is no list of texts but 'dev'"),
+        ({"as": "you", "as-user-extra": ["a"]}, "as-user-extra: is no map but ['a']"),
+        (
+            {"as": "you", "as-user-extra": {"k": "v"}},
+            "as-user-extra.k: is no list of texts but 'v'",
+        ),
+    ],
+)
+def test_whom_it_cannot_speak_for(config: Path, user: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_access(written(config, user))
+    assert sentence in str(caught.value)
 
 
 # What is wrong with it ---------------------------------------------------------------------------

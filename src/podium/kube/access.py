@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
+
+from multidict import MultiDict
 
 from podium.errors import ConfigError, InputError
 from podium.kube.address import shown
 from podium.kube.credentials import Credentials, TokenFile, credentials_of
 from podium.kube.errors import UnreachableError
-from podium.kube.kubeconfig import Chosen, read_kubeconfig
+from podium.kube.kubeconfig import Chosen, Entry, read_kubeconfig
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -34,7 +36,7 @@ class Access:
         server_name: str = "",
         proxy: str = "",
         namespace: str = "default",
-        extra_headers: Mapping[str, str] | None = None,
+        extra_headers: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Access the server at *url*; without *tls*, https uses the system's authorities."""
         parts = urlsplit(url)
@@ -57,15 +59,18 @@ class Access:
         self.credentials = credentials or Credentials()
         #: Number of the current client certificate; connections made with an older one are closed.
         self.generation = 0
-        self._extra = dict(extra_headers or {})
+        self._extra = tuple(extra_headers)
         self._reload_certificate: Callable[[], None] | None = None
 
-    async def headers(self) -> dict[str, str]:
+    async def headers(self) -> MultiDict[str]:
         """The headers with the credentials, which are renewed first if they have expired."""
         if not self.credentials.fresh():
             await self.credentials.renew()
+        headers = MultiDict(self._extra)
         authorization = self.credentials.authorization
-        return {**self._extra, "Authorization": authorization} if authorization else self._extra
+        if authorization:
+            headers["Authorization"] = authorization
+        return headers
 
     async def rejected(self) -> bool:
         """Renew the credentials after an answer with 401; whether to send the request again."""
@@ -158,7 +163,7 @@ def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
         server_name=cluster.text("tls-server-name"),
         proxy=cluster.text("proxy-url"),
         namespace=chosen.namespace,
-        extra_headers={"Impersonate-User": user.text("as")} if user.text("as") else None,
+        extra_headers=_impersonation(user),
     )
     access.credentials = credentials_of(chosen, access.use_certificate)
     if any(user.fields.get(f"client-certificate{form}") for form in ("", "-data")):
@@ -167,6 +172,28 @@ def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
         except InputError as error:
             raise error.located(where=str(user.file), object=user.what) from None
     return access
+
+
+def _impersonation(user: Entry) -> list[tuple[str, str]]:
+    """The headers for the user, uid, groups and further values of `as` and its companions."""
+    name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
+    extra = user.fields.get("as-user-extra") or {}
+    if not isinstance(extra, dict):
+        raise user.wrong("as-user-extra", f"is no map but {extra!r}")
+    if not name:
+        for field in ("as-uid", "as-groups", "as-user-extra"):
+            if user.fields.get(field):
+                raise user.wrong(field, 'needs "as" beside it, the name of a user')
+        return []
+    headers = [("Impersonate-User", name)]
+    if uid:
+        headers.append(("Impersonate-Uid", uid))
+    headers += [("Impersonate-Group", group) for group in groups]
+    values = Entry(user.what, user.file, {f"as-user-extra.{key}": extra[key] for key in extra})
+    for key in extra:
+        header = f"Impersonate-Extra-{quote(str(key).lower(), safe='')}"
+        headers += [(header, value) for value in values.texts(f"as-user-extra.{key}")]
+    return headers
 
 
 def _client_certificate(chosen: Chosen) -> tuple[bytes, bytes]:

@@ -122,7 +122,7 @@ class ApiClient(KubeApi):
     ) -> aiohttp.ClientResponse:
         assert self._session is not None, "use it in an async with"
         access = self.access
-        headers = dict(await access.headers())
+        headers = await access.headers()
         if body is not None:
             headers["Content-Type"] = content_type
         return await self._session.request(

@@ -13,6 +13,7 @@ import re
 import socket
 import time
 from collections import deque
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 import httptools
@@ -201,7 +202,7 @@ class Pool:
         fixed = ("", f"Host: {named}", f"User-Agent: {user_agent}", "Accept: application/json", "")
         self._fixed = " HTTP/1.1" + "\r\n".join(fixed)
         #: The headers with the credentials, and their text; they change rarely.
-        self._credentials: tuple[dict[str, str], str] = ({}, "")
+        self._credentials: tuple[Mapping[str, str], str] = ({}, "")
 
     async def exchange(
         self,
@@ -234,7 +235,7 @@ class Pool:
         target: str,
         body: bytes | None,
         content_type: str,
-        credentials: dict[str, str],
+        credentials: Mapping[str, str],
     ) -> bytes:
         target = self._access.prefix + target
         if _TARGET.fullmatch(target) is None:

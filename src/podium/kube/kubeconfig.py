@@ -37,6 +37,13 @@ class Entry:
             raise self.wrong(name, f"is no text but {value!r}")
         return value
 
+    def texts(self, name: str) -> list[str]:
+        """The texts of a field that is a list; none when it is absent."""
+        values = self.fields.get(name) or []
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise self.wrong(name, f"is no list of texts but {values!r}")
+        return values
+
     def path(self, name: str) -> Path | None:
         """The file that a field names, relative to the folder of the kubeconfig."""
         value = self.text(name)
