@@ -53,6 +53,25 @@ EVERYTHING = [
 ]
 
 
+@pytest.mark.parametrize("folder", [".", "shadow"])
+def test_only_the_monitoring_namespace_reaches_the_pods(folder: str) -> None:
+    by_kind = {each["kind"]: each for each in manifests(DEPLOY / folder)}
+    pods, policy = by_kind["Deployment"]["spec"]["template"], by_kind["NetworkPolicy"]
+
+    assert policy["metadata"]["namespace"] == by_kind["Deployment"]["metadata"]["namespace"]
+    assert (
+        policy["spec"]["podSelector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
+    )
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    [rule] = policy["spec"]["ingress"]
+    [source] = rule["from"]
+    assert source["namespaceSelector"]["matchLabels"] == {
+        "kubernetes.io/metadata.name": "monitoring"
+    }
+    ports = {each["containerPort"] for each in pods["spec"]["containers"][0]["ports"]}
+    assert {each["port"] for each in rule["ports"]} == ports
+
+
 def path_of(manifest: Manifest) -> str:
     given = str(manifest["apiVersion"])
     version = OLDER.get(given, given)
