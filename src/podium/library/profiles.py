@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from podium.engine.rules.v1_13 import DEFAULT_PROVIDER
 from podium.errors import ConfigError
 from podium.library.generations import DEFAULT_GENERATION, GENERATIONS, V1_13, V1_36
 from podium.profiles.config import build as v1_36
 from podium.profiles.policy import build as v1_13
 from podium.profiles.policy.build import Options
-from podium.profiles.policy.priority_registry import DEFAULT as DEFAULT_PROVIDER
 from podium.profiles.user_rules.loading import with_rules
 
 if TYPE_CHECKING:

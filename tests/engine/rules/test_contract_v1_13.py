@@ -42,23 +42,23 @@ def label(rule: FilterRule | ScoreRule) -> str:
 # All rules are tested -----------------------------------------------------------------------------
 
 
-def rules_of(package: ModuleType, method: str) -> Iterator[type]:
-    """The v1.13 rules of a package: classes with a name of their own and the method."""
+def rules_of(package: ModuleType, contract: type) -> Iterator[type]:
+    """The v1.13 rules of a package: classes with a name of their own and the contract."""
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if "v1_13" not in info.name:
             continue
         for _, found in inspect.getmembers(import_module(info.name), inspect.isclass):
             base = found.__name__.startswith("_")
-            if found.__module__ == info.name and hasattr(found, method) and not base:
+            if found.__module__ == info.name and issubclass(found, contract) and not base:
                 yield found
 
 
 def test_every_predicate_is_under_contract() -> None:
-    assert {type(rule) for rule in PREDICATES} == set(rules_of(rules, "filter"))
+    assert {type(rule) for rule in PREDICATES} == set(rules_of(rules, FilterRule))
 
 
 def test_every_priority_is_under_contract() -> None:
-    assert {type(rule) for rule in PRIORITIES} == set(rules_of(rules, "score"))
+    assert {type(rule) for rule in PRIORITIES} == set(rules_of(rules, ScoreRule))
 
 
 # Reading answers ----------------------------------------------------------------------------------

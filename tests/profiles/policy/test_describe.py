@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from podium.engine.generations.v1_13 import PREDICATES
 from podium.profiles.policy.build import Options, from_provider
 from podium.profiles.policy.describe import catalogue, describe
-from podium.profiles.policy.predicate_registry import PREDICATES
 from profiles.policy.policies import policy, predicates, priorities, profile
 
 

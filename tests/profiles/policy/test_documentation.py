@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from podium.engine.generations.v1_13 import PRIORITIES
 from podium.profiles.policy.build import Options, from_policy, parse_policy
 from podium.profiles.policy.feature_gates import GATES
 from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
-from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
+from podium.profiles.policy.priority_registry import PROVIDERS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text("utf-8")
 BLOCKS = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
@@ -39,6 +40,8 @@ def test_it_numbers_the_predicates_as_they_run() -> None:
 
 
 def test_it_knows_every_name() -> None:
-    names = [*BY_NAME, *PROVIDERS, *(entry.name for entry in (*PRIORITIES, *GATES))]
+    names = [*BY_NAME, *PROVIDERS]
+    names += [priority.name for priority in PRIORITIES]
+    names += [gate.name for gate in GATES]
 
     assert [name for name in names if f"`{name}`" not in PAGE] == []

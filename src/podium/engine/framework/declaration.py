@@ -1,8 +1,8 @@
 """What a rule declares, beside its code: everything that the rest of the program knows of it.
 
-Default plugins, the reading and checking of arguments, the events that wake waiting pods and the
-lists of the documentation are derived from declarations. Their order is that of the lists in
-`podium.engine.generations`.
+Providers and default plugins, the reading and checking of arguments, the events that wake waiting
+pods and the lists that are shown are derived from declarations. Their order is that of the lists
+in `podium.engine.generations`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from podium.objects.go_types import STRING, Field, Struct, record
+from podium.objects.go_types import STRING, Field, Struct, camel, record
 from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.rule import FilterRule, ScoreRule
 
 A = TypeVar("A")
+R = TypeVar("R")
 
 
 class FeatureGates(Protocol):
@@ -123,3 +124,74 @@ class PluginDeclaration:
 def plain(rule: Callable[[], Any]) -> Callable[[Any], Any]:
     """Makes a rule that depends on no arguments and no options."""
     return lambda _: rule()
+
+
+@dataclass(frozen=True, slots=True)
+class FactoryArgs:
+    """What predicates and priorities are made with (PluginFactoryArgs in kube-scheduler)."""
+
+    gates: FeatureGates
+    #: The weight in InterPodAffinityPriority of required affinity terms of placed pods.
+    hard_pod_affinity_weight: int = 1
+    #: The limit of volumes of a type per node from KUBE_MAX_PD_VOLS, if it is set.
+    max_volumes: int | None = None
+    #: Extended resources that an extender manages and PodFitsResources ignores.
+    ignored_resources: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyArgument(Generic[R]):
+    """A member of an `argument` in a Policy, and the rule that it makes under any name."""
+
+    #: The attribute of its value in the document; in a file it is written in camel case.
+    attribute: str
+    #: The struct that its value is decoded to.
+    struct: type[Any]
+    #: Makes the rule from the value and its name.
+    make: Callable[[Any, str], R]
+    rule: type[R]
+    description: str
+    #: The value as it is written in a Policy, from the rule that it made.
+    shown: Callable[[Any], dict[str, Any]]
+
+    @property
+    def field(self) -> str:
+        """Its name in a file."""
+        return camel(self.attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateDeclaration:
+    """A predicate. Conditions are feature gates: `Gate`, `Gate=false`, or empty for always."""
+
+    name: str
+    description: str
+    #: None: only an argument makes a predicate of this name.
+    make: Callable[[FactoryArgs], FilterRule] | None
+    #: Whether both algorithm providers use it.
+    provided: bool = False
+    #: The condition under which the name can be used at all.
+    exists: str = ""
+    #: The condition under which every configuration gets it; None: never.
+    mandatory: str | None = None
+    #: The condition under which it rejects nodes at all.
+    effective: str = ""
+    #: The argument that its name usually comes with.
+    argument: PolicyArgument[FilterRule] | None = None
+    #: Names from documentation that kube-scheduler refuses, and that are read as this one.
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityDeclaration:
+    """A priority."""
+
+    name: str
+    description: str
+    make: Callable[[FactoryArgs], ScoreRule]
+    #: The weight that the providers give it.
+    weight: int = 1
+    #: The algorithm providers that use it.
+    providers: tuple[str, ...] = ()
+    #: The feature gate with which the name exists; empty: always.
+    exists: str = ""

@@ -1,4 +1,4 @@
-"""The range of scores of v1.13."""
+"""The range of scores and the algorithm providers of v1.13."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from podium.engine.rows.rows import ManyRows
 
 MAX_SCORE = 10
+
+DEFAULT_PROVIDER = "DefaultProvider"
+AUTOSCALER_PROVIDER = "ClusterAutoscalerProvider"
+BOTH_PROVIDERS = (DEFAULT_PROVIDER, AUTOSCALER_PROVIDER)
 
 
 def normalized(at: ManyRows, raw: np.ndarray, *, reverse: bool = False) -> np.ndarray:

@@ -5,13 +5,16 @@ A configuration that kube-scheduler refuses is refused here with its text, in `C
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.engine.cycle.ties import ties
+from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.framework.profile import Profile
 from podium.engine.preemption.v1_13 import PodPriorityPreemption
+from podium.engine.rules.v1_13 import DEFAULT_PROVIDER
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.user_rules.adapter import PREDICATE, PRIORITY
 from podium.errors import ConfigError
@@ -29,11 +32,10 @@ from podium.profiles.policy.configured_priorities import (
     provider_priorities,
 )
 from podium.profiles.policy.document import ExtenderConfig, Policy
-from podium.profiles.policy.factory_args import FactoryArgs, max_volumes
 from podium.profiles.policy.feature_gates import FeatureGates
-from podium.profiles.policy.priority_registry import DEFAULT, PROVIDERS
+from podium.profiles.policy.priority_registry import PROVIDERS
 from podium.profiles.policy.reading import parse_policy, read_policy
-from podium.profiles.policy.validation import check_policy
+from podium.profiles.policy.validation import MAX_INT, check_policy
 from podium.profiles.similar_names import did_you_mean
 from podium.profiles.user_rules.loading import NO_RULES, Rules, take_arguments
 
@@ -46,6 +48,7 @@ __all__ = ["Options", "from_policy", "from_provider", "parse_policy"]
 GENERATION = "v1.13"
 #: The percentage that kube-scheduler uses when 0 is configured.
 _DEFAULT_PERCENTAGE = 50
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ def _priorities(
     document: Policy, gates: FeatureGates, own: Mapping[str, tuple[PriorityMaker, int]]
 ) -> ConfiguredPriorities:
     if document.priorities is None:
-        return provider_priorities(DEFAULT, gates, own)
+        return provider_priorities(DEFAULT_PROVIDER, gates, own)
     return policy_priorities(document.priorities, gates, own)
 
 
@@ -172,7 +175,7 @@ def _profile(plan: _Plan, options: Options) -> Profile:
     args = FactoryArgs(
         plan.gates,
         plan.hard_pod_affinity_weight,
-        max_volumes(options.max_pd_volumes),
+        _max_volumes(options.max_pd_volumes),
         ignored_resources(plan.extenders),
     )
     preempts = plan.gates["PodPriority"] and not options.disable_preemption
@@ -226,6 +229,14 @@ def _notes(plan: _Plan, options: Options) -> tuple[str, ...]:
     if plan.gates["EnableEquivalenceClassCache"]:
         notes.append("EnableEquivalenceClassCache has no effect, as in kube-scheduler")
     text = options.max_pd_volumes
-    if text and max_volumes(text) is None:
+    if text and _max_volumes(text) is None:
         notes.append(f"KUBE_MAX_PD_VOLS={text} is not a positive number and is ignored")
     return tuple(notes)
+
+
+def _max_volumes(text: str | None) -> int | None:
+    """The limit that KUBE_MAX_PD_VOLS sets: a positive number, else None."""
+    if not text or not _NUMBER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if 0 < number <= MAX_INT else None

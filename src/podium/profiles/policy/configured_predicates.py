@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from podium.profiles.policy.arguments import PREDICATE_ARGUMENTS, rule_factory
+from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS
+from podium.profiles.policy.arguments import rule_factory
 from podium.profiles.policy.predicate_registry import (
     ALIASES,
     BY_NAME,
@@ -23,9 +24,9 @@ from podium.profiles.policy.rule_names import unknown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from podium.engine.framework.declaration import FactoryArgs
     from podium.engine.framework.rule import FilterRule
     from podium.profiles.policy.document import PredicatePolicy
-    from podium.profiles.policy.factory_args import FactoryArgs
     from podium.profiles.policy.feature_gates import FeatureGates
     from podium.profiles.policy.predicate_registry import Maker
 

@@ -10,17 +10,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.profile import Weighted
+from podium.engine.generations.v1_13 import PRIORITIES, PRIORITY_ARGUMENTS
 from podium.errors import ConfigError
-from podium.profiles.policy.arguments import PRIORITY_ARGUMENTS, rule_factory
-from podium.profiles.policy.priority_registry import PRIORITIES, provided, registered
+from podium.profiles.policy.arguments import rule_factory
+from podium.profiles.policy.priority_registry import provided, registered
 from podium.profiles.policy.rule_names import unknown
 from podium.profiles.policy.validation import MAX_INT, MAX_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from podium.engine.framework.declaration import FactoryArgs
     from podium.profiles.policy.document import PriorityPolicy
-    from podium.profiles.policy.factory_args import FactoryArgs
     from podium.profiles.policy.feature_gates import FeatureGates
     from podium.profiles.policy.priority_registry import Maker
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
 from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
 from podium.engine.user_rules.adapter import UserPriority
 from podium.profiles.extenders import describe_extender
 from podium.profiles.policy import predicate_registry, priority_registry
-from podium.profiles.policy.arguments import (
-    PREDICATE_ARGUMENTS,
-    PRIORITY_ARGUMENTS,
-    shown_argument,
-)
+from podium.profiles.policy.arguments import shown_argument
 from podium.profiles.policy.feature_gates import GATES, FeatureGates
 from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
-from podium.profiles.policy.priority_registry import PRIORITIES, PROVIDERS
+from podium.profiles.policy.priority_registry import PROVIDERS
 
 if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile, Weighted

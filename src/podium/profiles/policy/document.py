@@ -6,35 +6,32 @@ or extenders is not the same as an empty one.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-Int = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+from podium.engine.framework.declaration import PolicyArgument
+from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS, PRIORITY_ARGUMENTS
+from podium.objects.kinds.meta import Int64
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
     """A mapping of the document."""
 
 
-class ServiceAffinity(_Part, frozen=True):
-    """Keep the pods of a service on nodes with the same values of these labels."""
-
-    labels: list[str] = []
-
-
-class LabelsPresence(_Part, frozen=True):
-    """All of these labels, or none of them, must be on the node."""
-
-    labels: list[str] = []
-    presence: bool = False
+def _argument(name: str, declared: Sequence[PolicyArgument[Any]]) -> type[msgspec.Struct]:
+    """An `argument`: exactly one of its members makes a rule."""
+    fields = [(each.attribute, each.struct | None, None) for each in declared]
+    return msgspec.defstruct(name, fields, bases=(_Part,), frozen=True)
 
 
-class PredicateArgument(_Part, frozen=True):
-    """Exactly one of its members makes a predicate."""
-
-    service_affinity: ServiceAffinity | None = None
-    labels_presence: LabelsPresence | None = None
+if TYPE_CHECKING:
+    PredicateArgument = Any
+    PriorityArgument = Any
+else:
+    PredicateArgument = _argument("PredicateArgument", PREDICATE_ARGUMENTS)
+    PriorityArgument = _argument("PriorityArgument", PRIORITY_ARGUMENTS)
 
 
 class PredicatePolicy(_Part, frozen=True):
@@ -42,48 +39,14 @@ class PredicatePolicy(_Part, frozen=True):
 
     name: str = ""
     argument: PredicateArgument | None = None
-    order: Int | None = None
-
-
-class ServiceAntiAffinity(_Part, frozen=True):
-    """Spread the pods of a service over the values of this label."""
-
-    label: str = ""
-
-
-class LabelPreference(_Part, frozen=True):
-    """Prefer nodes with this label, or without it."""
-
-    label: str = ""
-    presence: bool = False
-
-
-class ShapePoint(_Part, frozen=True):
-    """A point of the function from utilization to score."""
-
-    utilization: Int = 0
-    score: Int = 0
-
-
-class CapacityRatio(_Part, frozen=True):
-    """Score a node by its utilization with the pod on it."""
-
-    shape: list[ShapePoint] = []
-
-
-class PriorityArgument(_Part, frozen=True):
-    """Exactly one of its members makes a priority."""
-
-    service_anti_affinity: ServiceAntiAffinity | None = None
-    label_preference: LabelPreference | None = None
-    requested_to_capacity_ratio_arguments: CapacityRatio | None = None
+    order: Int64 | None = None
 
 
 class PriorityPolicy(_Part, frozen=True):
     """A priority and its weight."""
 
     name: str = ""
-    weight: Int = 0
+    weight: Int64 = 0
     argument: PriorityArgument | None = None
 
 
@@ -115,11 +78,11 @@ class ExtenderConfig(_Part, frozen=True):
     preempt_verb: str = ""
     prioritize_verb: str = ""
     bind_verb: str = ""
-    weight: Int = 0
+    weight: Int64 = 0
     enable_https: bool = False
     tls_config: TlsConfig | None = None
     #: Nanoseconds.
-    http_timeout: Int = 0
+    http_timeout: Int64 = 0
     node_cache_capable: bool = False
     managed_resources: list[ManagedResource] = []
     ignorable: bool = False
@@ -133,5 +96,5 @@ class Policy(_Part, frozen=True):
     predicates: list[PredicatePolicy] | None = None
     priorities: list[PriorityPolicy] | None = None
     extenders: list[ExtenderConfig] | None = None
-    hard_pod_affinity_symmetric_weight: Int = 0
+    hard_pod_affinity_symmetric_weight: Int64 = 0
     always_check_all_predicates: bool = False

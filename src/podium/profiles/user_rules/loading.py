@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.profile import Weighted
+from podium.engine.generations.v1_13 import PRIORITIES
 from podium.engine.user_rules.adapter import (
     PERMIT,
     PREDICATE,
@@ -31,7 +32,6 @@ from podium.engine.user_rules.adapter import (
 )
 from podium.errors import ConfigError
 from podium.profiles.policy.predicate_registry import BY_NAME
-from podium.profiles.policy.priority_registry import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

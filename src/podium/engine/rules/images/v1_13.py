@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PriorityDeclaration, plain
 from podium.engine.framework.rule import Everywhere, ScoreRule
 from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
-from podium.engine.rules.v1_13 import MAX_SCORE
+from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -44,3 +45,11 @@ class ImageLocalityPriority(ScoreRule):
 def _images(cls: PodClass) -> tuple[str, ...]:
     """The images of the regular containers, each with a tag."""
     return cls.once("images", lambda: tuple(tagged(c.image) for c in cls.spec.containers or ()))
+
+
+IMAGE_LOCALITY_PRIORITY: Final = PriorityDeclaration(
+    "ImageLocalityPriority",
+    "the node holds the pod's images",
+    plain(ImageLocalityPriority),
+    providers=BOTH_PROVIDERS,
+)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import AttemptError, BitFilter, Everywhere, Scope, ScoreRule
 from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
-from podium.engine.rules.v1_13 import normalized
+from podium.engine.rules.v1_13 import BOTH_PROVIDERS, normalized
 from podium.engine.state.verdicts import Reason
-from podium.objects.selectors.selectors import (
-    Selector,
-    SelectorError,
-    from_node_requirements,
-)
+from podium.objects.selectors.selectors import Selector, SelectorError, from_node_requirements
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -85,3 +82,17 @@ def _compile(cls: PodClass) -> Preferences:
         except SelectorError as error:
             compiled.append((term.weight, str(error)))
     return tuple(compiled)
+
+
+MATCH_NODE_SELECTOR: Final = PredicateDeclaration(
+    "MatchNodeSelector",
+    "the node matches the pod's nodeSelector and required node affinity",
+    plain(MatchNodeSelector),
+)
+
+NODE_AFFINITY_PRIORITY: Final = PriorityDeclaration(
+    "NodeAffinityPriority",
+    "the pod's preferred node affinity",
+    plain(NodeAffinityPriority),
+    providers=BOTH_PROVIDERS,
+)

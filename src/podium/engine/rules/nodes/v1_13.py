@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.engine.framework.declaration import (
+    PolicyArgument,
+    PredicateDeclaration,
+    PriorityDeclaration,
+    plain,
+)
 from podium.engine.framework.rule import BitFilter, Everywhere, FilterRule, Scope, ScoreRule
 from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.nodes.shared import tolerates_cordon, zero_for_all_values
-from podium.engine.rules.v1_13 import MAX_SCORE
+from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.accounting import is_best_effort
 from podium.engine.state.verdicts import Reason
 
@@ -265,3 +271,108 @@ def _with_lower_case_keys(value: Any) -> Any:
             if each is not None
         }
     return [_with_lower_case_keys(each) for each in value] if isinstance(value, list) else value
+
+
+_CONDITIONS: Final = "TaintNodesByCondition=false"
+_TAINTS: Final = "TaintNodesByCondition"
+
+
+class LabelsPresenceArgument(msgspec.Struct, frozen=True, rename="camel"):
+    """All of these labels, or none of them, must be on the node."""
+
+    labels: list[str] = []
+    presence: bool = False
+
+
+class LabelPreferenceArgument(msgspec.Struct, frozen=True, rename="camel"):
+    """Prefer nodes with this label, or without it."""
+
+    label: str = ""
+    presence: bool = False
+
+
+LABELS_PRESENCE: Final[PolicyArgument[FilterRule]] = PolicyArgument(
+    "labels_presence",
+    LabelsPresenceArgument,
+    lambda value, name: CheckNodeLabelPresence(value.labels, presence=value.presence, name=name),
+    CheckNodeLabelPresence,
+    "the node has all of some labels, or none of them",
+    lambda rule: {"labels": list(rule.labels), "presence": rule.presence},
+)
+
+LABEL_PREFERENCE: Final[PolicyArgument[ScoreRule]] = PolicyArgument(
+    "label_preference",
+    LabelPreferenceArgument,
+    lambda value, name: NodeLabelPriority(value.label, presence=value.presence, name=name),
+    NodeLabelPriority,
+    "the node has a label, or lacks it",
+    lambda rule: {"label": rule.label, "presence": rule.presence},
+)
+
+CHECK_NODE_CONDITION: Final = PredicateDeclaration(
+    "CheckNodeCondition",
+    "the node is ready, has network and disk space, and is not cordoned",
+    plain(CheckNodeCondition),
+    provided=True,
+    exists=_CONDITIONS,
+    mandatory=_CONDITIONS,
+)
+
+CHECK_NODE_UNSCHEDULABLE: Final = PredicateDeclaration(
+    "CheckNodeUnschedulable",
+    "the node is not cordoned, or the pod tolerates that",
+    plain(CheckNodeUnschedulable),
+    provided=True,
+    exists=_TAINTS,
+    mandatory=_TAINTS,
+)
+
+HOST_NAME: Final = PredicateDeclaration(
+    "HostName",
+    "the node is the one that the pod names, if it names one",
+    plain(HostName),
+    aliases=("PodFitsHost",),
+)
+
+CHECK_NODE_LABEL_PRESENCE: Final = PredicateDeclaration(
+    "CheckNodeLabelPresence",
+    LABELS_PRESENCE.description,
+    None,
+    argument=LABELS_PRESENCE,
+)
+
+CHECK_NODE_MEMORY_PRESSURE: Final = PredicateDeclaration(
+    "CheckNodeMemoryPressure",
+    "the node is not short of memory, or the pod has requests or limits",
+    plain(CheckNodeMemoryPressure),
+    provided=True,
+    exists=_CONDITIONS,
+)
+
+CHECK_NODE_PID_PRESSURE: Final = PredicateDeclaration(
+    "CheckNodePIDPressure",
+    "the node is not short of process ids",
+    plain(CheckNodePIDPressure),
+    provided=True,
+    exists=_CONDITIONS,
+)
+
+CHECK_NODE_DISK_PRESSURE: Final = PredicateDeclaration(
+    "CheckNodeDiskPressure",
+    "the node is not short of disk space",
+    plain(CheckNodeDiskPressure),
+    provided=True,
+    exists=_CONDITIONS,
+)
+
+EQUAL_PRIORITY: Final = PriorityDeclaration(
+    "EqualPriority", "the same for every node", plain(EqualPriority)
+)
+
+NODE_PREFER_AVOID_PODS_PRIORITY: Final = PriorityDeclaration(
+    "NodePreferAvoidPodsPriority",
+    "the node does not ask to be spared the pod's controller",
+    plain(NodePreferAvoidPodsPriority),
+    weight=10000,
+    providers=BOTH_PROVIDERS,
+)

@@ -9,10 +9,11 @@ all anti-affinity terms.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import (
     Activity,
     AttemptError,
@@ -31,7 +32,7 @@ from podium.engine.rules.pod_affinity.shared import (
     have_own_domains,
     term_tally,
 )
-from podium.engine.rules.v1_13 import MAX_SCORE
+from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.affinity_terms import (
     PREFERRED_AFFINITY,
     PREFERRED_ANTI_AFFINITY,
@@ -388,3 +389,18 @@ def _own_preferences(cls: PodClass) -> tuple[tuple[int, PodTerm], ...]:
     affinity, anti_affinity = cls.affinity()
     against = preferred(anti_affinity, cls.namespace)
     return (*preferred(affinity, cls.namespace), *((-weight, term) for weight, term in against))
+
+
+MATCH_INTER_POD_AFFINITY: Final = PredicateDeclaration(
+    "MatchInterPodAffinity",
+    "required affinity and anti-affinity between pods holds on the node",
+    plain(MatchInterPodAffinity),
+    provided=True,
+)
+
+INTER_POD_AFFINITY_PRIORITY: Final = PriorityDeclaration(
+    "InterPodAffinityPriority",
+    "preferred affinity and anti-affinity between pods, in both directions",
+    lambda args: InterPodAffinityPriority(args.hard_pod_affinity_weight),
+    providers=BOTH_PROVIDERS,
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PredicateDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.state.verdicts import Reason
@@ -36,3 +37,14 @@ class PodFitsHostPorts(BitFilter):
         if not pod.cls.ports:
             return at.full(0)
         return at.port_conflict(pod.cls.ports) * 1
+
+
+POD_FITS_HOST_PORTS: Final = PredicateDeclaration(
+    "PodFitsHostPorts",
+    "the host ports that the pod wants are free on the node",
+    plain(PodFitsHostPorts),
+)
+
+POD_FITS_PORTS: Final = PredicateDeclaration(
+    "PodFitsPorts", "an old name of PodFitsHostPorts; never runs", plain(PodFitsHostPorts)
+)

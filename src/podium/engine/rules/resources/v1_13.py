@@ -7,8 +7,14 @@ and for the pods on the node.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import (
+    PolicyArgument,
+    PredicateDeclaration,
+    PriorityDeclaration,
+    plain,
+)
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, ScoreRule, all_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
@@ -16,9 +22,16 @@ from podium.engine.rules.nodes.v1_13 import HostName
 from podium.engine.rules.pod_affinity.v1_13 import metadata_unavailable
 from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
 from podium.engine.rules.resources.shared import shape_score
-from podium.engine.rules.v1_13 import MAX_SCORE
+from podium.engine.rules.resources.v1_13_arguments import CapacityRatioArgument, shape_errors
+from podium.engine.rules.v1_13 import (
+    AUTOSCALER_PROVIDER,
+    BOTH_PROVIDERS,
+    DEFAULT_PROVIDER,
+    MAX_SCORE,
+)
 from podium.engine.state.accounting import CPU, MEMORY, NATIVE
 from podium.engine.state.verdicts import Reason
+from podium.errors import ConfigError
 from podium.objects.resource_names import is_extended
 
 if TYPE_CHECKING:
@@ -225,3 +238,73 @@ class ResourceLimitsPriority(ScoreRule):
             if limit:
                 holds = holds | ((capacity != 0) & (limit <= capacity))
         return holds * 1
+
+
+def _capacity_ratio(argument: CapacityRatioArgument, name: str) -> RequestedToCapacityRatioPriority:
+    """The priority, or a `ConfigError` for points that are no function of the utilization."""
+    points = [(point.utilization, point.score) for point in argument.shape]
+    error = next(shape_errors(points), None)
+    if error:
+        raise ConfigError(
+            f"invalid RequestedToCapacityRatioPriority arguments: {error}",
+            hint="utilization rises from 0 to 100, scores are 0 to 10",
+        )
+    return RequestedToCapacityRatioPriority(points, name)
+
+
+CAPACITY_RATIO: Final[PolicyArgument[ScoreRule]] = PolicyArgument(
+    "requested_to_capacity_ratio_arguments",
+    CapacityRatioArgument,
+    _capacity_ratio,
+    RequestedToCapacityRatioPriority,
+    "utilization scored by a line through these points",
+    lambda rule: {"shape": [{"utilization": x, "score": y} for x, y in rule.shape]},
+)
+
+GENERAL_PREDICATES: Final = PredicateDeclaration(
+    "GeneralPredicates",
+    "PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector together",
+    lambda args: GeneralPredicates(args.ignored_resources),
+    provided=True,
+)
+
+POD_FITS_RESOURCES: Final = PredicateDeclaration(
+    "PodFitsResources",
+    "the node has room for one more pod and for all that it requests",
+    lambda args: PodFitsResources(args.ignored_resources),
+)
+
+BALANCED_RESOURCE_ALLOCATION: Final = PriorityDeclaration(
+    "BalancedResourceAllocation",
+    "cpu and memory would be used to a similar share",
+    plain(BalancedResourceAllocation),
+    providers=BOTH_PROVIDERS,
+)
+
+LEAST_REQUESTED_PRIORITY: Final = PriorityDeclaration(
+    "LeastRequestedPriority",
+    "most cpu and memory left",
+    plain(LeastRequestedPriority),
+    providers=(DEFAULT_PROVIDER,),
+)
+
+MOST_REQUESTED_PRIORITY: Final = PriorityDeclaration(
+    "MostRequestedPriority",
+    "most cpu and memory used",
+    plain(MostRequestedPriority),
+    providers=(AUTOSCALER_PROVIDER,),
+)
+
+REQUESTED_TO_CAPACITY_RATIO_PRIORITY: Final = PriorityDeclaration(
+    "RequestedToCapacityRatioPriority",
+    "utilization scored by a line; without an argument, the emptier the better",
+    plain(RequestedToCapacityRatioPriority),
+)
+
+RESOURCE_LIMITS_PRIORITY: Final = PriorityDeclaration(
+    "ResourceLimitsPriority",
+    "the node can hold the pod's cpu or memory limit",
+    plain(ResourceLimitsPriority),
+    providers=BOTH_PROVIDERS,
+    exists="ResourceLimitsPriorityFunction",
+)

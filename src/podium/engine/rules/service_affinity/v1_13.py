@@ -5,11 +5,13 @@ The labels are named in the Policy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
-from podium.engine.framework.rule import BitFilter, Scope, ScoreRule
+from podium.engine.framework.declaration import PolicyArgument, PredicateDeclaration
+from podium.engine.framework.rule import BitFilter, FilterRule, Scope, ScoreRule
 from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rows.trial_one import TrialRow
@@ -124,3 +126,41 @@ class ServiceAntiAffinity(ScoreRule):
 def _first_service(cls: PodClass, view: View) -> Selector | None:
     services = services_of(cls, view.catalog)
     return from_map(services[0].spec.selector) if services else None
+
+
+class ServiceAffinityArgument(msgspec.Struct, frozen=True, rename="camel"):
+    """Keep the pods of a service on nodes with the same values of these labels."""
+
+    labels: list[str] = []
+
+
+class ServiceAntiAffinityArgument(msgspec.Struct, frozen=True, rename="camel"):
+    """Spread the pods of a service over the values of this label."""
+
+    label: str = ""
+
+
+SERVICE_AFFINITY: Final[PolicyArgument[FilterRule]] = PolicyArgument(
+    "service_affinity",
+    ServiceAffinityArgument,
+    lambda value, name: CheckServiceAffinity(value.labels, name),
+    CheckServiceAffinity,
+    "pods of a service stay on nodes with the same labels",
+    lambda rule: {"labels": list(rule.labels)},
+)
+
+SERVICE_ANTI_AFFINITY: Final[PolicyArgument[ScoreRule]] = PolicyArgument(
+    "service_anti_affinity",
+    ServiceAntiAffinityArgument,
+    lambda value, name: ServiceAntiAffinity(value.label, name),
+    ServiceAntiAffinity,
+    "pods of the service spread over the values of a label",
+    lambda rule: {"label": rule.label},
+)
+
+CHECK_SERVICE_AFFINITY: Final = PredicateDeclaration(
+    "CheckServiceAffinity",
+    SERVICE_AFFINITY.description,
+    None,
+    argument=SERVICE_AFFINITY,
+)

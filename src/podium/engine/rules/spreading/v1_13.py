@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PriorityDeclaration, plain
 from podium.engine.framework.rule import Everywhere, Scope, ScoreRule
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.spreading.shared import tally_live_pods
-from podium.engine.rules.v1_13 import MAX_SCORE
+from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.owner_selectors import selectors_of
 
 if TYPE_CHECKING:
@@ -77,3 +78,17 @@ class ServiceSpreadingPriority(SelectorSpreadPriority):
 
     kinds = ("Service",)
     name = "ServiceSpreadingPriority"
+
+
+SELECTOR_SPREAD_PRIORITY: Final = PriorityDeclaration(
+    "SelectorSpreadPriority",
+    "few pods of the same service or controller on the node and in its zone",
+    plain(SelectorSpreadPriority),
+    providers=BOTH_PROVIDERS,
+)
+
+SERVICE_SPREADING_PRIORITY: Final = PriorityDeclaration(
+    "ServiceSpreadingPriority",
+    "an old name of SelectorSpreadPriority",
+    plain(ServiceSpreadingPriority),
+)

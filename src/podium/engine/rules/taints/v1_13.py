@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.nodes.shared import zero_for_all_values
@@ -14,7 +15,7 @@ from podium.engine.rules.taints.shared import (
     count_untolerated_preferences,
     has_untolerated,
 )
-from podium.engine.rules.v1_13 import MAX_SCORE, normalized
+from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE, normalized
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
@@ -70,3 +71,25 @@ class TaintTolerationPriority(ScoreRule):
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Fewer taints score higher."""
         return normalized(at, raw, reverse=True)
+
+
+POD_TOLERATES_NODE_TAINTS: Final = PredicateDeclaration(
+    "PodToleratesNodeTaints",
+    "the pod tolerates the node's NoSchedule and NoExecute taints",
+    plain(PodToleratesNodeTaints),
+    provided=True,
+    mandatory="TaintNodesByCondition",
+)
+
+POD_TOLERATES_NODE_NO_EXECUTE_TAINTS: Final = PredicateDeclaration(
+    "PodToleratesNodeNoExecuteTaints",
+    "no rule of its own; PodToleratesNodeTaints covers NoExecute taints",
+    None,
+)
+
+TAINT_TOLERATION_PRIORITY: Final = PriorityDeclaration(
+    "TaintTolerationPriority",
+    "few PreferNoSchedule taints that the pod does not tolerate",
+    plain(TaintTolerationPriority),
+    providers=BOTH_PROVIDERS,
+)

@@ -7,8 +7,9 @@ Any other unbound claim is an error: its volume should have been bound before.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PredicateDeclaration, plain
 from podium.engine.framework.rule import BitFilter, ReserveRule, Scope
 from podium.engine.rows.node_match import selects_any
 from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows
@@ -26,11 +27,7 @@ from podium.engine.rules.volumes.binding.shared import (
 from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.verdicts import Reason
 from podium.engine.state.volume_plan import VolumePlan
-from podium.objects.selectors.selectors import (
-    SelectorError,
-    from_label_selector,
-    node_terms,
-)
+from podium.objects.selectors.selectors import SelectorError, from_label_selector, node_terms
 
 if TYPE_CHECKING:
     from podium.engine.state.catalog import Catalog
@@ -204,3 +201,12 @@ class VolumeMatcher(BaseVolumeMatcher[K]):
             if fits and (best is None or storage(volume) < storage(best)):
                 best = volume
         return best
+
+
+CHECK_VOLUME_BINDING: Final = PredicateDeclaration(
+    "CheckVolumeBinding",
+    "the pod's claims are bound to volumes that the node reaches, or can be",
+    plain(CheckVolumeBinding),
+    provided=True,
+    effective="VolumeScheduling",
+)

@@ -5,8 +5,9 @@ Only disks named in the pod itself count, never claims.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PredicateDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
@@ -36,3 +37,11 @@ class NoDiskConflict(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a disk of the pod is in conflict."""
         return (count_disk_conflicts(pod.cls, at) > 0) * 1
+
+
+NO_DISK_CONFLICT: Final = PredicateDeclaration(
+    "NoDiskConflict",
+    "no disk that the pod mounts is in use on the node in a way that excludes it",
+    plain(NoDiskConflict),
+    provided=True,
+)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from podium.engine.framework.declaration import FactoryArgs, PredicateDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, no_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_array
 from podium.engine.rules.volumes.limits.shared import NO_LIMIT, Held, Lookups, ledger
@@ -326,3 +328,42 @@ def csi_limit_name(driver: str) -> str:
         return name
     digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
     return CSI_PREFIX + driver[:23] + digest[:16]
+
+
+def _counted(name: str, disk: Disk) -> Callable[[FactoryArgs], MaxVolumeCount]:
+    return lambda args: MaxVolumeCount(
+        name,
+        disk,
+        node_limits=args.gates["AttachVolumeLimit"],
+        limit=args.max_volumes,
+    )
+
+
+MAX_EBS_VOLUME_COUNT: Final = PredicateDeclaration(
+    "MaxEBSVolumeCount",
+    "the node can attach the pod's EBS volumes besides those it has",
+    _counted("MaxEBSVolumeCount", Ebs()),
+    provided=True,
+)
+
+MAX_GCEPD_VOLUME_COUNT: Final = PredicateDeclaration(
+    "MaxGCEPDVolumeCount",
+    "the node can attach the pod's GCE disks besides those it has",
+    _counted("MaxGCEPDVolumeCount", GcePd()),
+    provided=True,
+)
+
+MAX_CSI_VOLUME_COUNT_PRED: Final = PredicateDeclaration(
+    "MaxCSIVolumeCountPred",
+    "the node can attach the pod's CSI volumes besides those it has",
+    plain(MaxCSIVolumeCount),
+    provided=True,
+    effective="AttachVolumeLimit",
+)
+
+MAX_AZURE_DISK_VOLUME_COUNT: Final = PredicateDeclaration(
+    "MaxAzureDiskVolumeCount",
+    "the node can attach the pod's Azure disks besides those it has",
+    _counted("MaxAzureDiskVolumeCount", Azure()),
+    provided=True,
+)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.declaration import PredicateDeclaration
 from podium.engine.framework.rule import BitFilter, Scope
 from podium.engine.rows.rows import Flags, Ints, K, Rows
 from podium.engine.rules.volumes.binding.v1_13 import waits_for_consumer
@@ -89,3 +90,11 @@ def _volume_of_claim(
 
 def _is_in(zones: set[str], value: str | None) -> bool:
     return (value or "") in zones
+
+
+NO_VOLUME_ZONE_CONFLICT: Final = PredicateDeclaration(
+    "NoVolumeZoneConflict",
+    "the node is in the zone of the pod's volumes",
+    lambda args: NoVolumeZoneConflict(waits=args.gates["VolumeScheduling"]),
+    provided=True,
+)
