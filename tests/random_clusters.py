@@ -43,109 +43,89 @@ from builders import (
     tolerates,
     volume,
 )
+from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.framework.rule import FilterRule, ScoreRule
-from podium.engine.rules.images.v1_13 import ImageLocalityPriority
-from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector, NodeAffinityPriority
+from podium.engine.generations import v1_13
 from podium.engine.rules.nodes.v1_13 import (
-    CheckNodeCondition,
-    CheckNodeDiskPressure,
     CheckNodeLabelPresence,
-    CheckNodeMemoryPressure,
-    CheckNodePIDPressure,
-    CheckNodeUnschedulable,
-    EqualPriority,
-    HostName,
     NodeLabelPriority,
-    NodePreferAvoidPodsPriority,
 )
-from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority, MatchInterPodAffinity
-from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
+from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
 from podium.engine.rules.resources.v1_13 import (
-    BalancedResourceAllocation,
     GeneralPredicates,
-    LeastRequestedPriority,
-    MostRequestedPriority,
     PodFitsResources,
     RequestedToCapacityRatioPriority,
-    ResourceLimitsPriority,
 )
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity, ServiceAntiAffinity
-from podium.engine.rules.spreading.v1_13 import SelectorSpreadPriority, ServiceSpreadingPriority
 from podium.engine.rules.taints.v1_13 import (
     PodToleratesNodeNoExecuteTaints,
-    PodToleratesNodeTaints,
-    TaintTolerationPriority,
 )
-from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
-from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
 from podium.engine.rules.volumes.limits.v1_13 import (
-    Azure,
     Ebs,
     GcePd,
-    MaxCSIVolumeCount,
     MaxVolumeCount,
     csi_limit_name,
 )
-from podium.engine.rules.volumes.zones.v1_13 import NoVolumeZoneConflict
 from podium.objects.kinds.meta import Object, RawQuantity
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, PodAffinityTerm
+from podium.profiles.policy.feature_gates import FeatureGates
 
 GPU = "example.com/gpu"
 DRIVER = "csi.example.com"
 MEBIBYTE = 1 << 20
 HUGE = 1 << 62
 
-#: Every predicate, in the order they run; those that can be configured, twice.
-PREDICATES: tuple[FilterRule, ...] = (
-    CheckNodeCondition(),
-    CheckNodeUnschedulable(),
-    GeneralPredicates(),
-    GeneralPredicates(ignored=frozenset({GPU})),
-    HostName(),
-    PodFitsHostPorts(),
-    MatchNodeSelector(),
-    PodFitsResources(),
-    PodFitsResources(ignored=frozenset({GPU})),
-    NoDiskConflict(),
-    PodToleratesNodeTaints(),
-    PodToleratesNodeNoExecuteTaints(),
-    CheckNodeLabelPresence(["zone", "disk"], presence=True),
-    CheckNodeLabelPresence(["disk"], presence=False),
-    CheckServiceAffinity(["zone"]),
-    CheckServiceAffinity(["zone", "disk"]),
-    MaxVolumeCount("MaxEBSVolumeCount", Ebs(), limit=2),
-    MaxVolumeCount("MaxGCEPDVolumeCount", GcePd(), node_limits=False, limit=1),
-    MaxCSIVolumeCount(),
-    MaxVolumeCount("MaxAzureDiskVolumeCount", Azure()),
-    CheckVolumeBinding(),
-    NoVolumeZoneConflict(),
-    CheckNodeMemoryPressure(),
-    CheckNodePIDPressure(),
-    CheckNodeDiskPressure(),
-    MatchInterPodAffinity(),
-)
-
-#: Every priority; those that can be configured, twice.
-PRIORITIES: tuple[ScoreRule, ...] = (
-    SelectorSpreadPriority(),
-    ServiceSpreadingPriority(),
+ALL_GATES = FeatureGates({"ResourceLimitsPriorityFunction": True})
+#: Further rules of a declaration: those that can be configured, and those that arguments make.
+MORE_PREDICATES: dict[str, tuple[FilterRule, ...]] = {
+    "GeneralPredicates": (GeneralPredicates(ignored=frozenset({GPU})),),
+    "PodFitsResources": (PodFitsResources(ignored=frozenset({GPU})),),
+    "PodToleratesNodeNoExecuteTaints": (PodToleratesNodeNoExecuteTaints(),),
+    "CheckNodeLabelPresence": (
+        CheckNodeLabelPresence(["zone", "disk"], presence=True),
+        CheckNodeLabelPresence(["disk"], presence=False),
+    ),
+    "CheckServiceAffinity": (
+        CheckServiceAffinity(["zone"]),
+        CheckServiceAffinity(["zone", "disk"]),
+    ),
+    "MaxEBSVolumeCount": (MaxVolumeCount("MaxEBSVolumeCount", Ebs(), limit=2),),
+    "MaxGCEPDVolumeCount": (
+        MaxVolumeCount("MaxGCEPDVolumeCount", GcePd(), node_limits=False, limit=1),
+    ),
+}
+MORE_PRIORITIES: dict[str, tuple[ScoreRule, ...]] = {
+    "InterPodAffinityPriority": (InterPodAffinityPriority(hard_weight=50),),
+    "RequestedToCapacityRatioPriority": (
+        RequestedToCapacityRatioPriority(((10, 3), (40, 9), (80, 1)), name="Line"),
+    ),
+}
+PRIORITIES_OF_ARGUMENTS: tuple[ScoreRule, ...] = (
     ServiceAntiAffinity("zone"),
-    InterPodAffinityPriority(),
-    InterPodAffinityPriority(hard_weight=50),
-    LeastRequestedPriority(),
-    MostRequestedPriority(),
-    BalancedResourceAllocation(),
-    RequestedToCapacityRatioPriority(),
-    RequestedToCapacityRatioPriority(((10, 3), (40, 9), (80, 1)), name="Line"),
-    NodePreferAvoidPodsPriority(),
-    NodeAffinityPriority(),
-    TaintTolerationPriority(),
-    ImageLocalityPriority(),
     NodeLabelPriority("disk", presence=True, name="Disk"),
     NodeLabelPriority("zone", presence=False, name="NoZone"),
-    ResourceLimitsPriority(),
-    EqualPriority(),
+)
+#: Every predicate, in the order they run; those that can be configured, twice.
+PREDICATES: tuple[FilterRule, ...] = tuple(
+    rule
+    for declared in v1_13.PREDICATES
+    for rule in (
+        *((declared.make(FactoryArgs(ALL_GATES)),) if declared.make else ()),
+        *MORE_PREDICATES.get(declared.name, ()),
+    )
+)
+#: Every priority; those that can be configured, twice.
+PRIORITIES: tuple[ScoreRule, ...] = (
+    *PRIORITIES_OF_ARGUMENTS,
+    *(
+        rule
+        for declared in v1_13.PRIORITIES
+        for rule in (
+            declared.make(FactoryArgs(ALL_GATES)),
+            *MORE_PRIORITIES.get(declared.name, ()),
+        )
+    ),
 )
 
 

@@ -49,13 +49,11 @@ from builders_v1_36 import (
     spec_with,
     spread,
 )
+from podium.engine.framework.declaration import PluginDeclaration
 from podium.engine.framework.rule import FilterRule, ScoreRule
-from podium.engine.rules.devices.v1_36 import DynamicResources, DynamicResourcesScore
-from podium.engine.rules.images.v1_36 import ImageLocality
+from podium.engine.generations.v1_36 import PLUGINS
 from podium.engine.rules.node_affinity.v1_36 import NodeAffinity, NodeAffinityScore
-from podium.engine.rules.nodes.v1_36 import NodeDeclaredFeatures, NodeName, NodeUnschedulable
-from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinity, InterPodAffinityScore
-from podium.engine.rules.ports.v1_36 import NodePorts
+from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinityScore
 from podium.engine.rules.resources.v1_36 import (
     NodeResourcesBalancedAllocation,
     NodeResourcesFit,
@@ -63,15 +61,12 @@ from podium.engine.rules.resources.v1_36 import (
 )
 from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
 from podium.engine.rules.spreading.v1_36_constraints import SpreadDefaults
-from podium.engine.rules.taints.v1_36 import TaintToleration, TaintTolerationScore
-from podium.engine.rules.volumes.binding.v1_36 import VolumeBinding, VolumeBindingScore
-from podium.engine.rules.volumes.conflicts.v1_36 import DiskConflictsOnly, VolumeRestrictions
-from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
-from podium.engine.rules.volumes.zones.v1_36 import VolumeZone
+from podium.engine.rules.volumes.conflicts.v1_36 import DiskConflictsOnly
 from podium.objects.kinds import pod as pod_objects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Affinity, Pod, PodAffinity, ResourceRequirements
+from podium.profiles.config.feature_gates import FeatureGates
 from random_clusters import (
     ALL_EXTREMES,
     DRIVER,
@@ -97,49 +92,51 @@ LISTED = SpreadDefaults(
 )
 UNEVEN = (("cpu", 2), ("memory", 1), (GPU, 3), ("ephemeral-storage", 1))
 
-#: Every filter, in the order they run; those that can be configured, twice.
-FILTERS: tuple[FilterRule, ...] = (
-    NodeUnschedulable(),
-    NodeName(),
-    TaintToleration(),
-    NodeAffinity(),
-    NodeAffinity(ADDED),
-    NodePorts(),
-    NodeResourcesFit(),
-    NodeResourcesFit(frozenset({GPU}), frozenset({"vendor.io"})),
-    VolumeRestrictions(),
-    DiskConflictsOnly("VolumeRestrictions", "no preFilter"),
-    NodeVolumeLimits(),
-    VolumeBinding(),
-    VolumeZone(),
-    PodTopologySpread(),
-    PodTopologySpread(LISTED),
-    InterPodAffinity(),
-    DynamicResources(),
-    NodeDeclaredFeatures(),
-)
+#: Further rules of a plugin: those that can be configured, several times, and what remains of one
+#: without preFilter.
+MORE_FILTERS: dict[str, tuple[FilterRule, ...]] = {
+    "NodeAffinity": (NodeAffinity(ADDED),),
+    "NodeResourcesFit": (NodeResourcesFit(frozenset({GPU}), frozenset({"vendor.io"})),),
+    "VolumeRestrictions": (DiskConflictsOnly("VolumeRestrictions", "no preFilter"),),
+    "PodTopologySpread": (PodTopologySpread(LISTED),),
+}
+MORE_SCORES: dict[str, tuple[ScoreRule, ...]] = {
+    "NodeAffinity": (NodeAffinityScore(ADDED),),
+    "NodeResourcesFit": (
+        NodeResourcesFitScore("LeastAllocated", UNEVEN),
+        NodeResourcesFitScore("MostAllocated", UNEVEN),
+        NodeResourcesFitScore("RequestedToCapacityRatio", UNEVEN, ((0, 10), (30, 7), (100, 0))),
+        NodeResourcesFitScore("RequestedToCapacityRatio", UNEVEN, ((10, 0), (70, 10))),
+    ),
+    "PodTopologySpread": (PodTopologySpreadScore(LISTED),),
+    "InterPodAffinity": (
+        InterPodAffinityScore(40),
+        InterPodAffinityScore(0, ignore_preferred_of_existing=True),
+    ),
+    "NodeResourcesBalancedAllocation": (
+        NodeResourcesBalancedAllocation(("cpu", "memory", GPU, "ephemeral-storage")),
+        NodeResourcesBalancedAllocation(("memory",)),
+    ),
+}
 
-#: Every score; those that can be configured, several times.
-SCORES: tuple[ScoreRule, ...] = (
-    TaintTolerationScore(),
-    NodeAffinityScore(),
-    NodeAffinityScore(ADDED),
-    NodeResourcesFitScore(),
-    NodeResourcesFitScore("LeastAllocated", UNEVEN),
-    NodeResourcesFitScore("MostAllocated", UNEVEN),
-    NodeResourcesFitScore("RequestedToCapacityRatio", UNEVEN, ((0, 10), (30, 7), (100, 0))),
-    NodeResourcesFitScore("RequestedToCapacityRatio", UNEVEN, ((10, 0), (70, 10))),
-    VolumeBindingScore(),
-    PodTopologySpreadScore(),
-    PodTopologySpreadScore(LISTED),
-    InterPodAffinityScore(),
-    InterPodAffinityScore(40),
-    InterPodAffinityScore(0, ignore_preferred_of_existing=True),
-    DynamicResourcesScore(),
-    NodeResourcesBalancedAllocation(),
-    NodeResourcesBalancedAllocation(("cpu", "memory", GPU, "ephemeral-storage")),
-    NodeResourcesBalancedAllocation(("memory",)),
-    ImageLocality(),
+
+def default_arguments(plugin: PluginDeclaration) -> Any:
+    return plugin.arguments and plugin.arguments.completed(None, FeatureGates())
+
+
+#: Every filter of the plugins.
+FILTERS: tuple[FilterRule, ...] = tuple(
+    rule
+    for plugin in PLUGINS.values()
+    if plugin.filter
+    for rule in (plugin.filter(default_arguments(plugin)), *MORE_FILTERS.get(plugin.name, ()))
+)
+#: Every score of the plugins.
+SCORES: tuple[ScoreRule, ...] = tuple(
+    rule
+    for plugin in PLUGINS.values()
+    if plugin.score
+    for rule in (plugin.score(default_arguments(plugin)), *MORE_SCORES.get(plugin.name, ()))
 )
 
 

@@ -1,0 +1,89 @@
+"""Every declaration beside a rule is in the list of its generation, and nothing else is."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+
+import pytest
+
+from podium import engine
+from podium.cluster.wakeups.hints import HintRules
+from podium.engine.framework.declaration import (
+    PluginDeclaration,
+    PolicyArgument,
+    PredicateDeclaration,
+    PriorityDeclaration,
+)
+from podium.engine.generations import v1_13, v1_36
+from podium.profiles.config.document import POINTS
+
+
+def declared(kind: type, *, in_package: str) -> Iterator[object]:
+    """The declarations of a kind that modules of the engine hold."""
+    for info in pkgutil.walk_packages(engine.__path__, f"{engine.__name__}."):
+        if f".{in_package}." in info.name:
+            module = import_module(info.name)
+            yield from (each for each in vars(module).values() if isinstance(each, kind))
+
+
+def identities(found: Iterable[object]) -> set[int]:
+    return {id(each) for each in found}
+
+
+@pytest.mark.parametrize(
+    ("kind", "listed"),
+    [
+        pytest.param(PluginDeclaration, v1_36.PLUGINS.values(), id="plugins"),
+        pytest.param(
+            PredicateDeclaration,
+            (*v1_13.PREDICATES, *v1_13.PREDICATES_THAT_NEVER_RUN),
+            id="predicates",
+        ),
+        pytest.param(PriorityDeclaration, v1_13.PRIORITIES, id="priorities"),
+        pytest.param(
+            PolicyArgument,
+            (*v1_13.PREDICATE_ARGUMENTS, *v1_13.PRIORITY_ARGUMENTS),
+            id="arguments of a Policy",
+        ),
+    ],
+)
+def test_no_declaration_is_forgotten(kind: type, listed: Iterable[object]) -> None:
+    found = [*declared(kind, in_package="rules"), *declared(kind, in_package="preemption")]
+
+    assert identities(found) == identities(listed)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([each.name for each in v1_13.PREDICATES], id="predicates"),
+        pytest.param([each.name for each in v1_13.PRIORITIES], id="priorities"),
+    ],
+)
+def test_names_are_unique(names: list[str]) -> None:
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("plugin", v1_36.PLUGINS.values(), ids=lambda plugin: plugin.name)
+def test_a_plugin_implements_the_points_of_its_rules(plugin: PluginDeclaration) -> None:
+    assert plugin.points <= set(POINTS)
+    assert (plugin.score is not None) == ("score" in plugin.points)
+    assert (plugin.filter is not None) == ("filter" in plugin.points)
+    assert (plugin.post_filter is not None) == ("postFilter" in plugin.points)
+
+
+@pytest.mark.parametrize("plugin", v1_36.PLUGINS.values(), ids=lambda plugin: plugin.name)
+def test_a_plugin_that_rejects_pods_declares_what_wakes_them(plugin: PluginDeclaration) -> None:
+    rejects = plugin.filter or plugin.gate
+
+    assert plugin.events is not None or not rejects
+
+
+def test_the_wake_ups_know_the_plugins_with_events() -> None:
+    rules = HintRules(lambda _: {})
+
+    assert list(rules._known) == [
+        plugin.name for plugin in v1_36.PLUGINS.values() if plugin.events is not None
+    ]
