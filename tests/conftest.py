@@ -36,12 +36,15 @@ SLOW_FILES = frozenset(
         "engine/user_rules/test_cost.py",
         "engine/user_rules/test_pages.py",
         "extender/test_both_directions.py",
+        "lab/clients/test_python_clients.py",
         "lab/command/test_command.py",
         "lab/command/test_full_size.py",
+        "lab/command/test_killed.py",
         "lab/http/test_load.py",
         "lab/store/test_sqlite.py",
         "library/recordings/test_comparison.py",
         "render/decision/test_as_json.py",
+        "web/test_large.py",
     }
 )
 TESTS = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""What holds for every file of the project, whoever wrote it."""
+"""What holds for every file of the project."""
 
 from __future__ import annotations
 
@@ -86,6 +86,81 @@ def test_every_module_says_what_it_is(source: Path) -> None:
 
     assert docstring
     assert docstring.splitlines()[0].endswith((".", "!", "?", ":"))
+
+
+#: The subject of a docstring is a thing, so these words have no place in one.
+PERSONS = re.compile(r"\b(?:somebody|nobody|whoever)\b", re.IGNORECASE)
+#: What the engine has of rules. Their members are those of the base classes, none is looked up.
+RULES = {"each", "plugin", "predicate", "priority", "rule"}
+
+
+def docstrings(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of every docstring of a module."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found = ast.get_docstring(node)
+            if found is not None:
+                yield getattr(node, "lineno", 1), found
+
+
+def unhelpful_docstrings(text: str) -> list[str]:
+    """Docstrings of one word, and those that speak of persons."""
+    return [
+        f"line {line}: {docstring}"
+        for line, docstring in docstrings(text)
+        if len(docstring.split()) < 2 or PERSONS.search(docstring)
+    ]
+
+
+def lookups_by_name(text: str) -> list[str]:
+    """Members of a rule that are looked up by `getattr` or `hasattr`."""
+    return [
+        f"line {node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"getattr", "hasattr"}
+        and ast.unparse(node.args[0]).rpartition(".")[2] in RULES
+    ]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=relative)
+def test_docstrings_name_things_in_sentences(source: Path) -> None:
+    assert unhelpful_docstrings(source.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("docstring", "bad"),
+    [
+        ("One.", True),
+        ("Evicts what nobody needs.", True),
+        ("Whoever asks is told.", True),
+        ("Evicts pods of lower priority.", False),
+    ],
+)
+def test_a_docstring_that_says_nothing_is_seen(docstring: str, bad: bool) -> None:
+    assert bool(unhelpful_docstrings(f'def f():\n    """{docstring}"""')) is bad
+
+
+@pytest.mark.parametrize(
+    "source", sorted((ROOT / "src" / "podium" / "engine").rglob("*.py")), ids=relative
+)
+def test_no_member_of_a_rule_is_looked_up_by_name(source: Path) -> None:
+    assert lookups_by_name(source.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ('getattr(rule, "idle", None)', True),
+        ('getattr(each.rule, "idle", None)', True),
+        ('hasattr(plugin, "reserve")', True),
+        ('getattr(module, "rules")', False),
+        ("rule.activity(pod, view)", False),
+    ],
+)
+def test_a_lookup_by_name_is_seen(text: str, seen: bool) -> None:
+    assert bool(lookups_by_name(text)) is seen
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=relative)

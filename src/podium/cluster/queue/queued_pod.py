@@ -42,7 +42,7 @@ class QueuedPod:
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
+        """The key of the pod in the queue: `namespace/name`."""
         return self.pod.key
 
     @property

@@ -92,7 +92,7 @@ class Object(Value, frozen=True):
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
+        """The key of the object among those of its kind: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 
