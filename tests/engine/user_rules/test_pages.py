@@ -79,8 +79,9 @@ def test_a_page_is_true(
         assert "passed" in pytest_says(tmp_path, *tests)
 
 
-def test_the_three_pages_are_there() -> None:
+def test_the_pages_are_there() -> None:
     assert [page.stem for page in PAGES] == [
+        "reserve-a-device",
         "use-from-kube-scheduler",
         "write-a-predicate",
         "write-a-priority",
