@@ -31,7 +31,10 @@ SLOW_FIXTURES = frozenset({"browser", "control_plane", "kubectl", "programs", "s
 SLOW_FILES = frozenset(
     {
         "bench/test_benchmarks.py",
+        "bench/test_compare.py",
+        "bench/test_workloads.py",
         "cli/test_console.py",
+        "daemon/decisions/test_decision_log.py",
         "engine/test_no_loops.py",
         "engine/user_rules/test_cost.py",
         "engine/user_rules/test_pages.py",
@@ -40,6 +43,7 @@ SLOW_FILES = frozenset(
         "lab/command/test_command.py",
         "lab/command/test_full_size.py",
         "lab/command/test_killed.py",
+        "lab/http/test_fuzz.py",
         "lab/http/test_load.py",
         "lab/store/test_sqlite.py",
         "library/recordings/test_comparison.py",
@@ -90,7 +94,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         path = item.path.relative_to(TESTS).as_posix()
         fixtures = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
-        if fixtures or path in SLOW_FILES or item.get_closest_marker("hypothesis"):
+        # The marker of hypothesis is set later than this.
+        random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if fixtures or path in SLOW_FILES or random:
             item.add_marker(pytest.mark.slow)
 
 

@@ -40,7 +40,7 @@ DIFFERENCES = (
     Difference(
         r"get node .* yaml",
         r"- *(daemonEndpoints:|kubeletEndpoint:|Port: 0)",
-        "Empty parts of a node's status that nobody sent are not made up.",
+        "Empty parts of a node's status that were not sent are not made up.",
     ),
     Difference(
         r"(apply|patch pod)",
