@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -291,11 +291,56 @@ def test_who_is_not_known_tries_once_more(run: Run, wanted: int) -> None:
 def test_how_long_to_wait_is_said(
     run: Run, reply: bytes, retry_after: float | None, message: str
 ) -> None:
+    slept: list[float] = []
+
     async def main() -> None:
-        async with scripted(says(reply)) as (client, _):
+        async with scripted(says(reply, reply), sleep=noting(slept)) as (client, server):
             with pytest.raises(ApiError, match=message) as caught:
                 await client.request("POST", "/x", body=b"{}")
             assert caught.value.retry_after == retry_after
+            assert slept == ([] if retry_after is None else [retry_after])
+            assert len(server.asked) == 1 + len(slept)
+
+    run(main())
+
+
+def noting(slept: list[float]) -> Callable[[float], Awaitable[None]]:
+    """A sleep that takes no time, and notes how long it should have been."""
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    return sleep
+
+
+TOO_MANY = answer(b"Too many requests", "429 Too Many Requests", Retry_After="3")
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "POST", "DELETE"])
+def test_a_request_is_sent_again_after_the_pause_that_was_asked_for(run: Run, method: str) -> None:
+    slept: list[float] = []
+
+    async def main() -> None:
+        async with scripted(says(TOO_MANY, answer(b"done")), sleep=noting(slept)) as (client, _):
+            assert await client.request(method, "/x") == b"done"
+            assert slept == [3.0]
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "timeout"), [("11", 30.0), ("3", 2.0)], ids=["too long", "beyond the timeout"]
+)
+def test_a_longer_pause_is_left_to_the_caller(run: Run, seconds: str, timeout: float) -> None:
+    slept: list[float] = []
+    reply = answer(b"", "429 Too Many Requests", Retry_After=seconds)
+
+    async def main() -> None:
+        async with scripted(says(reply), sleep=noting(slept)) as (client, server):
+            with pytest.raises(ApiError) as caught:
+                await client.request("GET", "/x", timeout=timeout)
+            assert caught.value.retry_after == float(seconds)
+            assert (slept, len(server.asked)) == ([], 1)
 
     run(main())
 

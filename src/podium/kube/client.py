@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
 from urllib.parse import urlencode
@@ -19,15 +19,24 @@ from podium.kube.connections import Answer, Pool, notice_death
 from podium.kube.errors import ApiError, UnreachableError, refusal, words
 
 _CONNECT_SECONDS = 10.0
-_UNAUTHORIZED = 401
+_UNAUTHORIZED, _TOO_MANY, _UNAVAILABLE = 401, 429, 503
+#: A longer wait than this is left to the caller, which gets the refusal.
+_LONGEST_WAIT_SECONDS = 10.0
 
 
 class ApiClient(KubeApi):
     """A client of one API server. To be used in an `async with`."""
 
-    def __init__(self, access: Access, *, connections: int = 64) -> None:
+    def __init__(
+        self,
+        access: Access,
+        *,
+        connections: int = 64,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         """Short requests share at most *connections*; each watch has a connection of its own."""
         self.access = access
+        self._sleep = sleep
         self._agent = f"podium/{__version__}"
         self._proxy = access.proxy or _proxy_of(access)
         self._pool = Pool(access, self._agent, connections)
@@ -63,18 +72,34 @@ class ApiClient(KubeApi):
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
     ) -> bytes:
-        """Send one request, again if renewed credentials may help; the body of the answer."""
+        """Send one request; the body of the answer.
+
+        It is sent again once if renewed credentials may help, and once after the pause that the
+        API server asks for with 429 or 503, if that is short.
+        """
         target = _target(path, params)
         send = self._through_proxy if self._proxy else self._pool.exchange
         try:
             answer = await send(method, target, body, content_type, seconds=timeout)
             if answer.status == _UNAUTHORIZED and await self.access.rejected():
                 answer = await send(method, target, body, content_type, seconds=timeout)
+            pause = self._pause_asked_for(method, target, answer)
+            if pause is not None and pause < timeout:
+                await self._sleep(pause)
+                left = timeout - pause
+                answer = await send(method, target, body, content_type, seconds=left)
         except (aiohttp.ClientError, OSError) as error:
             raise self._unreachable(error) from error
         if answer.status >= 300:
             raise self._refusal(method, target, answer)
         return answer.body
+
+    def _pause_asked_for(self, method: str, target: str, answer: Answer) -> float | None:
+        """The seconds to wait before the request is sent again; None if it is not."""
+        if answer.status not in {_TOO_MANY, _UNAVAILABLE}:
+            return None
+        pause = self._refusal(method, target, answer).retry_after
+        return pause if pause is not None and 0 <= pause <= _LONGEST_WAIT_SECONDS else None
 
     async def _through_proxy(
         self, method: str, target: str, body: bytes | None, content_type: str, *, seconds: float

@@ -29,6 +29,8 @@ _WATCH_SECONDS, _GRACE_SECONDS = 120.0, 20.0
 _SHORT_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _LIST_SECONDS = 60.0
+#: The longest pause that an API server can ask for by Retry-After.
+_LONGEST_ASKED_SECONDS = 60.0
 
 Kind = TypeVar("Kind", bound=Object)
 Fed_contra = TypeVar("Fed_contra", bound=Object, contravariant=True)
@@ -116,6 +118,7 @@ class Reflector(Generic[Kind]):
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
+            asked_for = 0.0
             try:
                 if not self.version:
                     await self._list()
@@ -124,6 +127,7 @@ class Reflector(Generic[Kind]):
                 if self._clock() - began > _SHORT_SECONDS:
                     continue
             except ApiError as error:
+                asked_for = min(error.retry_after or 0.0, _LONGEST_ASKED_SECONDS)
                 if error.status == _GONE:
                     self.version = ""
                 else:
@@ -131,7 +135,7 @@ class Reflector(Generic[Kind]):
             except Exception as error:  # noqa: BLE001  no error ends the watch
                 self.version = ""  # an object that was read may be at fault: list again
                 self._warn(f"{self.path}: {words(error)}; listing again")
-            await self._sleep(self._jittered(self._pause))
+            await self._sleep(max(self._jittered(self._pause), asked_for))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
 
     def _jittered(self, seconds: float) -> float:
