@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -159,6 +159,33 @@ def test_a_replica_that_loses_the_lease_ends_with_a_code() -> None:
 
     assert code == LEADERSHIP_LOST
     assert "leader election lost" in world.log.getvalue()
+
+
+def test_a_replica_that_cannot_renew_stops_before_it_hands_the_lease_back() -> None:
+    times = LeaseTimes(lease_seconds=2, renew_deadline_seconds=0.5, retry_seconds=0.1)
+    world = World(options(lease=Lease("kube-system", "podium", times)))
+    states: list[bool] = []
+    put = world.api.put
+
+    async def put_or_fail(path: str, obj: Mapping[str, Any]) -> Any:
+        if obj["spec"].get("holderIdentity") == "":
+            scheduler = world.run.host.scheduler
+            assert scheduler is not None
+            states.append(scheduler._stopping and not scheduler.binding)
+            return await put(path, obj)
+        raise ApiError("not now", status=500)
+
+    async def script(world: World) -> None:
+        await until(lambda: "leading" in world.log.getvalue())
+        world.api.put = put_or_fail  # type: ignore[method-assign]
+        await asyncio.Event().wait()
+
+    code = asyncio.run(world.play(script))
+
+    assert code == LEADERSHIP_LOST
+    assert states == [True]
+    found = asyncio.run(world.api.get(f"{LEASES}/podium"))
+    assert found["spec"]["holderIdentity"] == ""
 
 
 def test_in_shadow_mode_nothing_is_written() -> None:

@@ -310,6 +310,54 @@ def test_there_are_never_two_leaders(seed: int) -> None:
     asyncio.run(run())
 
 
+class SilentShelf(Shelf):
+    """A lease whose API server answers no write any more once it is silent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.silent = False
+        self.last_write = 0.0
+
+    async def put(self, path: str, lease: Any) -> Any:
+        if self.silent:
+            await asyncio.sleep(60)
+        self.last_write = asyncio.get_running_loop().time()
+        return await super().put(path, lease)
+
+
+def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over() -> None:
+    shelf = SilentShelf()
+    times = LeaseTimes(lease_seconds=2, renew_deadline_seconds=1.2, retry_seconds=0.2)
+
+    async def run() -> None:
+        one = Replica(shelf, "one", times=times, clock=asyncio.get_running_loop().time)  # type: ignore[arg-type]
+        await until(lambda: shelf.last_write)
+        shelf.silent = True
+        await one.task
+        assert asyncio.get_running_loop().time() - shelf.last_write < times.lease_seconds
+        assert one.log[-1] == "stopped"
+        assert one.elector.holder == "one"  # not released: its work may not have stopped yet
+
+    asyncio.run(run())
+
+
+def test_a_lost_lease_is_released_after_the_work_has_stopped() -> None:
+    shelf = SilentShelf()
+    times = LeaseTimes(lease_seconds=2, renew_deadline_seconds=0.5, retry_seconds=0.1)
+
+    async def run() -> None:
+        one = Replica(shelf, "one", times=times)  # type: ignore[arg-type]
+        await until(lambda: shelf.last_write)
+        shelf.silent = True
+        await one.task
+        shelf.silent = False
+        await one.elector.hand_back()
+        assert shelf.lease is not None
+        assert shelf.lease["spec"]["holderIdentity"] == ""
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (2.5, 2.2, 0.1)])
 def test_times_that_make_no_sense(times: tuple[float, float, float]) -> None:
     with pytest.raises(ConfigError, match=r"leaseDuration|renewDeadline"):

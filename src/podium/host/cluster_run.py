@@ -149,8 +149,8 @@ class ClusterRun:
         lost = self._election.done()
         if lost:
             self._log.error("leader election lost")
-            scheduler.abandon()
             await self._supervisor.until(working)
+            await self._elector.hand_back()
         await self._stop_election()
         return LEADERSHIP_LOST if lost else 0
 
@@ -170,6 +170,7 @@ class ClusterRun:
             self._identity,
             times=lease.times,
             on_started=started,
+            on_stopped=scheduler.abandon,
             on_new_leader=new_leader,
             warn=self._log.warning,
             clock=self._clocks.timer,

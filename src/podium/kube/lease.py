@@ -68,7 +68,7 @@ class LeaderElector:
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """With *release* the lease is released when `run` is cancelled.
+        """With *release* the lease is released when `run` is cancelled, and by `hand_back`.
 
         *clock* decides what has expired; *wall* is written into the lease for people to read.
         """
@@ -102,18 +102,32 @@ class LeaderElector:
         return self._started and fresh and self.holder == self.identity
 
     async def run(self) -> None:
-        """Wait until the lease is acquired, renew it, and return when it is lost."""
+        """Wait until the lease is acquired, renew it, and return at once when it is lost.
+
+        A lease that was lost is not released here: `hand_back` does that, once the work that it
+        protects has stopped.
+        """
         try:
             await self._acquire()
             self._started = True
             self._on_started()
             await self._renew()
+        except asyncio.CancelledError:
+            self._stop()
+            await self.hand_back()
+            raise
         finally:
-            if self._started:
-                self._started = False
-                self._on_stopped()
-            if self._release and self.holder == self.identity:
-                await self._give_up()
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._started:
+            self._started = False
+            self._on_stopped()
+
+    async def hand_back(self) -> None:
+        """Release the lease if this replica holds it and may release it."""
+        if self._release and self.holder == self.identity:
+            await self._give_up()
 
     async def _acquire(self) -> None:
         while not await self._try(self.times.renew_deadline_seconds):
