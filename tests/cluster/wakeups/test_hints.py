@@ -206,6 +206,13 @@ def test_the_affinity_added_by_the_profile_must_match_too() -> None:
     assert not asked("NodeAffinity", Added(HDD), rules=rules)
 
 
+def test_profiles_that_add_different_affinities_are_asked_about_neither() -> None:
+    added = msgspec.convert({"nodeSelectorTerms": [SSD_TERM]}, NodeSelector)
+    filters = [NodeAffinity(AddedAffinity(required=added)), NodeAffinity()]
+
+    assert asked("NodeAffinity", Added(HDD), rules=HintRules(requests, filters))
+
+
 def port(number: int, address: str = "", protocol: str = "") -> list[JsonObject]:
     return [{"ports": [{"hostPort": number, "hostIP": address, "protocol": protocol}]}]
 
