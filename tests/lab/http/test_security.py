@@ -78,3 +78,18 @@ def test_sizes_are_limited(lab_server: LabServer) -> None:
     assert lab_server.call("POST", PODS, large).status == 413
     assert lab_server.call("GET", f"{PODS}?labelSelector={'a' * 9000}").status == 414
     assert lab_server.call("GET", PODS, headers={"X-Large": "a" * 40_000}).status in {400, 431}
+
+
+def test_two_labs_in_one_browser_keep_their_cookies_apart(lab_server: LabServer) -> None:
+    nothing = {"Authorization": ""}
+    welcome = lab_server.call("GET", f"{PODS}?token={TOKEN}", headers=nothing)
+    own = welcome.headers["set-cookie"].partition(";")[0]
+    # A browser sends the cookies of all ports of a host.
+    other = own.partition("=")[0].rpartition("-")[0] + "-1=other"
+
+    for cookies in (f"{own}; {other}", f"{other}; {own}"):
+        reply = lab_server.call("GET", PODS, headers=nothing | {"Cookie": cookies})
+        assert reply.status == 200
+    elsewhere = own.replace("podium-token-", "podium-token-1")
+    reply = lab_server.call("GET", PODS, headers=nothing | {"Cookie": elsewhere})
+    assert reply.status == 401

@@ -19,7 +19,6 @@ from podium.lab.api.status import StatusError, too_large, too_many_requests, una
 from podium.lab.http.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
 from podium.lab.http.responses import Response, error_response, send_response
 
-COOKIE = "podium-token"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
@@ -135,16 +134,16 @@ class Guard:
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if scope["method"] == "GET" and self._is_token(query.pop("token", "").encode()):
-            return self._redirect_with_cookie(scope["path"], query)
+            return self._redirect_with_cookie(scope["path"], query, _cookie_name(headers))
         raise unauthorized()
 
     def _is_token(self, given: bytes) -> bool:
         return hmac.compare_digest(given, self._token.encode())
 
-    def _redirect_with_cookie(self, path: str, query: dict[str, str]) -> Response:
+    def _redirect_with_cookie(self, path: str, query: dict[str, str], name: str) -> Response:
         rest = f"?{urlencode(query)}" if query else ""
         location = f"/{path.lstrip('/')}{rest}".encode("ascii", "ignore")
-        cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict".encode()
+        cookie = f"{name}={self._token}; Path=/; HttpOnly; SameSite=Strict".encode()
         headers = ((b"location", location), (b"set-cookie", cookie))
         return Response(303, b"", b"text/plain", headers)
 
@@ -162,12 +161,21 @@ def _limited(receive: Receive) -> Receive:
     return received
 
 
+def _cookie_name(headers: dict[bytes, bytes]) -> str:
+    """The name of the cookie with the token; it has the port, which browsers do not tell apart."""
+    try:
+        port = urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").port
+    except ValueError:
+        port = None
+    return f"podium-token-{port or 80}"
+
+
 def _cookie(headers: dict[bytes, bytes]) -> bytes:
-    text = headers.get(b"cookie", b"").decode("latin-1")
-    if COOKIE not in text:
+    text, name = headers.get(b"cookie", b"").decode("latin-1"), _cookie_name(headers)
+    if name not in text:
         return b""
     try:
-        found = SimpleCookie(text).get(COOKIE)
+        found = SimpleCookie(text).get(name)
     except CookieError:
         return b""
     return b"" if found is None else found.value.encode()
