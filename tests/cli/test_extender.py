@@ -46,6 +46,14 @@ def test_where_it_listens_is_data_as_well() -> None:
             ("--provider", "DefaultProvider", "--listen", "127.0.0.1:0", "--tls-cert-file", "none"),
             "--tls-cert-file, --tls-private-key-file: no such file or directory",
         ),
+        (
+            ("--provider", "DefaultProvider", "--client-ca-file", "ca.crt"),
+            "--client-ca-file needs https; give --tls-cert-file as well",
+        ),
+        (
+            ("--provider", "DefaultProvider", "--client-token-file", "none"),
+            "--client-token-file none: no such file or directory",
+        ),
     ],
 )
 def test_what_cannot_be_served(podium: Podium, flags: tuple[str, ...], sentence: str) -> None:

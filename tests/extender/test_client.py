@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import ssl
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -456,5 +461,32 @@ def test_a_certificate_of_our_own(certificates: Path, data: bool) -> None:
 
 
 def test_a_certificate_that_cannot_be_read() -> None:
-    with pytest.raises(ConfigError, match="tlsConfig of extender https://x: No such file"):
+    sentence = "tlsConfig of extender https://x: caFile /missing: No such file or directory"
+    with pytest.raises(ConfigError, match=sentence):
         context_of(Extender("https://x", tls={"ca_file": "/missing"}))
+
+
+def test_an_extender_serves_only_clients_of_its_authority(certificates: Path) -> None:
+    command = [
+        *(sys.executable, "-m", "podium", "extender", "--provider", "DefaultProvider"),
+        *("--listen", "127.0.0.1:0", "-o", "json"),
+        *("--tls-cert-file", str(certificates / "server.test.crt")),
+        *("--tls-private-key-file", str(certificates / "server.test.key")),
+        *("--client-ca-file", str(certificates / "client.test.crt")),
+    ]
+    stranger = ssl.create_default_context(cafile=certificates / "server.test.crt")
+    stranger.check_hostname = False
+    client = ssl.create_default_context(cafile=certificates / "server.test.crt")
+    client.check_hostname = False
+    client.load_cert_chain(certificates / "client.test.crt", certificates / "client.test.key")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            found = json.loads("".join(iter(running.stdout.readline, "}\n")) + "}")
+            with urlopen(f"{found['url']}/healthz", timeout=10, context=client) as response:
+                assert response.read() == b"ok"
+            with pytest.raises(OSError, match=r"(?i)certificate|reset|eof|closed"):
+                urlopen(f"{found['url']}/healthz", timeout=10, context=stranger)
+        finally:
+            running.terminate()

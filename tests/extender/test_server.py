@@ -14,6 +14,7 @@ from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.rules.resources.v1_13 import GeneralPredicates, LeastRequestedPriority
 from podium.engine.state.accounting import ContainerSums
 from podium.extender.cluster_state import ClusterState
+from podium.extender.security import LOOPBACK
 from podium.extender.server import ExtenderApp
 from podium.extender.verbs import ExtenderVerbs
 from podium.objects.kinds.meta import Object
@@ -55,26 +56,34 @@ OTHER_TEAM = "node(s) belonged to another team"
 class Server:
     """The application, called without a network."""
 
-    def __init__(self, profile: Profile = NOTHING, *known: Object, rules: Rules = RULES) -> None:
+    def __init__(
+        self, profile: Profile = NOTHING, *known: Object, rules: Rules = RULES, **access: Any
+    ) -> None:
         whole = with_rules(profile, rules)
         self.state = ClusterState(whole)
         self.state.load(objects(*known))
         self.told: list[str] = []
         self._app = ExtenderApp(
             ExtenderVerbs(whole, self.state), self.state, None, self.told.append
-        ).asgi()
+        ).asgi(**access)
 
-    def post(self, path: str, body: Any) -> tuple[int, Any]:
-        return asyncio.run(self._exchange("POST", path, body))
+    def post(self, path: str, body: Any, **headers: str) -> tuple[int, Any]:
+        given = {"content_type": "application/json", "host": "127.0.0.1:8888", **headers}
+        return asyncio.run(self._exchange("POST", path, body, given))
 
-    def get(self, path: str) -> tuple[int, Any]:
-        return asyncio.run(self._exchange("GET", path, None))
+    def get(self, path: str, **headers: str) -> tuple[int, Any]:
+        return asyncio.run(self._exchange("GET", path, None, headers))
 
-    async def _exchange(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+    async def _exchange(
+        self, method: str, path: str, body: Any, headers: dict[str, str]
+    ) -> tuple[int, Any]:
+        given = [
+            (name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()
+        ]
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
         scope = {
             "type": "http", "method": method, "path": path, "raw_path": path.encode(),
-            "query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http",
+            "query_string": b"", "headers": given, "http_version": "1.1", "scheme": "http",
             "server": ("test", 80), "client": ("test", 1), "root_path": "",
         }  # fmt: skip
         sent: list[Any] = []
@@ -250,6 +259,63 @@ def test_bad_requests(path: str, body: Any, status: int, sentence: str) -> None:
 
     assert found == status
     assert said.startswith(sentence)
+
+
+ASKED = {"Pod": POD, "Nodes": {"items": NODES}}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "sentence"),
+    [
+        pytest.param({"origin": "http://evil.example"}, 403, "requests of web pages", id="a page"),
+        pytest.param({"origin": "http://127.0.0.1:8888"}, 403, "requests of web", id="own origin"),
+        pytest.param({"sec_fetch_site": "cross-site"}, 403, "requests of web", id="a browser"),
+        pytest.param({"host": "evil.example:8888"}, 421, "this is not evil.", id="a rebound name"),
+        pytest.param({"host": ""}, 421, "this is not a host without a name", id="no name"),
+        pytest.param({"host": "[::"}, 421, "this is not [::", id="half a name"),
+        pytest.param({"content_type": "text/plain"}, 415, "the content type must", id="a form"),
+        pytest.param({"content_length": "x"}, 413, "the request is larger than", id="no size"),
+    ],
+)
+def test_requests_of_others_than_schedulers_are_refused(
+    headers: dict[str, str], status: int, sentence: str
+) -> None:
+    found, said = Server(hosts=LOOPBACK).post("/filter", ASKED, **headers)
+
+    assert found == status
+    assert said.startswith(sentence)
+
+
+def test_any_name_is_answered_where_no_hosts_are_given() -> None:
+    assert Server().post("/filter", ASKED, host="podium.kube-system.svc")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("length", "status"), [("1000", 413), ("", 413)], ids=["told", "found while reading"]
+)
+def test_bodies_are_bounded(length: str, status: int) -> None:
+    headers = {"content_length": length} if length else {}
+    found, said = Server(largest_body=100).post("/filter", ASKED, **headers)
+
+    assert (found, said) == (status, "the request is larger than 100 bytes")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/filter", {}, 401),
+        ("/filter", {"authorization": "Bearer wrong"}, 401),
+        ("/token/wrong/filter", {}, 401),
+        ("/filter", {"authorization": "Bearer secret"}, 200),
+        ("/token/secret/filter", {}, 200),
+    ],
+)
+def test_a_token_is_asked_for(path: str, headers: dict[str, str], status: int) -> None:
+    assert Server(token="secret").post(path, ASKED, **headers)[0] == status  # noqa: S106
+
+
+def test_probes_need_no_token() -> None:
+    assert Server(token="secret").get("/healthz") == (200, "ok")  # noqa: S106
 
 
 def test_probes() -> None:

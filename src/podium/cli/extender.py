@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -16,10 +18,10 @@ from podium.library.profile_source import ProfileSource
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from uvicorn.config import Config
 
     from podium.engine.framework.profile import Profile
+    from podium.extender.security import Guard
 
 
 _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
@@ -31,6 +33,16 @@ _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
 @listen_flag(_DEFAULT, "The address to listen on; port 0 is any free one.", host_name="--host")
 @click.option("--tls-cert-file", metavar="FILE", help="Serve https with this certificate.")
 @click.option("--tls-private-key-file", metavar="FILE", help="The key of that certificate.")
+@click.option(
+    "--client-ca-file",
+    metavar="FILE",
+    help="Serve only clients with a certificate of this authority.",
+)
+@click.option(
+    "--client-token-file",
+    metavar="FILE",
+    help="Serve only requests with the token in this file: urlPrefix …/token/TOKEN, or a bearer.",
+)
 @click.option(
     "-f",
     "--filename",
@@ -58,6 +70,8 @@ def extender(
     listen: ListenAddress,
     tls_cert_file: str | None,
     tls_private_key_file: str | None,
+    client_ca_file: str | None,
+    client_token_file: str | None,
     files: tuple[str, ...],
     server: str | None,
     kubeconfig: str | None,
@@ -84,9 +98,13 @@ def extender(
 
     from podium.extender.api_server import ApiServer  # noqa: PLC0415  brings engine and server
     from podium.extender.cluster_state import ClusterState  # noqa: PLC0415
+    from podium.extender.security import LOOPBACK  # noqa: PLC0415
     from podium.extender.server import ExtenderApp  # noqa: PLC0415
     from podium.extender.verbs import ExtenderVerbs  # noqa: PLC0415
 
+    if client_ca_file and not tls_cert_file:
+        raise ConfigError("--client-ca-file needs https", hint="give --tls-cert-file as well")
+    client_token = _token_in(client_token_file) if client_token_file else ""
     profile = _profile(flags)
     notes(profile.notes)
     state = ClusterState(profile)
@@ -113,7 +131,10 @@ def extender(
     app = ExtenderApp(ExtenderVerbs(profile, state), state, watched, note)
     with _listening(listen) as listener:
         bound = ListenAddress(listen.host, listener.getsockname()[1])
-        config = _server_config(app.asgi(), tls_cert_file, tls_private_key_file)
+        # Beyond loopback a scheduler may ask by any name, such as that of a Service.
+        hosts = LOOPBACK if listen.host in LOOPBACK else None
+        guarded = app.asgi(hosts=hosts, token=client_token)
+        config = _server_config(guarded, tls_cert_file, tls_private_key_file, client_ca_file)
         _introduce(profile, f"{'https' if tls_cert_file else 'http'}://{bound}", output)
         Server(config).run(sockets=[listener])
     return 0
@@ -143,7 +164,18 @@ def _listening(listen: ListenAddress) -> socket.socket:
         raise InputError(f"cannot listen on {listen}: {reason}") from None
 
 
-def _server_config(app: Starlette, cert: str | None, key: str | None) -> Config:
+def _token_in(file: str) -> str:
+    try:
+        token = Path(file).read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        raise InputError(f"--client-token-file {file}: {str(reason).lower()}") from None
+    if not token:
+        raise InputError(f"--client-token-file {file}: is empty")
+    return token
+
+
+def _server_config(app: Guard, cert: str | None, key: str | None, client_ca: str | None) -> Config:
     from uvicorn.config import Config  # noqa: PLC0415
 
     config = Config(
@@ -152,12 +184,17 @@ def _server_config(app: Starlette, cert: str | None, key: str | None) -> Config:
         access_log=False,
         ssl_certfile=cert,
         ssl_keyfile=key,
+        ssl_ca_certs=client_ca,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if client_ca else ssl.CERT_NONE,
         timeout_graceful_shutdown=5,
     )
     try:
         config.load()
     except OSError as error:
-        what = f"--tls-cert-file, --tls-private-key-file: {error.strerror or error}"
+        files = "--tls-cert-file, --tls-private-key-file"
+        if client_ca:
+            files = f"{files}, --client-ca-file"
+        what = f"{files}: {error.strerror or error}"
         raise InputError(what) from None
     return config
 

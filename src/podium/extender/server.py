@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from podium.engine.framework.rule import AttemptError
 from podium.extender import wire
+from podium.extender.security import LARGEST_BODY, Guard
 from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
@@ -56,9 +57,18 @@ class ExtenderApp:
             "preempt": self._preempt,
         }
 
-    def asgi(self) -> Starlette:
-        """The ASGI application."""
-        return Starlette(
+    def asgi(
+        self,
+        *,
+        hosts: frozenset[str] | None = None,
+        token: str = "",
+        largest_body: int = LARGEST_BODY,
+    ) -> Guard:
+        """The ASGI application.
+
+        It is asked by one of *hosts* (None for any name), and with the *token* if one is given.
+        """
+        app = Starlette(
             routes=[
                 Route("/healthz", self._healthz, methods=["GET"]),
                 Route("/readyz", self._readyz, methods=["GET"]),
@@ -66,6 +76,7 @@ class ExtenderApp:
             ],
             lifespan=self._lifespan,
         )
+        return Guard(app, hosts=hosts, token=token, largest_body=largest_body)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002

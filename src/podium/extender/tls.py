@@ -12,6 +12,8 @@ from podium.errors import ConfigError
 if TYPE_CHECKING:
     from podium.engine.framework.extenders import Extender
 
+_FILES = {"ca_file": "caFile", "cert_file": "certFile", "key_file": "keyFile"}
+
 
 def context_of(extender: Extender) -> ssl.SSLContext:
     """The TLS context for an extender's `tlsConfig`.
@@ -19,6 +21,8 @@ def context_of(extender: Extender) -> ssl.SSLContext:
     With `enableHttps` and no certificate authority every server certificate is accepted.
     """
     tls = extender.tls
+    for name, field in _FILES.items():
+        _check_readable(extender, field, tls.get(name))
     authority = tls.get("ca_file") or tls.get("ca_data")
     context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
     try:
@@ -34,6 +38,17 @@ def context_of(extender: Extender) -> ssl.SSLContext:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ConfigError(f"tlsConfig of extender {extender.url_prefix}: {reason}") from error
     return context
+
+
+def _check_readable(extender: Extender, field: str, path: object) -> None:
+    """Raise an error that names the file; those of the ssl module do not."""
+    if not path:
+        return
+    try:
+        Path(str(path)).open("rb").close()
+    except OSError as error:
+        what = f"{field} {path}: {error.strerror or error}"
+        raise ConfigError(f"tlsConfig of extender {extender.url_prefix}: {what}") from error
 
 
 def _load_client_certificate(context: ssl.SSLContext, tls: dict[str, object]) -> None:
