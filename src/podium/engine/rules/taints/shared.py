@@ -1,13 +1,19 @@
-"""Which taints a pod does not tolerate, by effect."""
+"""Which taints a pod does not tolerate, and the rules of both generations that ask for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule, scaled_to
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rules.nodes.shared import zero_for_all_values
 from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
-    from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.view import View
     from podium.objects.kinds.node import Taint
 
 NO_SCHEDULE_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -25,3 +31,43 @@ def count_untolerated_preferences(cls: PodClass, taints: tuple[Taint, ...]) -> i
     """The number of PreferNoSchedule taints that the pod does not tolerate."""
     kept = [t for t in cls.spec.tolerations or () if t.effect in ("", "PreferNoSchedule")]
     return sum(t.effect == "PreferNoSchedule" and not tolerated(kept, t) for t in taints)
+
+
+class UntoleratedTaints(BitFilter):
+    """The pod must tolerate every taint of the node with one of the effects."""
+
+    effects = NO_SCHEDULE_EFFECTS
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 where a taint is not tolerated."""
+        return at.fact(
+            at.view.nodes.facts.taints,
+            lambda taints: int(has_untolerated(pod.cls, taints, self.effects)),
+        )
+
+
+class UntoleratedPreferences(ScoreRule):
+    """Prefers nodes with few PreferNoSchedule taints that the pod does not tolerate."""
+
+    normalizes = True
+    #: The score of a node without such taints.
+    highest: int
+
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """The highest score if no node has such a taint."""
+        column = view.nodes.facts.taints
+        same = zero_for_all_values(
+            pod.cls, column, lambda t: count_untolerated_preferences(pod.cls, t), "soft taints"
+        )
+        return Everywhere(self.highest) if same else None
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The number of such taints."""
+        return at.fact(
+            at.view.nodes.facts.taints,
+            lambda taints: count_untolerated_preferences(pod.cls, taints),
+        )
+
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Fewer taints score higher."""
+        return scaled_to(self.highest, at, raw, reverse=True)

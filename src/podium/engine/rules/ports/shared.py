@@ -1,0 +1,32 @@
+"""The filter on host ports of both generations; each has its own name and reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+
+if TYPE_CHECKING:
+    from podium.engine.state.pod_class import Incoming, PodClass
+
+
+class HostPorts(BitFilter):
+    """No host port of the pod may be in use on the node.
+
+    The address 0.0.0.0 conflicts with every address, on either side.
+    """
+
+    def scope(self, cls: PodClass) -> Scope:
+        """The pods on the node, for pods with host ports."""
+        return Scope.PODS if cls.ports else Scope.NONE
+
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+        """On every row: the ports in use are known for each row."""
+        return all_rows(at)
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 where a conflicting port is in use."""
+        if not pod.cls.ports:
+            return at.full(0)
+        return at.port_conflict(pod.cls.ports) * 1
