@@ -77,7 +77,9 @@ def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> Non
         b'{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}}]}',
         b'{"metadata":{"resourceVersion":"3"},"items":[]}',
     ]
-    deleted = b'{"type":"DELETED","object":{"metadata":{"name":"a","labels":7}}}\n'
+    deleted = (
+        b'{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"2","labels":7}}}\n'
+    )
 
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
         if "watch=1" not in target:
