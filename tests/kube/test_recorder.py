@@ -126,7 +126,7 @@ def test_events_wait_for_the_api_server(plane: ControlPlane, pod: Pod) -> None:
                 proxy.answer("POST", "/events", 429, times=1, headers={"Retry-After": "3"}),
             ]
             async with (
-                connected(plane.kubeconfig(ADMIN, url=proxy.url)) as client,
+                connected(plane.kubeconfig(ADMIN, url=proxy.url), sleep=sleep) as client,
                 EventRecorder(client, "podium", sleep=sleep) as recorder,
             ):
                 recorder.record(pod, "Normal", "Scheduled", "here")
