@@ -75,8 +75,8 @@ def test_progress_is_shown_when_somebody_watches_and_it_takes_long(
     assert started == []
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(console, "_PROGRESS_SECONDS", -1.0)
-    assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
+    tracked = console.tracked([1, 2, 3], 3, "working", after_seconds=-1.0)
+    assert list(tracked) == [1, 2, 3]
     assert started == [(3, "working"), (3, "stopped")]
 
 

@@ -79,7 +79,9 @@ def notes(sentences: Iterable[str]) -> None:
         note(sentence)
 
 
-def tracked(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
+def tracked(
+    items: Iterable[_Item], total: int, what: str, *, after_seconds: float = _PROGRESS_SECONDS
+) -> Iterator[_Item]:
     """The items; on a terminal, a progress bar on stderr appears once that takes long."""
     if not sys.stderr.isatty():
         yield from items
@@ -88,7 +90,7 @@ def tracked(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
     try:
         for done, item in enumerate(items, 1):
             yield item
-            if bar is None and time.monotonic() - begun > _PROGRESS_SECONDS:
+            if bar is None and time.monotonic() - begun > after_seconds:
                 bar = _progress_bar(total, what)
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=done)

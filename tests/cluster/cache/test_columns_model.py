@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
-from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -23,11 +21,10 @@ from podium.cluster.cache.columns import AVOID_ANNOTATION, Columns
 from podium.cluster.cache.node_tree import zone_key
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
-from podium.engine.state import tallies
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.state.owner_selectors import selectors_of, services_of
 from podium.engine.state.selector_index import anchor
-from podium.engine.state.tallies import LabelSet
+from podium.engine.state.tallies import SPARSE, LabelSet, SparseLimits
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.workloads import Service
@@ -205,10 +202,12 @@ def counted(pods: list[Pod], labels: dict[str, str]) -> int:
 class Twins:
     """Columns and model, told the same things."""
 
-    def __init__(self, extremes: Extremes = ALL_EXTREMES) -> None:
+    def __init__(self, extremes: Extremes = ALL_EXTREMES, sparse: SparseLimits = SPARSE) -> None:
         self.extremes = extremes
         self.simulation = Simulation(profile(), fast=False)
-        self.columns = self.simulation.cache.columns = Columns(ContainerSums(), capacity=1)
+        self.columns = self.simulation.cache.columns = Columns(
+            ContainerSums(), capacity=1, sparse=sparse
+        )
         self.model = Model()
         self.born = 0
 
@@ -469,26 +468,20 @@ def tell(twins: Twins, event: tuple[Any, ...]) -> None:
 FEW_ROWS = st.sampled_from([None, 0, 1, 3, 64])
 
 
-@contextmanager
-def few_rows(most: int | None) -> Iterator[None]:
-    if most is None:
-        yield
-        return
-    with patch.object(tallies, "SMALL", 0), patch.object(tallies, "MOST_FEW", most):
-        yield
+def limits(most: int | None) -> SparseLimits:
+    return SparseLimits() if most is None else SparseLimits(min_capacity=0, most_rows=most)
 
 
 def live(
     events: list[tuple[Any, ...]], most: int | None, *, compared_on_the_way: bool = False
 ) -> None:
-    with few_rows(most):
-        twins = Twins()
-        for event in events:
-            tell(twins, event)
-            note(repr(event))
-            if compared_on_the_way:
-                twins.compare()
-        twins.compare()
+    twins = Twins(sparse=limits(most))
+    for event in events:
+        tell(twins, event)
+        note(repr(event))
+        if compared_on_the_way:
+            twins.compare()
+    twins.compare()
 
 
 @given(events=HISTORIES, most=FEW_ROWS)
@@ -602,10 +595,9 @@ def test_decisions_after_a_history_equal_those_on_fresh_columns(
     most: int | None,
 ) -> None:
     # Image counts are history that no fresh start can repeat; there are no images here.
-    with few_rows(most):
-        twins = Twins(Extremes(images=False))
-        for event in events:
-            tell(twins, event)
+    twins = Twins(Extremes(images=False), limits(most))
+    for event in events:
+        tell(twins, event)
     fresh = loaded_afresh(twins.model)
     for columns in (twins.columns, fresh):
         found = objects(*STORAGE, *others)
@@ -615,8 +607,7 @@ def test_decisions_after_a_history_equal_those_on_fresh_columns(
     rules = profile(*(PREDICATES[number] for number in sorted(numbers)), priorities=PRIORITIES)
     names = list(twins.model.nodes)
 
-    with few_rows(most):
-        lived = told(decided(twins.columns, wanted, rules, order=names))
+    lived = told(decided(twins.columns, wanted, rules, order=names))
     started = told(decided(fresh, wanted, rules, order=names))
 
     assert lived == started

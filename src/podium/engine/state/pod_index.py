@@ -27,7 +27,7 @@ from podium.engine.state.pod_class import (
     volume_matters,
 )
 from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel, anchor
-from podium.engine.state.tallies import CarriedTerm, LabelSet, PodTerm, Tally
+from podium.engine.state.tallies import SPARSE, CarriedTerm, LabelSet, PodTerm, SparseLimits, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -45,8 +45,11 @@ class PodIndex:
     asks for them.
     """
 
-    def __init__(self, accounting: Accounting, nodes: NodeColumns) -> None:
+    def __init__(
+        self, accounting: Accounting, nodes: NodeColumns, sparse: SparseLimits = SPARSE
+    ) -> None:
         self.accounting = accounting
+        self._sparse = sparse
         self._nodes = nodes
         capacity = nodes.capacity
 
@@ -152,6 +155,9 @@ class PodIndex:
                     found.tallies.append(tally)
         return found
 
+    def _new_tally(self) -> Tally:
+        return Tally(self._nodes.capacity, self._nodes.label_column, self._sparse)
+
     def tally(
         self,
         key: object,
@@ -165,7 +171,7 @@ class PodIndex:
         found = self.tallies.get(key)
         if found is not None:
             return found
-        tally, wanted = Tally(self._nodes.capacity, self._nodes.label_column), insists()
+        tally, wanted = self._new_tally(), insists()
         for labels in self._sets_by_label.likely(wanted):
             if not matches(labels):
                 continue
@@ -206,7 +212,7 @@ class PodIndex:
         key = (kind, weight, term.key)
         found = self._carried_index.get(key)
         if found is None:
-            tally = Tally(self._nodes.capacity, self._nodes.label_column)
+            tally = self._new_tally()
             found = self._carried_index[key] = CarriedTerm(kind, weight, term, tally)
             tally.carried = found
             self.carried.add(found, anchor(term.selector))

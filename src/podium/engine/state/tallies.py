@@ -8,8 +8,9 @@ per label set, never once per pod.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,8 +25,18 @@ if TYPE_CHECKING:
     from podium.objects.kinds.workloads import Namespace
     from podium.objects.selectors.selectors import Selector
 
-#: Up to so many rows a tally has a column at once, and a larger one beyond so many rows in use.
-SMALL, MOST_FEW = 1024, 64
+
+@dataclass(frozen=True, slots=True)
+class SparseLimits:
+    """When a tally keeps only the rows on which it counts something."""
+
+    #: With more rows of the view than this, a tally starts without a column.
+    min_capacity: int = 1024
+    #: Counting on more rows than this, it gets one.
+    most_rows: int = 64
+
+
+SPARSE: Final = SparseLimits()
 
 
 class Tally:
@@ -40,20 +51,27 @@ class Tally:
         "_columns",
         "_domains",
         "_few",
+        "_most_rows",
         "_rows",
         "_totals",
         "carried",
         "carriers",
     )
 
-    def __init__(self, capacity: int, columns: Callable[[str], LabelColumn]) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        columns: Callable[[str], LabelColumn],
+        sparse: SparseLimits = SPARSE,
+    ) -> None:
+        self._most_rows = sparse.most_rows
         self.carriers = 0
         #: The term whose carriers it counts, if it does not count pods by their labels.
         self.carried: CarriedTerm | None = None
         self._capacity = capacity
         self._columns = columns
         #: Row -> number where it is not 0, as long as these are few; else there is a column.
-        self._few: dict[int, int] | None = {} if capacity > SMALL else None
+        self._few: dict[int, int] | None = {} if capacity > sparse.min_capacity else None
         self._rows = np.zeros(capacity if self._few is None else 0, np.int64)
         self._domains: dict[str, np.ndarray] = {}
         self._totals: dict[str, int] = {}
@@ -89,7 +107,7 @@ class Tally:
 
     def add_all(self, numbers: Mapping[int, int]) -> None:
         """Count on many rows at once, before sums per domain exist."""
-        if self._few is not None and len(self._few) + len(numbers) > MOST_FEW:
+        if self._few is not None and len(self._few) + len(numbers) > self._most_rows:
             self._rows, self._few = self.rows, None
         if self._few is not None:
             for row, number in numbers.items():
@@ -104,7 +122,7 @@ class Tally:
         left = few.get(row, 0) + number
         if left:
             few[row] = left
-            if len(few) > MOST_FEW:
+            if len(few) > self._most_rows:
                 self._rows, self._few = self.rows, None
         else:
             del few[row]

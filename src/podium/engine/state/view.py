@@ -20,6 +20,7 @@ from podium.engine.state.catalog import Catalog
 from podium.engine.state.journal import DEFAULT_LIMIT, Journal
 from podium.engine.state.node_columns import NodeColumns
 from podium.engine.state.pod_index import PodIndex
+from podium.engine.state.tallies import SPARSE, SparseLimits
 from podium.engine.state.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -39,10 +40,14 @@ class View:
         catalog: Catalog | None = None,
         capacity: int = 64,
         journal_limit: int = DEFAULT_LIMIT,
+        sparse: SparseLimits = SPARSE,
     ) -> None:
-        """There is room for *capacity* rows at first; *journal_limit* bounds the journal's logs."""
+        """There is room for *capacity* rows at first.
+
+        *journal_limit* bounds the logs of the journal; *sparse* says which tallies keep columns.
+        """
         self.nodes = NodeColumns(capacity)
-        self.pods = PodIndex(accounting, self.nodes)
+        self.pods = PodIndex(accounting, self.nodes, sparse)
         self.journal = Journal(journal_limit)
         self.catalog = Catalog() if catalog is None else catalog
         self.verdicts = Verdicts()
