@@ -35,6 +35,9 @@ SLOW_FILES = frozenset(
         "bench/test_workloads.py",
         "cli/test_console.py",
         "daemon/decisions/test_decision_log.py",
+        "engine/fast/test_equals_plain_v1_13.py",
+        "engine/fast/test_equals_plain_v1_36.py",
+        "engine/rows/test_types.py",
         "engine/test_no_loops.py",
         "engine/user_rules/test_cost.py",
         "engine/user_rules/test_pages.py",
@@ -47,6 +50,7 @@ SLOW_FILES = frozenset(
         "lab/http/test_load.py",
         "lab/store/test_sqlite.py",
         "library/recordings/test_comparison.py",
+        "parity/test_trust.py",
         "render/decision/test_as_json.py",
         "web/test_large.py",
     }
