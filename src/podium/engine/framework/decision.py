@@ -66,6 +66,8 @@ class Preemption:
     nomination: str | None = None
 
 
+#: The histogram of a decision without rejections; never written to, a decision is given another.
+NO_REJECTIONS: Counter[int] = Counter()
 NO_CODES = np.zeros(0, np.int32)
 NO_CODES.flags.writeable = False
 
@@ -86,7 +88,7 @@ class Decision:
     codes: np.ndarray = field(default_factory=lambda: NO_CODES)
     verdicts: Verdicts | None = None
     #: How many nodes got which verdict.
-    histogram: Counter[int] = field(default_factory=Counter)
+    histogram: Counter[int] = field(default_factory=lambda: NO_REJECTIONS)
     #: Nodes dropped by extenders, with their message; and those that evicting pods cannot help.
     extender_failed: dict[str, list[str]] = field(default_factory=dict)
     extender_hopeless: set[str] = field(default_factory=set)

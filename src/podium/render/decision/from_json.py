@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def _refusal(data: Data | None) -> Refused | None:
 
 
 def _read_nodes(made: Decision, data: Data) -> None:
-    made.verdicts = Verdicts()
+    made.verdicts, made.histogram = Verdicts(), Counter()
     examined: list[str] = list(data.get("feasible", ()))
     codes = [0] * len(examined)
     for each in data["rejections"]:

@@ -83,13 +83,15 @@ class MatchInterPodAffinity(FilterRule):
 
         If every node is a domain of its own under all topology keys, only pods on the row count.
         """
+        placed, pods = view.terms_selecting(pod.cls.labels), view.pods
+        if not (placed or pods.unknown_nodes or pods.invalid_carried or pod.cls.spec.affinity):
+            return Activity.IDLE  # most pods; nothing that follows could find anything
         if not (
             metadata_unavailable(pod.cls, view)
             or own_affinity(pod.cls)
             or own_anti_affinity(pod.cls)
         ) and not any(
-            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
-            for carried in view.terms_selecting(pod.cls.labels)
+            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers for carried in placed
         ):
             return Activity.IDLE
         known = pod.cls.memo.get("affinity activity")
