@@ -60,7 +60,7 @@ def run_scores(
     errors: list[str] = []
     out_of_range = ""
     for number, each in enumerate(weighted):
-        rule = each.priority
+        rule, weight = each.priority, each.weight
         try:
             same = known[number] if known is not None else rule.everywhere(pod, at.view)
             if same is None:
@@ -69,14 +69,16 @@ def run_scores(
             errors += error.args
             continue
         if same is None:
-            column = ScoreColumn(rule.name, each.weight, raw, final)
-            totals += final * each.weight if each.weight != 1 else final
+            totals += final * weight if weight != 1 else final
+            if columns is not None:
+                columns.append(ScoreColumn(rule.name, weight, raw, final))
         else:
-            column = _same_column(each, same.score, len(at) if columns is not None else 1)
-            constant += same.score * each.weight
-        if columns is not None and (same is None or same.shown):
-            columns.append(column)
-        out_of_range = out_of_range or _out_of_range(column, highest)
+            constant += same.score * weight
+            if columns is not None and same.shown:
+                columns.append(_same_column(each, same.score, len(at)))
+        if highest is not None and not out_of_range:
+            given = final if same is None else same.score
+            out_of_range = _out_of_range(rule.name, given, highest)
     if errors or out_of_range:
         raise AttemptError(*(errors or [out_of_range]))
     return totals + constant if constant else totals
@@ -104,11 +106,17 @@ def _scored(
     """Raw and final scores of one rule."""
     groups, of_row = _groups(rule, pod, at, min_reduction)
     groups.errors = {}
-    raw = np.broadcast_to(np.asarray(rule.score(pod, groups), np.int64), (len(groups),))
+    raw = _column(rule.score(pod, groups), len(groups))
     final = raw
     if rule.normalizes:
-        final = np.broadcast_to(rule.normalize(pod, groups, raw), (len(groups),))
+        final = _column(rule.normalize(pod, groups, raw), len(groups))
     return (raw, final) if of_row is None else (raw[of_row], final[of_row])
+
+
+def _column(scores: object, size: int) -> np.ndarray:
+    """Scores as an array with an entry per row, also where a rule gives one number for all."""
+    column = np.asarray(scores, np.int64)
+    return column if column.shape == (size,) else np.broadcast_to(column, (size,))
 
 
 def _groups(
@@ -139,19 +147,23 @@ def _grouped(at: ManyRows, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarra
 
 
 def _same_column(each: Weighted, score: int, size: int) -> ScoreColumn:
-    """The column of a rule that gives every row the same."""
+    """The column of a rule that gives every row the same score."""
     same = np.full(size, score, np.int64)
     raw = np.zeros(size, np.int64) if each.priority.normalizes else same
     return ScoreColumn(each.name, each.weight, raw, same, uniform=True)
 
 
-def _out_of_range(column: ScoreColumn, highest: int | None) -> str:
+def _out_of_range(name: str, scores: np.ndarray | int, highest: int) -> str:
     """The error of a rule with a score outside 0 to `highest`; empty if there is none."""
-    scores = column.score
-    if highest is None or not len(scores) or (scores.min() >= 0 and scores.max() <= highest):
+    if isinstance(scores, int):
+        wrong = [] if 0 <= scores <= highest else [scores]
+    elif not len(scores) or (scores.min() >= 0 and scores.max() <= highest):
         return ""
-    wrong = scores[(scores < 0) | (scores > highest)]
+    else:
+        wrong = scores[(scores < 0) | (scores > highest)].tolist()
+    if not wrong:
+        return ""
     return (
-        f'applying score defaultWeights on Score plugins: plugin "{column.name}" returns an '
+        f'applying score defaultWeights on Score plugins: plugin "{name}" returns an '
         f"invalid score {wrong[0]}, it should in the range of [0, {highest}] after normalizing"
     )
