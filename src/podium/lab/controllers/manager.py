@@ -95,9 +95,13 @@ class ControllerManager:
         return lambda _, old, new: self._on_object(kind, old, new)
 
     def _list_all(self) -> None:
-        """Fill the cache with all objects, then call the handlers as if each was just created."""
+        """Fill the cache with all objects, then call the handlers as if each was just created.
+
+        Pods come last: the garbage collector then knows all their owners.
+        """
         registry = self.cluster.registry
-        listed = {kind: registry.list(kind) for kind in self._kinds()}
+        kinds = sorted(self._kinds(), key=lambda kind: kind == "Pod")
+        listed = {kind: registry.list(kind) for kind in kinds}
         for kind, items in listed.items():
             for item in items:
                 if kind != "Pod":
