@@ -26,6 +26,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     "__init__ __main__ rules",
     "cli",
+    "simulation",
     "host",
     "daemon lab web bench",
     "library",

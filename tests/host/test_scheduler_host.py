@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from host.in_process_api import InProcessApi
 from podium.daemon.clock import Clocks
 from podium.daemon.logs import Log
 from podium.daemon.options import SchedulerOptions
@@ -22,6 +21,7 @@ from podium.host.supervisor import TaskDiedError
 from podium.kube.errors import ApiError
 from podium.kube.lease import LeaseTimes
 from podium.library.profile_source import ProfileSource
+from podium.simulation.in_process_api import Answer, InProcessApi
 
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -70,11 +70,23 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
+class RecordingApi(InProcessApi):
+    """Keeps what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[tuple[str, str]] = []
+
+    async def exchange(self, method: str, path: str, *rest: Any) -> Answer:
+        self.requests.append((method, path))
+        return await super().exchange(method, path, *rest)
+
+
 class World:
     """An API server with one node, and one replica of a scheduler."""
 
     def __init__(self, run_options: RunOptions) -> None:
-        self.api, self.time, self.log = InProcessApi(), Time(), io.StringIO()
+        self.api, self.time, self.log = RecordingApi(), Time(), io.StringIO()
         self.run = ClusterRun(
             self.api,
             ProfileSource().choose(),

@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from podium.cluster.cache.trimming import Trimmer
+from podium.cluster.queue.queued_pod import Pool
 from podium.daemon.actions import Actions
 from podium.daemon.clock import real_clocks
 from podium.daemon.cluster_state import ClusterState
@@ -140,8 +141,23 @@ class Scheduler:
     @property
     def binding(self) -> int:
         """The number of pods that are being bound, or in a stage before that."""
-        stages = (*self._former_actions, self._actions)
-        return len(self._bindings) + sum(actions.waiting for actions in stages)
+        return len(self._bindings) + sum(actions.waiting for actions in self._all_actions())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no pod is to be attempted, resting or being bound, and no write is under way."""
+        counts = self.queue.counts()
+        return (
+            not counts[Pool.ACTIVE]
+            and not counts[Pool.BACKOFF]
+            and not self.queue.in_flight
+            and not self.binding
+            and not len(self._writes)
+            and not any(each.failure_handler.retrying for each in self._all_actions())
+        )
+
+    def _all_actions(self) -> tuple[Actions, ...]:
+        return (*self._former_actions, self._actions)
 
     # --- start and stop -------------------------------------------------------------------------
 
@@ -213,9 +229,7 @@ class Scheduler:
         # A job of a worker may still start a task of the actions that it belongs to.
         working = len(self._bindings) or len(self._writes)
         self._former_actions = [
-            actions
-            for actions in (*self._former_actions, self._actions)
-            if working or not actions.is_idle
+            actions for actions in self._all_actions() if working or not actions.is_idle
         ]
         self._use(options, ask, bind_by_extender)
 
@@ -225,7 +239,7 @@ class Scheduler:
             if not await workers.drain(self._drain_seconds):
                 logger.warning("%d writes were not answered in time", len(workers))
             await workers.cancel()
-        for actions in (*self._former_actions, self._actions):
+        for actions in self._all_actions():
             await actions.cancel()
         await self._informers.stop()
 

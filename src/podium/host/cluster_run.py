@@ -22,8 +22,9 @@ from podium.kube.client import ApiClient
 from podium.kube.lease import LeaderElector, LeaseTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from podium.daemon.observers import Observer
     from podium.daemon.scheduler import Scheduler
     from podium.kube.access import Access
     from podium.kube.api import KubeApi
@@ -105,13 +106,20 @@ class ClusterRun:
         clocks: Clocks | None = None,
         rng: random.Random | None = None,
         identity: str = "",
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._client, self._log, self._options = client, log, options
         self._clocks = clocks or real_clocks()
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._identity = identity or f"{socket.gethostname()}_{uuid4()}"
         self.host = SchedulerHost(
-            client, chosen, log, options.host, clocks=self._clocks, rng=self._rng
+            client,
+            chosen,
+            log,
+            options.host,
+            observers=observers,
+            clocks=self._clocks,
+            rng=self._rng,
         )
         self._supervisor = Supervisor()
         self._stopping = False

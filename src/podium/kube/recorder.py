@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import Self
+from zlib import crc32
 
 import msgspec
 
@@ -112,7 +113,7 @@ class EventRecorder:
             self._enqueue(write, what.about.uid or what.about.name)
 
     def _enqueue(self, write: Write, key: str) -> None:
-        index = hash(key) % len(self._queues)
+        index = crc32(key.encode()) % len(self._queues)  # the same in every process
         self._queues[index].append(write)
         self._wakers[index].set()
         self._waiting += 1

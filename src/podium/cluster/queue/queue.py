@@ -261,6 +261,11 @@ class SchedulingQueue:
         self._catch_up()
         return self._pool_of(pod.key)
 
+    @property
+    def in_flight(self) -> int:
+        """How many pods were popped and neither requeued nor done."""
+        return len(self._in_flight)
+
     def counts(self) -> dict[Pool, int]:
         """How many pods each pool holds."""
         self._catch_up()
