@@ -76,7 +76,7 @@ class ClassAnswers:
         self._positions = np.zeros(size, np.int16)
         self._node_scores = np.zeros(size, np.int64)
         self._scores = np.zeros(size, np.int64)
-        #: Rows on which some score is out of range, by the node alone and with its pods.
+        #: Rows on which some score is out of range: by the node alone; with its pods, if it fits.
         self._node_wrong: set[int] = set()
         self._wrong: set[int] = set()
 
@@ -122,6 +122,8 @@ class ClassAnswers:
         self.of_node = sorted([*self._node_rules, *kept], key=_position)
         self.of_pods = sorted([*self._row_rules, *on_own_row], key=_position)
         self._kept = {p.position for p in kept}
+        rules = (*(p.rule for p in self.of_pods), *(each.priority for each in self.flat))
+        self._by_columns = any(rule.by_columns for rule in rules)
         self._sort_by_activity()
 
     def _sort_scores(self, pod: Incoming) -> None:
@@ -187,6 +189,8 @@ class ClassAnswers:
         nodes = {~entry for entry in news if entry < 0} & rows
         if len(rows) > self._tuning.one_by_one:
             self._evaluate_many(pod, rows, nodes)
+        elif len(rows) > 1 and self._by_columns:
+            self._evaluate_together(pod, rows, nodes)
         else:
             for row in rows:
                 self._evaluate_one(pod, row, node_changed=row in nodes)
@@ -197,6 +201,28 @@ class ClassAnswers:
         self._evaluate_pods(pod, np.fromiter(rows, np.int64, len(rows)))
         self.index = self._rejections = None
         self._feasible = (None, self._codes)
+
+    def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
+        """Evaluate a few rows as arrays, and keep the index and the counts."""
+        changed = np.fromiter(rows, np.int64, len(rows))
+        before = self._codes[changed].tolist()
+        if nodes:
+            self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
+        self._evaluate_pods(pod, changed)
+        totals = self._scores[changed].tolist()
+        for row, was, code, total in zip(
+            changed.tolist(), before, self._codes[changed].tolist(), totals, strict=True
+        ):
+            self._take_over(row, was, code, total)
+
+    def _take_over(self, row: int, before: int, code: int, total: int) -> None:
+        """Bring the counts and the index up to date with the new answers of a row."""
+        if code != before:
+            self._recount(row, before, code)
+            if not code or not before:
+                self._feasible = (None, self._codes)
+        if self.index is not None:
+            self.index.put(row, None if code else total)
 
     def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
         at = ManyRows(self.view, rows)
@@ -214,7 +240,7 @@ class ClassAnswers:
         self._positions[rows] = np.minimum(self._node_positions[rows], fit.positions)
         sums, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
         self._scores[rows] = as_array(sums) + self._node_scores[rows]
-        _mark(self._wrong, rows, as_array(wrong))
+        _mark(self._wrong, rows, as_array(wrong) & (self._codes[rows] == FITS))
 
     def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
         at = OneRow(self.view, row)
@@ -230,16 +256,11 @@ class ClassAnswers:
             code, position = self._node_codes.item(row), earlier
         total += self._node_scores.item(row)
         before = self._codes.item(row)
-        if code != before:
-            self._recount(row, before, code)
-            if not code or not before:
-                self._feasible = (None, self._codes)
         self._codes[row], self._positions[row] = code, position
         self._scores[row] = total
         if wrong or self._wrong:
-            _put(self._wrong, row, wrong=wrong)
-        if self.index is not None:
-            self.index.put(row, None if code else total)
+            _put(self._wrong, row, wrong=wrong and code == FITS)
+        self._take_over(row, before, code, total)
 
     def _recount(self, row: int, before: int, now: int) -> None:
         counts = self._rejections
@@ -259,10 +280,9 @@ class ClassAnswers:
 
         Otherwise the attempt fails, and `run_scores` over the feasible rows says how.
         """
-        if not (self._constant_wrong or self._node_wrong or self._wrong):
-            return True
-        wrong = self._node_wrong | self._wrong
-        return not self._constant_wrong and not any(self._codes.item(row) == FITS for row in wrong)
+        if self._constant_wrong or self._wrong:
+            return False
+        return not any(self._codes.item(row) == FITS for row in self._node_wrong)
 
     def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | None:
         """The index by score, if single rows are all that counts for this pod now."""

@@ -152,6 +152,8 @@ class Rule:
     kinds: tuple[str, ...] = ()
     #: The scope when it is the same for every pod class.
     always: Scope = Scope.NODE
+    #: Whether one row costs it about as much as many rows in one array.
+    by_columns: bool = False
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
         """What the answers for pods of this class depend on."""
