@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from podium.errors import ConfigError, InputError, PodiumError
     from podium.library.explaining import explain
     from podium.library.pending import pending
+    from podium.library.planning.capacity import PodKind, capacity
+    from podium.library.planning.node_shapes import NodeShape
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.library.profiles import (
@@ -52,10 +54,12 @@ if TYPE_CHECKING:
     from podium.objects.selectors.text import parse_selector
     from podium.render.decision.as_json import to_json
     from podium.render.decision.explanation import Explanation
+    from podium.render.planning.capacity import Capacity
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Capacity",
     "ChosenProfiles",
     "ConfigError",
     "Decision",
@@ -63,9 +67,11 @@ __all__ = [
     "Explanation",
     "InputError",
     "Node",
+    "NodeShape",
     "Objects",
     "Options",
     "Pod",
+    "PodKind",
     "PodiumError",
     "Profile",
     "ProfileSource",
@@ -78,6 +84,7 @@ __all__ = [
     "Simulation",
     "Step",
     "__version__",
+    "capacity",
     "default_profile",
     "explain",
     "from_config",
@@ -107,6 +114,8 @@ _MODULES = {
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
     "podium.library.explaining": ("explain",),
     "podium.library.pending": ("pending",),
+    "podium.library.planning.capacity": ("PodKind", "capacity"),
+    "podium.library.planning.node_shapes": ("NodeShape",),
     "podium.library.profile_choice": ("ChosenProfiles",),
     "podium.library.profile_source": ("ProfileSource",),
     "podium.library.profiles": (
@@ -138,6 +147,7 @@ _MODULES = {
     "podium.objects.selectors.text": ("parse_selector",),
     "podium.render.decision.as_json": ("to_json",),
     "podium.render.decision.explanation": ("Explanation",),
+    "podium.render.planning.capacity": ("Capacity",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

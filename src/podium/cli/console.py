@@ -61,6 +61,16 @@ def write(text: str) -> None:
         raise ClosedOutputError from None
 
 
+def write_lines(lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Print lines, each in its style if the output has colours."""
+    printer = console()
+    coloured = printer.color_system is not None and not printer.no_color
+    for line, style in lines:
+        write(
+            f"{click.style(printable(line), **style) if coloured and style else printable(line)}\n"
+        )
+
+
 def write_data(value: Any, output: str) -> None:
     """Print a value as `json` or `yaml`."""
     from podium.render.documents import to_json_text, to_yaml  # noqa: PLC0415  brings msgspec, yaml

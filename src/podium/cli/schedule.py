@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.console import console, note, notes, tracked, write
+from podium.cli.console import note, notes, tracked, write, write_lines
 from podium.cli.flags import files_argument, output_flag, profile_flags
 from podium.cli.inputs import read_files
 from podium.cli.parsing import FlagsCommand
@@ -81,11 +81,8 @@ def _code(found: list[table.Placement]) -> int:
 def _print(
     found: list[table.Placement], objects: Objects, chosen: ChosenProfiles, *, wide: bool
 ) -> None:
-    printer = console()
-    coloured = printer.color_system is not None and not printer.no_color
     nodes, pods = len(objects.nodes), len(objects.pods)
-    for line, style in table.report(found, chosen.profile, nodes, pods, wide=wide):
-        write(f"{click.style(line, **style) if coloured and style else line}\n")
+    write_lines(table.report(found, chosen.profile, nodes, pods, wide=wide))
 
 
 def _stream(steps: Iterator[Step]) -> int:
