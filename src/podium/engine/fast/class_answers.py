@@ -19,7 +19,7 @@ import numpy as np
 
 from podium.engine.fast.resource_memo import ResourceMemo
 from podium.engine.fast.score_index import ScoreIndex
-from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope
+from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope, Watched
 from podium.engine.pipelines.filtering import Fit, run_filters, run_filters_on_row
 from podium.engine.pipelines.scoring import run_row_scores, run_scores
 from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
@@ -55,10 +55,19 @@ class ClassAnswers:
         #: Scores that depend on one row alone, and those that look at all feasible rows.
         self.flat = [each for each in profile.priorities if _is_flat(each, pod.cls)]
         self.joint = [each for each in profile.priorities if not _is_flat(each, pod.cls)]
+        asked = (*(p.rule for p in self._cluster_rules), *(w.priority for w in self.joint))
+        watched = Watched.NOTHING
+        for rule in asked:
+            watched |= rule.watched(pod.cls)
+        #: Whether it can be told from counters that no rule would answer otherwise than before.
+        self._foreseeable = Watched.ANYTHING not in watched
+        self._watches_selectors = Watched.SELECTORS in watched
+        #: The counters of what the rules look at, when they were last asked.
+        self._outlook: tuple[int, ...] | None = None
         self.index: ScoreIndex | None = None
         self._rejections: Counter[int] | None = None
-        #: What the joint rules answered to `everywhere` in the decision under way.
-        self._everywhere: list[Everywhere | None] = []
+        #: What the joint rules answered to `everywhere`; None before they are asked.
+        self._everywhere: list[Everywhere | None] | None = None
         #: The last such answers that are scores for every row, all of them in range.
         self._in_range: list[Everywhere | None] | None = None
         self._steady = {
@@ -160,20 +169,55 @@ class ClassAnswers:
             self._sort_by_activity()
         return changed
 
+    def _has_same_outlook(self) -> bool:
+        """Whether nothing changed that the rules look at to say whether they have anything to say.
+
+        With pods on nodes that do not exist, rules on affinity look at more than terms.
+        """
+        view = self.view
+        if not self._foreseeable or view.pods.unknown_nodes:
+            return False
+        now = (
+            view.journal.node_changes,
+            view.pods.carried_changes,
+            view.catalog.selection_changes() if self._watches_selectors else 0,
+        )
+        same = now == self._outlook
+        self._outlook = now
+        return same
+
     def refresh(self, pod: Incoming) -> None:
         """Evaluate the rows again that changed since the last pod of this class."""
         view = self.view
-        self._everywhere = []
-        news = view.journal.rows.since(self.seen)
-        stale = self.epoch != view.journal.epoch
-        stale = stale or self.namespaces != view.catalog.namespaces.version
-        changed = bool(self._cluster_rules) and self._have_cluster_rules_changed(pod)
-        if stale or changed or news is None:
+        journal = view.journal
+        if self.epoch != journal.epoch or self.namespaces != view.catalog.namespaces.version:
+            if self._cluster_rules:
+                self._have_cluster_rules_changed(pod)
+            self._everywhere = None
             self.rebuild(pod)
             return
-        if not news:
+        log = journal.rows
+        behind = self.seen - log.start
+        if not self._has_same_outlook() or self._evaluated or self._kept:
+            self._everywhere = None
+            if self._cluster_rules and self._have_cluster_rules_changed(pod):
+                behind = -1
+        if behind < 0:
+            self.rebuild(pod)
             return
-        self.seen = view.journal.rows.end
+        entries = log.entries
+        missed = len(entries) - behind
+        if missed == 1 and entries[-1] >= 0 and not view.pods.unknown_nodes:
+            # The usual case: this class was the last that got a node.
+            self.seen += 1
+            self._evaluate_one(pod, entries[-1], node_changed=False)
+        elif missed:
+            self.seen += missed
+            self._catch_up(pod, entries[behind:])
+
+    def _catch_up(self, pod: Incoming, news: list[int]) -> None:
+        """Evaluate the rows of these entries of the journal again."""
+        view = self.view
         if min(news) < 0:
             # A node changed: what was the same for every row may not be so any more.
             before = self._scoring
@@ -286,20 +330,23 @@ class ClassAnswers:
 
     def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | None:
         """The index by score, if single rows are all that counts for this pod now."""
-        view, highest = self.view, self._highest
         if self._evaluated or not self.has_scores():
             return None
-        self._everywhere = self._ask_everywhere(pod)
-        if self._everywhere != self._in_range:
-            for same in self._everywhere:
+        known = self._everywhere
+        if known is None:
+            known = self._everywhere = self._ask_everywhere(pod)
+        if known is not self._in_range:
+            highest = self._highest
+            for same in known:
                 if same is None or (highest is not None and not 0 <= same.score <= highest):
                     return None
-            self._in_range = self._everywhere
-        if self.index is None or self.index.order is not order:
-            if len(order) != len(view.nodes.order):
+            self._in_range = known
+        index = self.index
+        if index is None or index.order is not order:
+            if len(order) != len(self.view.nodes.order):
                 return None
-            self.index = ScoreIndex(order, self._codes, self._scores)
-            if len(self.index.position_of) != len(order):
+            index = self.index = ScoreIndex(order, self._codes, self._scores)
+            if len(index.position_of) != len(order):
                 # Some row is named twice.
                 self.index = None
         return self.index
@@ -338,8 +385,9 @@ class ClassAnswers:
         if not self.has_scores():
             at.memo = None
             return run_scores(pod, at, self.profile.priorities, self.profile)
-        known, self._everywhere = self._everywhere or self._ask_everywhere(pod), []
-        joint = run_scores(pod, at, self.joint, self.profile, known=known)
+        if self._everywhere is None:
+            self._everywhere = self._ask_everywhere(pod)
+        joint = run_scores(pod, at, self.joint, self.profile, known=self._everywhere)
         totals: np.ndarray = self._scores[rows] + joint
         return totals
 
@@ -420,17 +468,19 @@ class AnswerCache:
         if self._profile.always_check_all:
             return None
         key = pod.cls.id
-        if key not in self._kept:
-            self._kept[key] = None
+        kept = self._kept
+        answers = kept.get(key)
+        if answers is not None:
+            answers.refresh(pod)
+            kept.move_to_end(key)
+            return answers
+        if key not in kept:
+            kept[key] = None
             self._trim()
             return None
-        answers = self._kept[key]
-        if answers is None:
-            answers = self._kept[key] = ClassAnswers(pod, self._view, self._profile)
-            self._trim()
-        else:
-            answers.refresh(pod)
-        self._kept.move_to_end(key)
+        answers = kept[key] = ClassAnswers(pod, self._view, self._profile)
+        kept.move_to_end(key)
+        self._trim()
         return answers
 
     def _trim(self) -> None:
