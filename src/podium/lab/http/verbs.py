@@ -27,7 +27,6 @@ from podium.lab.http.responses import (
 )
 from podium.lab.http.reviews import review
 from podium.lab.http.subresources import Subresources
-from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.registry.binding import bind
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import unknown_fields
@@ -54,11 +53,10 @@ _RETURNED_ON_DELETION = frozenset(
 class Verbs:
     """Responds to requests about resources, watches excepted."""
 
-    def __init__(self, registry: Registry, tokens: ServiceAccountTokens) -> None:
-        """Read and write the objects of *registry*; *tokens* are those of service accounts."""
+    def __init__(self, registry: Registry) -> None:
+        """Read and write the objects of *registry*."""
         self.registry = registry
-        self._tokens = tokens
-        self._subresources = Subresources(registry, tokens)
+        self._subresources = Subresources(registry)
 
     async def respond(self, request: Request, where: Route) -> Response:
         """Carry out the verb of the request; 405 if what the path names does not have it."""
@@ -110,7 +108,7 @@ class Verbs:
         if resource.kind == "Binding":
             name = (item.get("metadata") or {}).get("name") or ""
             return json_response(bind(self.registry, where.namespace, name, item, options), 201)
-        return json_response(review(resource, item, self._tokens), 201)
+        return json_response(review(resource, item), 201)
 
     def _update(self, request: Request, where: Route, body: bytes) -> Response:
         resource = where.resource

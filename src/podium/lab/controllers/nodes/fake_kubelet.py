@@ -1,8 +1,7 @@
 """The fake kubelet of all nodes: reports bound pods as created, running, finished and deleted.
 
 No container runs. A bound pod is reported as being created and then as running. Pods of jobs, and
-pods with an end of their own, finish after a while. A deleted pod is removed after its stop time,
-and after the sleep of its preStop hooks.
+pods with an end of their own, finish after a while. A deleted pod is removed after its stop time.
 Pods on a node that is unreachable are left alone.
 """
 
@@ -25,6 +24,7 @@ _MANY_STARTING: Final = 20
 _POD_CIDR: Final = 10 << 24 | 64 << 16  # 10.64.0.0/10
 _POD_CIDR_SIZE: Final = 1 << 22
 _KILLED: Final = 137
+_GRACE: Final = "deletionGracePeriodSeconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class KubeletTimings:
     """The seconds that a pod takes to start and to stop, and that pods of jobs run."""
 
     start: float = 0.15
-    stop: float = 0.5
+    #: None: a deleted pod stops at the end of its grace period.
+    stop: float | None = 0.5
     job: float = 3.0
 
 
@@ -79,7 +80,7 @@ class FakeKubelet(Controller[Key]):
             return
         if old is None or not old.node:
             self._reserve_ip(new.ip)
-        elif old.deletion == new.deletion and old.phase == new.phase:
+        elif old.terminating == new.terminating and old.phase == new.phase:
             return
         self.enqueue(new.key)
 
@@ -167,19 +168,11 @@ class FakeKubelet(Controller[Key]):
         return _End(seconds, int(_number(annotation(pod, EXIT_CODE)) or 0))
 
     def _stop(self, pod: PodInfo) -> None:
-        """Remove a terminating pod after its stop time; finalizers may keep the object.
-
-        A preStop hook that sleeps keeps the pod so much longer, up to the end of its grace period.
-        """
+        """Remove a terminating pod after its stop time; finalizers may keep the object."""
         if pod.uid in self._removed:
             return
         now = self.cluster.now()
-        since = self._stopping.setdefault(pod.uid, now)
-        stopped = since + self.timings.stop
-        if pod.stop_seconds:
-            grace_end = parse_time(pod.deletion) or since
-            stopped = max(stopped, min(since + pod.stop_seconds, grace_end))
-        wait = stopped - now
+        wait = self._stopping.setdefault(pod.uid, now) + self._stop_seconds(pod) - now
         if wait > 0:
             self.enqueue(pod.key, after=wait)
             return
@@ -187,6 +180,13 @@ class FakeKubelet(Controller[Key]):
         if not pod.finished:
             self._finish_if_kept(pod)
         self.cluster.delete_pod(pod, grace=0)
+
+    def _stop_seconds(self, pod: PodInfo) -> float:
+        """How long a deleted pod takes to stop; a finished one is removed at once."""
+        if self.timings.stop is not None:
+            return self.timings.stop
+        found = None if pod.finished else self.cluster.get("Pod", *pod.key)
+        return 0.0 if found is None else float(found["metadata"].get(_GRACE) or 0)
 
     def _finish_if_kept(self, pod: PodInfo) -> None:
         """Report a pod as killed whose object stays because of finalizers."""
