@@ -106,9 +106,11 @@ class Job(Object, frozen=True):
 
 
 class PodDisruptionBudgetSpec(Value, frozen=True):
-    """The pods that a budget protects."""
+    """The pods that a budget protects, and how many of them: a number or a percentage."""
 
     selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
 
 
 class PodDisruptionBudgetStatus(Value, frozen=True):
