@@ -26,7 +26,6 @@ SCRIPTS = (
     "memory",
     "preemption",
     "startup",
-    "fitting",
     "rules",
     "workloads",
     "cluster",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from podium.errors import ConfigError, InputError, PodiumError
     from podium.library.explaining import explain
     from podium.library.pending import pending
-    from podium.library.planning.capacity import PodKind, capacity
-    from podium.library.planning.node_shapes import NodeShape
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.library.profiles import (
@@ -52,14 +50,17 @@ if TYPE_CHECKING:
         requirement,
     )
     from podium.objects.selectors.text import parse_selector
+    from podium.planning.changes import parse_change
+    from podium.planning.inputs import cluster_documents
+    from podium.planning.plan import plan
+    from podium.planning.results import Plan
+    from podium.planning.survive import Survival, survive
     from podium.render.decision.as_json import to_json
     from podium.render.decision.explanation import Explanation
-    from podium.render.planning.capacity import Capacity
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Capacity",
     "ChosenProfiles",
     "ConfigError",
     "Decision",
@@ -67,11 +68,10 @@ __all__ = [
     "Explanation",
     "InputError",
     "Node",
-    "NodeShape",
     "Objects",
     "Options",
+    "Plan",
     "Pod",
-    "PodKind",
     "PodiumError",
     "Profile",
     "ProfileSource",
@@ -83,8 +83,9 @@ __all__ = [
     "SelectorError",
     "Simulation",
     "Step",
+    "Survival",
     "__version__",
-    "capacity",
+    "cluster_documents",
     "default_profile",
     "explain",
     "from_config",
@@ -92,10 +93,12 @@ __all__ = [
     "from_provider",
     "load_rules",
     "open_simulation",
+    "parse_change",
     "parse_config",
     "parse_policy",
     "parse_selector",
     "pending",
+    "plan",
     "read",
     "read_recordings",
     "record",
@@ -103,6 +106,7 @@ __all__ = [
     "requirement",
     "simulate",
     "snapshot_profiles",
+    "survive",
     "to_json",
 ]
 
@@ -114,8 +118,6 @@ _MODULES = {
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
     "podium.library.explaining": ("explain",),
     "podium.library.pending": ("pending",),
-    "podium.library.planning.capacity": ("PodKind", "capacity"),
-    "podium.library.planning.node_shapes": ("NodeShape",),
     "podium.library.profile_choice": ("ChosenProfiles",),
     "podium.library.profile_source": ("ProfileSource",),
     "podium.library.profiles": (
@@ -145,9 +147,13 @@ _MODULES = {
         "requirement",
     ),
     "podium.objects.selectors.text": ("parse_selector",),
+    "podium.planning.changes": ("parse_change",),
+    "podium.planning.inputs": ("cluster_documents",),
+    "podium.planning.plan": ("plan",),
+    "podium.planning.results": ("Plan",),
+    "podium.planning.survive": ("Survival", "survive"),
     "podium.render.decision.as_json": ("to_json",),
     "podium.render.decision.explanation": ("Explanation",),
-    "podium.render.planning.capacity": ("Capacity",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""Pages about the library are programs: every block runs, and prints what the page says."""
+"""docs/library.md is one program: every block runs, and prints what the page says."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import podium
 from test_examples import pattern
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / name for name in ("library.md", "planning.md")]
+PAGE = ROOT / "docs" / "library.md"
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```$(?:\n\n^```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
 
 
-def blocks(page: Path) -> Iterator[tuple[int, str, str]]:
+def blocks() -> Iterator[tuple[int, str, str]]:
     """Line, code and output of each block."""
-    text = page.read_text("utf-8")
+    text = PAGE.read_text("utf-8")
     for match in BLOCK.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
         yield line, match["code"], match["output"] or ""
@@ -39,20 +39,19 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_project")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_block_prints_what_the_page_says(page: Path) -> None:
+def test_every_block_prints_what_the_page_says() -> None:
     names: dict[str, Any] = {"__name__": "page"}
-    for line, code, expected in blocks(page):
+    for line, code, expected in blocks():
         # Errors name the line of the page.
-        program = compile("\n" * (line - 1) + code, str(page), "exec")
+        program = compile("\n" * (line - 1) + code, str(PAGE), "exec")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(program, names)  # noqa: S102  that is what the page is for
         said = printed.getvalue()
-        assert pattern(expected.splitlines()).fullmatch(said), f"{page.name}:{line}\n{said}"
+        assert pattern(expected.splitlines()).fullmatch(said), f"{PAGE.name}:{line}\n{said}"
 
 
 def test_every_public_name_is_in_a_block() -> None:
-    code = "\n".join(code for page in PAGES for _, code, _ in blocks(page))
+    code = "\n".join(code for _, code, _ in blocks())
     used = set(re.findall(r"\bpodium\.(\w+)", code))
 
     assert set(podium.__all__) <= used

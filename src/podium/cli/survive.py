@@ -1,0 +1,59 @@
+"""`podium survive`: what is left when a node, a zone or a rack is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli.console import notes, tracked, write_data, write_lines
+from podium.cli.flags import files_argument, output_flag, profile_flags
+from podium.cli.inputs import read_files
+from podium.cli.parsing import FlagsCommand
+from podium.library.profile_source import ProfileSource
+from podium.objects.reading.validate import notes as input_notes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+@click.command(cls=FlagsCommand)
+@files_argument
+@click.option(
+    "--domain",
+    default="topology.kubernetes.io/zone",
+    show_default=True,
+    metavar="LABEL",
+    help="The label of nodes whose values are lost in turn; kubernetes.io/hostname is each node.",
+)
+@output_flag("table", "json", "yaml")
+@profile_flags
+def survive(*, files: tuple[str, ...], domain: str, output: str, flags: ProfileSource) -> int:
+    """Lose every value of a label of nodes in turn, and show what would be left without a node.
+
+    The pods of the lost nodes are created anew by their controllers and scheduled on the nodes
+    that are left. The table has the worst loss first, with the workloads and disruption budgets
+    that have fewer pods than they ask for: at once, and after rescheduling.
+
+    Exit code: 0 every loss can be survived, 1 some leaves pods without a node, 2 bad input.
+    """
+    import msgspec  # noqa: PLC0415  not needed for help
+
+    from podium.planning.survive import survive as try_losses  # noqa: PLC0415
+    from podium.planning.survive_report import report  # noqa: PLC0415
+
+    chosen = flags.choose()
+    objects = read_files(files)
+    if objects.snapshot is not None:
+        chosen = flags.choose(objects.snapshot)
+    notes((*input_notes(objects), *chosen.profile.notes))
+
+    def progress(values: Sequence[str]) -> Iterable[str]:
+        return tracked(values, len(values), "losing")
+
+    found = try_losses(objects, domain, chosen, progress=progress)
+    if output == "table":
+        write_lines(report(found))
+    else:
+        write_data(msgspec.to_builtins(found), output)
+    return int(found.leaves_pods)

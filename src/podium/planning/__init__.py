@@ -1,0 +1,1 @@
+"""Questions about change: what if, what fits, what would help, which configuration is better."""

@@ -1,0 +1,58 @@
+"""The cluster that a plan starts from, with all fields of its objects."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from podium.errors import InputError
+from podium.lab.api.resources import BY_NAME
+from podium.lab.contents.documents import Document, documents
+from podium.library.reading import contents
+
+if TYPE_CHECKING:
+    from podium.objects.kinds.meta import JsonObject
+
+_SNAPSHOT: Final = ("podium/v1", "Snapshot")
+
+
+@dataclass(slots=True)
+class ClusterDocuments:
+    """The objects of a cluster as they were written."""
+
+    documents: list[Document] = field(default_factory=list)
+    #: What a snapshot says about itself and about its profile.
+    snapshot: JsonObject | None = None
+    #: Kinds that no controller and no scheduler reads, with how often.
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def cluster_documents(paths: Sequence[str]) -> ClusterDocuments:
+    """The objects of all *paths*: manifests, lists, dumps, or a snapshot; at least one node."""
+    found = ClusterDocuments()
+    was_on = gc.isenabled()
+    gc.disable()  # thousands of objects are made that all stay
+    try:
+        for where, data in contents(paths):
+            for document in documents(data, where):
+                _sort_in(found, document)
+    finally:
+        if was_on:
+            gc.enable()
+    if not any(each.item["kind"] == "Node" for each in found.documents):
+        hint = "a plan needs the nodes of a cluster"
+        raise InputError("holds no node", where=", ".join(paths), hint=hint)
+    return found
+
+
+def _sort_in(found: ClusterDocuments, document: Document) -> None:
+    kind = str(document.item["kind"])
+    if (document.item["apiVersion"], kind) == _SNAPSHOT:
+        found.snapshot = document.item
+    elif kind in BY_NAME:
+        found.documents.append(document)
+    else:
+        found.skipped[kind] += 1

@@ -1,0 +1,157 @@
+"""Follows the pods of a simulated cluster: where they were, what replaced them, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from podium.daemon.observers import AttemptResult, Observer
+from podium.lab.controllers.framework.object_fields import condition, controller_of
+from podium.planning.results import EvictedPod, TimelineEvent
+
+if TYPE_CHECKING:
+    from podium.lab.registry.registry import Registry
+    from podium.objects.kinds.meta import JsonObject
+
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(slots=True)
+class FollowedPod:
+    """One pod, from its creation to its end; times are virtual seconds."""
+
+    key: str
+    uid: str
+    #: Kind and name of the workload, such as `Deployment/web`; empty for a pod without one.
+    workload: str
+    daemon: bool
+    node: str = ""
+    created: float | None = None
+    #: When it became ready, when it stopped serving, and when it was gone.
+    ready: float | None = None
+    stopped: float | None = None
+    ended: float | None = None
+    finished: bool = False
+    terminating: bool = False
+
+
+class PodFollower(Observer):
+    """Records every pod of a registry from now on, and whom the scheduler evicts for whom."""
+
+    def __init__(self, registry: Registry, time: Callable[[], float]) -> None:
+        self._registry, self._time = registry, time
+        self.pods: dict[str, FollowedPod] = {}
+        self.timeline: list[TimelineEvent] = []
+        self.evicted: list[EvictedPod] = []
+        self._recording = False
+        self._began = 0.0
+        self._deployments: dict[str, str] = {}
+        self._end = registry.subscribe(["Pod"], self._on_write)
+
+    def begin(self) -> None:
+        """Start the timeline; what happened before is where the plan starts from."""
+        self._recording, self._began = True, self._time()
+
+    def close(self) -> None:
+        """Follow no further writes."""
+        self._end()
+
+    def present(self) -> dict[str, FollowedPod]:
+        """The pods that exist and are neither finished nor terminating, by uid."""
+        return {
+            uid: pod
+            for uid, pod in self.pods.items()
+            if pod.ended is None and not pod.finished and not pod.terminating
+        }
+
+    def announce(self, text: str) -> None:
+        """Add a step of a person, or of the plan, to the timeline."""
+        self._add("change", "", text)
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the timeline began."""
+        return self._time() - self._began
+
+    def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
+        """Record the victims of a preemption."""
+        if not self._recording:
+            return
+        node = result.decision.preemption.node if result.decision.preemption else ""
+        for victim in victims:
+            self.evicted.append(
+                EvictedPod(
+                    pod=victim, node=node or "", preemptor=result.pod.key, at=round(self.now, 3)
+                )
+            )
+            self._add("preempted", victim, f"pod {victim} is evicted for {result.pod.key}")
+
+    def _add(self, what: str, name: str, text: str) -> None:
+        if self._recording:
+            at = round(self.now, 3)
+            self.timeline.append(TimelineEvent(at=at, what=what, object=name, text=text))
+
+    def _on_write(self, _: str, old: JsonObject | None, new: JsonObject | None) -> None:
+        item = new if new is not None else old
+        assert item is not None
+        uid = item["metadata"]["uid"]
+        pod = self.pods.get(uid)
+        if new is None:
+            if pod is not None:
+                pod.ended = self.now
+                pod.stopped = self.now if pod.stopped is None else pod.stopped
+                self._add("gone", pod.key, f"pod {pod.key} is gone from {pod.node or 'the queue'}")
+                if not self._recording:
+                    del self.pods[uid]
+            return
+        if pod is None:
+            pod = self.pods[uid] = self._followed(new)
+            if self._recording:
+                pod.created = self.now
+                self._add("created", pod.key, f"pod {pod.key} is created")
+        node = new["spec"].get("nodeName") or ""
+        if node and not pod.node:
+            pod.node = node
+            self._add("bound", pod.key, f"pod {pod.key} is bound to {node}")
+        self._follow_status(pod, new)
+
+    def _follow_status(self, pod: FollowedPod, item: JsonObject) -> None:
+        terminating = "deletionTimestamp" in item["metadata"]
+        if terminating and not pod.terminating:
+            pod.terminating, pod.stopped = True, self.now
+            if pod.node:
+                self._add("terminating", pod.key, f"pod {pod.key} on {pod.node} is terminating")
+        if (item.get("status") or {}).get("phase") in _FINISHED and not pod.finished:
+            pod.finished = True
+            self._add("finished", pod.key, f"pod {pod.key} on {pod.node} has finished")
+        if not self._recording or pod.ready is not None or pod.created is None:
+            return
+        if condition(item, "Ready").get("status") == "True":
+            pod.ready = self.now
+            self._add("running", pod.key, f"pod {pod.key} runs on {pod.node}")
+
+    def _followed(self, item: JsonObject) -> FollowedPod:
+        about = item["metadata"]
+        owner = controller_of(item)
+        return FollowedPod(
+            key=f"{about['namespace']}/{about['name']}",
+            uid=about["uid"],
+            workload="" if owner is None else self._workload(owner, about["namespace"]),
+            daemon=owner is not None and owner["kind"] == "DaemonSet",
+        )
+
+    def _workload(self, owner: JsonObject, namespace: str) -> str:
+        """The workload that a user knows: the deployment, not its replica set."""
+        uid = str(owner.get("uid", ""))
+        known = self._deployments.get(uid)
+        if known is not None:
+            return known
+        name = f"{owner['kind']}/{namespace}/{owner['name']}"
+        if owner["kind"] == "ReplicaSet":
+            replica_set = self._registry.find("ReplicaSet", owner["name"], namespace)
+            above = None if replica_set is None else controller_of(replica_set)
+            if above is not None:
+                name = f"{above['kind']}/{namespace}/{above['name']}"
+        self._deployments[uid] = name
+        return name

@@ -1,0 +1,137 @@
+"""`podium plan` and `podium survive`: flags in their order, every way of printing, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from cli.conftest import Files, Podium
+from planning.clusters import node, pod, workload
+from podium.planning.results import Plan
+from podium.planning.survive import Survival
+from render.json_schema import problems
+
+DOCS = Path(__file__).parents[2] / "docs"
+ITEMS = [node("n1", "a"), node("n2", "b"), node("n3", "c"), workload("Deployment", "web", 3)]
+
+
+def schema(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((DOCS / f"{name}.schema.json").read_text("utf-8"))
+    return found
+
+
+def test_changes_keep_the_order_of_the_command_line(podium: Podium, write: Files) -> None:
+    flags = ["--cordon", "n1", "--drain", "n2", "--uncordon", "n1", "--drain", "n3"]
+
+    result = podium("plan", write(ITEMS), *flags, "-o", "json")
+
+    names = [each["change"] for each in result.json["changes"]]
+    assert names == ["cordon n1", "drain n2", "uncordon n1", "drain n3"]
+    assert result.code == 0
+
+
+def test_the_table_says_what_moved(podium: Podium, write: Files) -> None:
+    result = podium("plan", write(ITEMS), "--drain", "n1")
+
+    assert result.code == 0
+    assert "1 pod moved, no pod without a node" in result.lines[0]
+    assert any(line.startswith("MOVED") for line in result.lines)
+    assert any(line.startswith("ZONE") for line in result.lines)
+    assert any("node n1 is cordoned" in line for line in result.lines)
+
+
+def test_a_pod_without_a_node_is_exit_code_1(podium: Podium, write: Files) -> None:
+    items = [*ITEMS[:3], workload("Deployment", "web", 3, cpu="3")]
+
+    result = podium("plan", write(items), "--lose", "n1")
+
+    assert result.code == 1
+    assert "Insufficient cpu" in result.out
+
+
+@pytest.mark.parametrize(
+    "change", [["--drain", "n1"], ["--lose", "n1"], ["--scale", "deploy/web=20"]]
+)
+def test_json_follows_the_schema(podium: Podium, write: Files, change: list[str]) -> None:
+    result = podium("plan", write([*ITEMS, pod("bare", nodeName="n1")]), *change, "-o", "json")
+
+    assert problems(result.json, schema("plan"), schema("plan")) == []
+    assert msgspec.convert(result.json, Plan).kind == "Plan"
+
+
+def test_yaml_says_the_same(podium: Podium, write: Files) -> None:
+    file = write(ITEMS)
+
+    as_yaml = yaml.safe_load(podium("plan", file, "--drain", "n1", "-o", "yaml").out)
+
+    assert as_yaml == podium("plan", file, "--drain", "n1", "-o", "json").json
+
+
+def test_html_is_one_page_that_loads_nothing(podium: Podium, write: Files) -> None:
+    page = podium("plan", write(ITEMS), "--drain", "n1", "-o", "html").out
+
+    assert page.startswith("<!doctype html>")
+    assert "<svg" in page
+    assert "src=" not in page
+    assert "://" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "there is no change to plan"),
+        (["--drain", "n9"], "--drain n9: there is no node 'n9'; known: n1, n2, n3"),
+        (["--scale", "web=3"], "--scale web=3: names no object"),
+        (["--add", "n1"], "--add n1: does not say which nodes to add"),
+        (["--apply", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    podium: Podium, write: Files, arguments: list[str], what: str
+) -> None:
+    result = podium("plan", write(ITEMS), *arguments)
+
+    assert result.code == 2
+    assert result.out == ""
+    assert len(result.err.splitlines()) == 1
+    assert what in result.err
+
+
+def test_files_without_nodes_are_refused(podium: Podium, write: Files) -> None:
+    result = podium("plan", write([pod("a")]), "--drain", "n1")
+
+    assert result.code == 2
+    assert "holds no node" in result.err
+
+
+def test_survive_has_the_worst_loss_first(podium: Podium, write: Files) -> None:
+    items = [*ITEMS, node("n4", "a", cpu="8"), workload("Deployment", "big", 1, cpu="7")]
+
+    result = podium("survive", write(items))
+
+    assert result.code == 1
+    header = next(number for number, line in enumerate(result.lines) if line.startswith("LOST"))
+    assert result.lines[header + 1].split()[0] == "a"
+    assert "Insufficient cpu" in result.out
+
+
+def test_survive_as_json_follows_the_schema(podium: Podium, write: Files) -> None:
+    file = write([*ITEMS, pod("bare", nodeName="n1")])
+
+    result = podium("survive", file, "--domain", "kubernetes.io/hostname", "-o", "json")
+
+    assert problems(result.json, schema("survival"), schema("survival")) == []
+    assert msgspec.convert(result.json, Survival).domains[0].value == "n1"
+    assert result.code == 1
+
+
+def test_survive_names_the_labels_there_are(podium: Podium, write: Files) -> None:
+    result = podium("survive", write(ITEMS), "--domain", "topology.kubernetes.io/zon")
+
+    assert result.code == 2
+    assert "did you mean topology.kubernetes.io/zone?" in result.err
