@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install --con
 TESTS  ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test parts check bench soak fuzz clean
+.PHONY: help run quick test parts check bench soak fuzz conformance clean
 
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,9 @@ soak: $(VENV)/.tools  ## the tests of full size; what came of them is written to
 
 fuzz: $(VENV)/.tools  ## the random tests again, with many more and longer histories (hours)
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=soak --timeout=36000 $(TESTS)
+
+conformance: $(VENV)/.tools  ## upstream's tests about scheduling on the lab; PODIUM_E2E_TEST is the path of e2e.test
+	$(BIN)/python benchmarks/conformance.py
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -38,6 +38,7 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
         _memory(found["memory"]),
         _preemption(found["preemption"]),
         _startup(found["startup"]),
+        _fitting(found["fitting"]),
         _rules(found["rules"]),
         _workloads(found["workloads"]),
         _cluster(found["cluster"]),
@@ -151,6 +152,19 @@ def _startup(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     rows = [(f"`{name}`", f"{milliseconds:.0f}") for name, milliseconds in found.items()]
     yield from _table(("command", "CPU-ms"), rows)
+
+
+def _fitting(found: dict[str, Any]) -> Iterator[str]:
+    yield "## What fits, and what would"
+    yield ""
+    yield f"{found['nodes']:,} nodes and {found['pods']:,} pods, read from JSON in"
+    yield f"{found['reading']:.1f} CPU-s; `podium capacity` is to take 10 s at most, with that."
+    yield ""
+    rows = [
+        (name, f"{each['seconds']:.2f}", f"{each['seconds'] / found['reading']:.1f}")
+        for name, each in found["questions"].items()
+    ]
+    yield from _table(("question", "CPU-s", "times reading"), rows)
 
 
 def _rules(found: dict[str, Any]) -> Iterator[str]:

@@ -26,6 +26,7 @@ SCRIPTS = (
     "memory",
     "preemption",
     "startup",
+    "fitting",
     "rules",
     "workloads",
     "cluster",

@@ -46,6 +46,7 @@ SLOW_FILES = frozenset(
         "lab/command/test_command.py",
         "lab/command/test_full_size.py",
         "lab/command/test_killed.py",
+        "lab/command/test_scheduling_scenarios.py",
         "lab/http/test_fuzz.py",
         "lab/http/test_load.py",
         "lab/store/test_sqlite.py",

@@ -32,7 +32,7 @@ LAYERS = (
     "daemon lab web bench",
     "library",
     "render extender",
-    "kube cluster profiles",
+    "kube cluster profiles history",
     "engine",
     "objects",
     "errors",

@@ -41,6 +41,21 @@ def by_free_cpu(pod: Any, node: Any) -> int:
     return int(node.free("cpu"))
 
 
+def labels_of_pods(node: Any) -> tuple[int, int]:
+    """Numbers that change with every pod on the node, and with its labels."""
+    return sum(len(pod.name) + len(pod.labels) for pod in node.pods), len(node.labels)
+
+
+@predicate("HoldsFewLabels", depends="pods", columns=True)
+def holds_few_labels(pod: Any, nodes: Any) -> Any:
+    return nodes.each(labels_of_pods)[:, 0] < 60
+
+
+@priority("ByLabels", depends="pods", columns=True)
+def by_labels(pod: Any, nodes: Any) -> Any:
+    return nodes.each(labels_of_pods).sum(axis=1) % 7
+
+
 @priority("GrowsOutOfRange", depends="pods")
 def grows_out_of_range(pod: Any, node: Any) -> int:
     """In a generation that checks scores, pods of a class fail once a node has three pods."""
@@ -52,7 +67,16 @@ def always_out_of_range(pod: Any, node: Any) -> int:
     return 500
 
 
-MILD = (has_an_even_name, holds_few_pods, has_free_memory, by_number, by_pods, by_free_cpu)
+MILD = (
+    has_an_even_name,
+    holds_few_pods,
+    has_free_memory,
+    holds_few_labels,
+    by_number,
+    by_pods,
+    by_free_cpu,
+    by_labels,
+)
 
 
 def extended(profile: Profile, *functions: Any) -> Profile:

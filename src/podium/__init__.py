@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from podium.errors import ConfigError, InputError, PodiumError
     from podium.library.explaining import explain
     from podium.library.pending import pending
+    from podium.library.planning.capacity import PodKind, capacity
+    from podium.library.planning.node_shapes import NodeShape
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.library.profiles import (
@@ -57,10 +59,12 @@ if TYPE_CHECKING:
     from podium.planning.survive import Survival, survive
     from podium.render.decision.as_json import to_json
     from podium.render.decision.explanation import Explanation
+    from podium.render.planning.capacity import Capacity
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Capacity",
     "ChosenProfiles",
     "ConfigError",
     "Decision",
@@ -68,10 +72,12 @@ __all__ = [
     "Explanation",
     "InputError",
     "Node",
+    "NodeShape",
     "Objects",
     "Options",
     "Plan",
     "Pod",
+    "PodKind",
     "PodiumError",
     "Profile",
     "ProfileSource",
@@ -85,6 +91,7 @@ __all__ = [
     "Step",
     "Survival",
     "__version__",
+    "capacity",
     "cluster_documents",
     "default_profile",
     "explain",
@@ -118,6 +125,8 @@ _MODULES = {
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
     "podium.library.explaining": ("explain",),
     "podium.library.pending": ("pending",),
+    "podium.library.planning.capacity": ("PodKind", "capacity"),
+    "podium.library.planning.node_shapes": ("NodeShape",),
     "podium.library.profile_choice": ("ChosenProfiles",),
     "podium.library.profile_source": ("ProfileSource",),
     "podium.library.profiles": (
@@ -154,6 +163,7 @@ _MODULES = {
     "podium.planning.survive": ("Survival", "survive"),
     "podium.render.decision.as_json": ("to_json",),
     "podium.render.decision.explanation": ("Explanation",),
+    "podium.render.planning.capacity": ("Capacity",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

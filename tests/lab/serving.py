@@ -47,7 +47,7 @@ class LabServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self.token = TOKEN
         config = uvicorn.Config(
-            Guard(self.app, token=TOKEN),
+            Guard(self.app, token=TOKEN, tokens=self.app.tokens),
             http="httptools",
             loop="uvloop",
             lifespan="off",

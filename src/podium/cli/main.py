@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "schedule": ("podium.cli.schedule", "Place pending pods and say why some did not fit."),
     "explain": ("podium.cli.explain", "Show the whole reasoning for one pod."),
     "why": ("podium.cli.why", "Ask a running scheduler what it decided about a pod."),
+    "capacity": ("podium.cli.capacity", "Say how many more pods of a kind fit, and what runs out."),
     "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),

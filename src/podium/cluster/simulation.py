@@ -6,8 +6,7 @@ decision, victims of preemption are gone (or terminating) before the pod is trie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 RETRY, DEFER, TERMINATE = "retry", "defer", "terminate"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One attempt at one pod; the second follows a successful preemption."""
 
     pod: Pod
@@ -125,9 +123,10 @@ class Simulation:
                 self._renominate(pod)
         deferred = []
         for pod in waiting:
-            if self.profile.nominated_first:
-                self._renominate(pod)  # counts from the pod's own first attempt on
-            pod = self._as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
+            if pod.status.nominated_node_name:
+                if self.profile.nominated_first:
+                    self._renominate(pod)  # counts from the pod's own first attempt on
+                pod = self._as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
             step = Step(pod, 1, self.attempt(pod, recording=recording))
             yield step
             nominated = self._settle(step)
@@ -139,9 +138,8 @@ class Simulation:
             yield self._retry(pod, recording=recording)
 
     def _as_known(self, pod: Pod) -> Pod:
-        """The pod as the API server has it: without a nomination that was cleared since."""
-        nominated = pod.status.nominated_node_name
-        if not nominated or self._nominations.node_of(pod) or self._is_held(pod):
+        """A nominated pod as the API server has it: without a nomination cleared since."""
+        if self._nominations.node_of(pod) or self._is_held(pod):
             return pod
         return _with_nomination(pod, "")
 
@@ -154,7 +152,7 @@ class Simulation:
             self.nominate(pod, pod.status.nominated_node_name)
 
     def _retry(self, pod: Pod, *, recording: bool) -> Step:
-        pod = self._as_known(pod)
+        pod = self._as_known(pod)  # it was nominated just now
         step = Step(pod, 2, self.attempt(pod, recording=recording))
         self._settle(step)
         return step

@@ -33,6 +33,7 @@ from podium.lab.controllers.framework.clock import WallClock
 from podium.lab.controllers.manager import ControllerManager
 from podium.lab.http.security import Guard
 from podium.lab.http.server import ApiServer
+from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
 from podium.objects.kinds.workloads import PriorityClass
@@ -145,8 +146,9 @@ class Lab:
             registry = Registry(self._open_store(stack))
             later = self._fill(registry)
             self._start_controllers(stack, registry)
-            routes = _Routes(ApiServer(registry))
-            guard: Any = Guard(routes, token=self._token)
+            tokens = ServiceAccountTokens(registry, self._token.encode())
+            routes = _Routes(ApiServer(registry, tokens))
+            guard: Any = Guard(routes, token=self._token, tokens=tokens)
             serving = self._supervisor.start("the API server", serve_on(guard, self._listener))
             stack.push_async_callback(self._supervisor.stop, serving)
             on_stop_signal(self._stopping.set)

@@ -39,6 +39,17 @@ def pod_named(objects: Objects, name: str) -> Pod:
     raise _not_found(objects, name)
 
 
+def sample_pod(objects: Objects, name: str) -> Pod:
+    """The pod of this name, or the first pod of the workload of this name."""
+    if not any(_has_name(pod, name) for pod in objects.pods):
+        for kind in _WORKLOADS:
+            for owner in objects.of(kind):
+                if _has_name(owner, name):
+                    for pod in _pods_of(objects, owner, kind):
+                        return pod
+    return pod_named(objects, name)
+
+
 def _has_name(item: Object, name: str) -> bool:
     return name in {item.name, item.key}
 

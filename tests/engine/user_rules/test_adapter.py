@@ -483,3 +483,63 @@ def test_one_and_zero_mean_yes_and_no(answer: int) -> None:
         return answer if node.name == "large" else not answer
 
     assert decide(profile(number), TWO).node == ("large" if answer else "small")
+
+
+def pods_and_size(node: Any) -> tuple[int, int]:
+    return node.pod_count, int(node.labels["size"])
+
+
+def test_numbers_of_each_node_are_kept_until_the_node_changes() -> None:
+    asked: list[str] = []
+
+    def counted(node: Any) -> tuple[int, int]:
+        asked.append(node.name)
+        return pods_and_size(node)
+
+    @priority("Counted", depends="pods", columns=True)
+    def by_count(pod: Any, nodes: Any) -> Any:
+        return nodes.each(counted).sum(axis=1)
+
+    world = simulation(*TWO, profile=profile(by_count))
+    first = pod("first")
+    world.place(first, world.attempt(first))
+    assert asked == ["small", "large"]
+    decision = world.attempt(pod("second"), recording=True)
+
+    assert asked == ["small", "large", "large"]
+    assert decision.scores[0].raw.tolist() == [1, 9]
+    world.cache.put_node(node("small", cpu="1", labels={"size": "5"}))
+    assert world.attempt(pod("third"), recording=True).scores[0].raw.tolist() == [5, 9]
+
+
+def test_numbers_of_each_node_may_become_fractions() -> None:
+    def share(node: Any) -> float | int:
+        return node.pod_count / 4 if node.pod_count else 0
+
+    seen: list[list[float]] = []
+
+    @predicate("Shares", depends="pods", columns=True)
+    def shares(pod: Any, nodes: Any) -> Any:
+        seen.append(nodes.each(share).tolist())
+        return nodes.full(value=True)
+
+    world = simulation(*TWO, profile=profile(shares))
+    for name in ("first", "second"):
+        wanted = pod(name)
+        decision = world.attempt(wanted, recording=True)
+        world.place(wanted, decision)
+
+    assert seen[0] == [0, 0]
+    assert sorted(seen[1]) == [0, 0.25]
+
+
+def test_a_victim_does_not_count_in_the_numbers_of_its_node() -> None:
+    @predicate("OnlyOne", depends="pods", columns=True)
+    def only_one(pod: Any, nodes: Any) -> Any:
+        return nodes.each(pods_and_size)[:, 0] < 1
+
+    running = [pod("low", node="small", priority=1)]
+    decision = decide(profile(only_one), TWO[:1], pod("high", priority=9), running)
+
+    assert decision.preemption is not None
+    assert decision.preemption.node == "small"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builders import node, pod, simulation
 from podium.cli.main import run
 from podium.engine.user_rules.adapter import UserPredicate, UserPriority
 from podium.errors import ConfigError
@@ -55,7 +57,7 @@ def forget_modules() -> Iterator[None]:
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
-        if name.startswith(("podium_rules_", "site_rules")):
+        if name.startswith(("podium_rules_", "site_rules", "shared_zone_of_rules")):
             del sys.modules[name]
 
 
@@ -290,3 +292,29 @@ def test_rules_join_the_plugins_of_today(
     out = capsys.readouterr().out
     assert "node(s) were not in zone a" in out
     assert "v1.36" in out
+
+
+def test_a_file_may_import_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "shared_zone_of_rules.py").write_text("ZONE = 'a'\n", "utf-8")
+    path = tmp_path / "with_neighbour.py"
+    path.write_text(
+        "from podium.rules import predicate\n"
+        "from shared_zone_of_rules import ZONE\n"
+        "@predicate('In' + ZONE)\n"
+        "def inside(pod, node): return True\n",
+        "utf-8",
+    )
+    before = list(sys.path)
+
+    assert list(load_rules([str(path)]).predicates) == ["Ina"]
+    assert sys.path == before
+
+
+def test_arguments_without_a_policy(own: str) -> None:
+    rules = replace(load_rules([own]), arguments={"ZoneOnly": {"zone": "b"}})
+    profile = from_provider("DefaultProvider", Options(rules=rules))
+    world = simulation(node("n", labels={"zone": "a"}), profile=profile)
+    other = simulation(node("n", labels={"zone": "b"}), profile=profile)
+
+    assert world.attempt(pod("p")).node is None
+    assert other.attempt(pod("p")).node == "n"

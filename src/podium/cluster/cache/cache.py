@@ -32,7 +32,7 @@ from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.catalog import Catalog
@@ -43,6 +43,8 @@ ASSUMED_SECONDS = 30.0
 
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
+#: Of an assumed pod without volumes to bind; only read.
+NO_PROMISES: tuple[Sequence[str], Sequence[str]] = ((), ())
 
 
 def ignore_reservations(pod: str, node: str, reservations: Mapping[str, object]) -> None:
@@ -63,7 +65,7 @@ class _Assumed:
 
     __slots__ = ("deadline", "node", "promises")
 
-    def __init__(self, node: str, promises: tuple[list[str], list[str]]) -> None:
+    def __init__(self, node: str, promises: tuple[Sequence[str], Sequence[str]]) -> None:
         self.node = node
         self.deadline: float | None = None
         #: Names of volumes, and keys of claims, that were assumed to be bound for the pod.
@@ -285,9 +287,11 @@ class Cache:
         self.columns.catalog.promised_volumes.pop(name, None)
         self.columns.catalog.provisioning.pop(name, None)
 
-    def _promise(self, pod: Pod, node: str, plan: VolumePlan | None) -> tuple[list[str], list[str]]:
+    def _promise(
+        self, pod: Pod, node: str, plan: VolumePlan | None
+    ) -> tuple[Sequence[str], Sequence[str]]:
         if plan is None:
-            return [], []
+            return NO_PROMISES
         catalog = self.columns.catalog
         for name, volume in (*plan.bind.items(), *plan.again):
             claim = catalog.claims.get(name, pod.namespace)

@@ -37,9 +37,11 @@ def ask_filters(
             if extender.ignorable:
                 continue
             raise AttemptError(reply.text)
+        failed = {name: list(messages) for name, messages in decision.extender_failed.items()}
         for name, message in {**reply.failed, **reply.unresolvable}.items():
-            decision.extender_failed.setdefault(name, []).append(message)
-        decision.extender_hopeless.update(reply.unresolvable.keys() & view.nodes.row_of.keys())
+            failed.setdefault(name, []).append(message)
+        decision.extender_failed = failed
+        decision.extender_hopeless |= reply.unresolvable.keys() & view.nodes.row_of.keys()
         feasible = view.nodes.rows_named(
             [name for name in reply.nodes if name in view.nodes.row_of]
         )

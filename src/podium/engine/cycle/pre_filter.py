@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.cycle.class_rules import rules_for
 from podium.engine.framework.rule import Activity, AttemptError, OnlyNodes, Refused
-from podium.engine.pipelines.filtering import positioned
 
 if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
@@ -24,18 +24,20 @@ class PreFilter:
     when that is needed.
     """
 
+    _done = False
+    refused: Refused | None = None
+    #: The only nodes in question; None when all are.
+    only: frozenset[str] | None = None
+
     def __init__(self, pod: Incoming, view: View, profile: Profile) -> None:
-        self._pod, self._view, self._profile = pod, view, profile
-        self._done = False
-        self.refused: Refused | None = None
-        #: The only nodes in question; None when all are.
-        self.only: frozenset[str] | None = None
-        #: Plugins that named nodes.
-        self.naming: list[str] = []
-        self._asked: set[str] = set()
-        self._skipped: set[str] = set()
-        if any(self._ask(rule) is not None for rule in _refusing(pod, profile)):
-            self._run()
+        self._pod = pod
+        self._view = view
+        self._profile = profile
+        self._rules = rules_for(pod, profile)
+        for rule in self._rules.refusing:
+            if self._ask(rule) is not None:
+                self._run()
+                break
 
     @property
     def asked(self) -> set[str]:
@@ -46,7 +48,7 @@ class PreFilter:
     def taking_part(self) -> list[Positioned]:
         """The filter rules that take part in this attempt, trials included."""
         self._run()
-        rules = positioned(self._pod, self._profile.predicates)
+        rules = self._rules.filters
         if not self._skipped:
             return rules
         return [each for each in rules if each.rule.name not in self._skipped]
@@ -56,6 +58,10 @@ class PreFilter:
         if self._done:
             return
         self._done = True
+        #: Plugins that named nodes.
+        self.naming: list[str] = []
+        self._asked: set[str] = set()
+        self._skipped: set[str] = set()
         for rule in self._profile.pre_filters:
             answer = self._ask(rule)
             if isinstance(answer, Refused):
@@ -76,14 +82,6 @@ class PreFilter:
             return rule.pre_filter(self._pod, self._view)
         except AttemptError as error:
             raise AttemptError(f'running PreFilter plugin "{rule.name}": {error}') from error
-
-
-def _refusing(pod: Incoming, profile: Profile) -> list[FilterRule]:
-    """The rules that may refuse pods of this class, or name nodes for them."""
-    return pod.cls.once(
-        ("may refuse", profile.pre_filters),
-        lambda: [rule for rule in profile.pre_filters if rule.may_refuse(pod.cls)],
-    )
 
 
 def _no_node_left(names: list[str]) -> Refused:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.framework.rule import Refused, Scope
+from podium.engine.cycle.class_rules import rules_for
+from podium.engine.framework.rule import Refused
 from podium.engine.rows.rows import OneRow
 
 if TYPE_CHECKING:
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.framework.decision import Decision
-    from podium.engine.framework.profile import Profile
-    from podium.engine.framework.rule import Permission, ReserveRule
-    from podium.engine.state.pod_class import Incoming
+    from podium.engine.framework.rule import Permission
     from podium.engine.state.view import View
 
 
@@ -24,7 +23,7 @@ def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
     reservations with the pod.
     """
     pod, profile = attempt.pod, attempt.profile
-    rules = _reserving(pod, profile)
+    rules = rules_for(pod, profile).reserving
     if not rules and not profile.permits:
         decision.node = view.nodes.names[row]
         return
@@ -45,11 +44,3 @@ def reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
         waits.append((permitting.name, permission))
     decision.reservations, decision.waits = reservations, tuple(waits)
     decision.node = view.nodes.names[row]
-
-
-def _reserving(pod: Incoming, profile: Profile) -> list[ReserveRule]:
-    """The reserve rules that are concerned with pods of this class."""
-    rules = profile.reserve_rules
-    return pod.cls.once(
-        ("reserving", rules), lambda: [r for r in rules if r.scope(pod.cls) is not Scope.NONE]
-    )

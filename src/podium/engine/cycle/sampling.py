@@ -32,6 +32,8 @@ def wanted_nodes(nodes: int, percentage: int, *, adaptive: bool = False) -> int:
 
 def wanted_by(profile: Profile, nodes: int) -> int:
     """How many feasible nodes are enough for a profile."""
+    if profile.wants_all_nodes:
+        return nodes
     if profile.first_if_equal and not profile.compares_nodes:
         return 1
     percentage = profile.percentage_of_nodes_to_score

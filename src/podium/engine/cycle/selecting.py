@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.engine.cycle.class_rules import rules_for
 from podium.engine.cycle.extenders import ask_priorities
 from podium.engine.cycle.sampling import wanted_by
-from podium.engine.pipelines.scoring import check_pre_scores, run_scores
+from podium.engine.framework.rule import AttemptError
+from podium.engine.pipelines.scoring import run_scores
 from podium.engine.rows.rows import ManyRows
 
 if TYPE_CHECKING:
@@ -37,13 +39,13 @@ def select_from_answers(
         or not view.nodes.names_once(order)
     ):
         return None
-    if wanted_by(profile, nodes) < nodes:
+    if not profile.wants_all_nodes and wanted_by(profile, nodes) < nodes:
         return None
     if profile.nominated_first and pod.pod.status.nominated_node_name:
         return None
     index = answers.indexed(pod, order)
     rows = order if index is not None else answers.feasible(order)
-    if rows is None or not (count := len(rows) if index is None else len(index)):
+    if rows is None or not (count := len(rows) if index is None else index.count):
         return None
     # Before anything is scored: an error there does not undo that the nodes were looked at.
     decision.consumed, decision.feasible_count = nodes, count
@@ -51,8 +53,8 @@ def select_from_answers(
         decision.histogram = rejections.copy()
     attempt.mark("Computing predicates done")
     best: Sequence[int] | np.ndarray
-    if count > 1:
-        check_pre_scores(pod, view, profile)
+    if count > 1 and profile.pre_scores:
+        _check_pre_scores(view, attempt)
     if index is not None:
         best = index.best()
     elif count == 1:
@@ -98,7 +100,7 @@ def _totals(
     pod, profile = attempt.pod, attempt.profile
     if not profile.priorities and not profile.extenders:
         return np.ones(len(feasible), np.int64)
-    check_pre_scores(pod, view, profile)
+    _check_pre_scores(view, attempt)
     if answers is not None:
         return answers.totals(pod, feasible)
     return run_scores(
@@ -108,6 +110,13 @@ def _totals(
         profile,
         columns=columns if attempt.recording else None,
     )
+
+
+def _check_pre_scores(view: View, attempt: Attempt) -> None:
+    """Fail if some rule cannot score pods of this class."""
+    pod, profile = attempt.pod, attempt.profile
+    if fault := rules_for(pod, profile).scoring_fault(pod, view, profile):
+        raise AttemptError(fault)
 
 
 def _choose(

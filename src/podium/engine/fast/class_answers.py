@@ -19,7 +19,7 @@ import numpy as np
 
 from podium.engine.fast.resource_memo import ResourceMemo
 from podium.engine.fast.score_index import ScoreIndex
-from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope
+from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope, Watched
 from podium.engine.pipelines.filtering import Fit, run_filters, run_filters_on_row
 from podium.engine.pipelines.scoring import run_row_scores, run_scores
 from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
@@ -55,10 +55,19 @@ class ClassAnswers:
         #: Scores that depend on one row alone, and those that look at all feasible rows.
         self.flat = [each for each in profile.priorities if _is_flat(each, pod.cls)]
         self.joint = [each for each in profile.priorities if not _is_flat(each, pod.cls)]
+        asked = (*(p.rule for p in self._cluster_rules), *(w.priority for w in self.joint))
+        watched = Watched.NOTHING
+        for rule in asked:
+            watched |= rule.watched(pod.cls)
+        #: Whether it can be told from counters that no rule would answer otherwise than before.
+        self._foreseeable = Watched.ANYTHING not in watched
+        self._watches_selectors = Watched.SELECTORS in watched
+        #: The counters of what the rules look at, when they were last asked.
+        self._outlook: tuple[int, ...] | None = None
         self.index: ScoreIndex | None = None
         self._rejections: Counter[int] | None = None
-        #: What the joint rules answered to `everywhere` in the decision under way.
-        self._everywhere: list[Everywhere | None] = []
+        #: What the joint rules answered to `everywhere`; None before they are asked.
+        self._everywhere: list[Everywhere | None] | None = None
         #: The last such answers that are scores for every row, all of them in range.
         self._in_range: list[Everywhere | None] | None = None
         self._steady = {
@@ -76,7 +85,7 @@ class ClassAnswers:
         self._positions = np.zeros(size, np.int16)
         self._node_scores = np.zeros(size, np.int64)
         self._scores = np.zeros(size, np.int64)
-        #: Rows on which some score is out of range, by the node alone and with its pods.
+        #: Rows on which some score is out of range: by the node alone; with its pods, if it fits.
         self._node_wrong: set[int] = set()
         self._wrong: set[int] = set()
 
@@ -122,6 +131,8 @@ class ClassAnswers:
         self.of_node = sorted([*self._node_rules, *kept], key=_position)
         self.of_pods = sorted([*self._row_rules, *on_own_row], key=_position)
         self._kept = {p.position for p in kept}
+        rules = (*(p.rule for p in self.of_pods), *(each.priority for each in self.flat))
+        self._by_columns = any(rule.by_columns for rule in rules)
         self._sort_by_activity()
 
     def _sort_scores(self, pod: Incoming) -> None:
@@ -158,20 +169,55 @@ class ClassAnswers:
             self._sort_by_activity()
         return changed
 
+    def _has_same_outlook(self) -> bool:
+        """Whether nothing changed that the rules look at to say whether they have anything to say.
+
+        With pods on nodes that do not exist, rules on affinity look at more than terms.
+        """
+        view = self.view
+        if not self._foreseeable or view.pods.unknown_nodes:
+            return False
+        now = (
+            view.journal.node_changes,
+            view.pods.carried_changes,
+            view.catalog.selection_changes() if self._watches_selectors else 0,
+        )
+        same = now == self._outlook
+        self._outlook = now
+        return same
+
     def refresh(self, pod: Incoming) -> None:
         """Evaluate the rows again that changed since the last pod of this class."""
         view = self.view
-        self._everywhere = []
-        news = view.journal.rows.since(self.seen)
-        stale = self.epoch != view.journal.epoch
-        stale = stale or self.namespaces != view.catalog.namespaces.version
-        changed = bool(self._cluster_rules) and self._have_cluster_rules_changed(pod)
-        if stale or changed or news is None:
+        journal = view.journal
+        if self.epoch != journal.epoch or self.namespaces != view.catalog.namespaces.version:
+            if self._cluster_rules:
+                self._have_cluster_rules_changed(pod)
+            self._everywhere = None
             self.rebuild(pod)
             return
-        if not news:
+        log = journal.rows
+        behind = self.seen - log.start
+        if not self._has_same_outlook() or self._evaluated or self._kept:
+            self._everywhere = None
+            if self._cluster_rules and self._have_cluster_rules_changed(pod):
+                behind = -1
+        if behind < 0:
+            self.rebuild(pod)
             return
-        self.seen = view.journal.rows.end
+        entries = log.entries
+        missed = len(entries) - behind
+        if missed == 1 and entries[-1] >= 0 and not view.pods.unknown_nodes:
+            # The usual case: this class was the last that got a node.
+            self.seen += 1
+            self._evaluate_one(pod, entries[-1], node_changed=False)
+        elif missed:
+            self.seen += missed
+            self._catch_up(pod, entries[behind:])
+
+    def _catch_up(self, pod: Incoming, news: list[int]) -> None:
+        """Evaluate the rows of these entries of the journal again."""
+        view = self.view
         if min(news) < 0:
             # A node changed: what was the same for every row may not be so any more.
             before = self._scoring
@@ -187,6 +233,8 @@ class ClassAnswers:
         nodes = {~entry for entry in news if entry < 0} & rows
         if len(rows) > self._tuning.one_by_one:
             self._evaluate_many(pod, rows, nodes)
+        elif len(rows) > 1 and self._by_columns:
+            self._evaluate_together(pod, rows, nodes)
         else:
             for row in rows:
                 self._evaluate_one(pod, row, node_changed=row in nodes)
@@ -197,6 +245,28 @@ class ClassAnswers:
         self._evaluate_pods(pod, np.fromiter(rows, np.int64, len(rows)))
         self.index = self._rejections = None
         self._feasible = (None, self._codes)
+
+    def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
+        """Evaluate a few rows as arrays, and keep the index and the counts."""
+        changed = np.fromiter(rows, np.int64, len(rows))
+        before = self._codes[changed].tolist()
+        if nodes:
+            self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
+        self._evaluate_pods(pod, changed)
+        totals = self._scores[changed].tolist()
+        for row, was, code, total in zip(
+            changed.tolist(), before, self._codes[changed].tolist(), totals, strict=True
+        ):
+            self._take_over(row, was, code, total)
+
+    def _take_over(self, row: int, before: int, code: int, total: int) -> None:
+        """Bring the counts and the index up to date with the new answers of a row."""
+        if code != before:
+            self._recount(row, before, code)
+            if not code or not before:
+                self._feasible = (None, self._codes)
+        if self.index is not None:
+            self.index.put(row, None if code else total)
 
     def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
         at = ManyRows(self.view, rows)
@@ -214,7 +284,7 @@ class ClassAnswers:
         self._positions[rows] = np.minimum(self._node_positions[rows], fit.positions)
         sums, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
         self._scores[rows] = as_array(sums) + self._node_scores[rows]
-        _mark(self._wrong, rows, as_array(wrong))
+        _mark(self._wrong, rows, as_array(wrong) & (self._codes[rows] == FITS))
 
     def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
         at = OneRow(self.view, row)
@@ -230,16 +300,11 @@ class ClassAnswers:
             code, position = self._node_codes.item(row), earlier
         total += self._node_scores.item(row)
         before = self._codes.item(row)
-        if code != before:
-            self._recount(row, before, code)
-            if not code or not before:
-                self._feasible = (None, self._codes)
         self._codes[row], self._positions[row] = code, position
         self._scores[row] = total
         if wrong or self._wrong:
-            _put(self._wrong, row, wrong=wrong)
-        if self.index is not None:
-            self.index.put(row, None if code else total)
+            _put(self._wrong, row, wrong=wrong and code == FITS)
+        self._take_over(row, before, code, total)
 
     def _recount(self, row: int, before: int, now: int) -> None:
         counts = self._rejections
@@ -259,27 +324,29 @@ class ClassAnswers:
 
         Otherwise the attempt fails, and `run_scores` over the feasible rows says how.
         """
-        if not (self._constant_wrong or self._node_wrong or self._wrong):
-            return True
-        wrong = self._node_wrong | self._wrong
-        return not self._constant_wrong and not any(self._codes.item(row) == FITS for row in wrong)
+        if self._constant_wrong or self._wrong:
+            return False
+        return not any(self._codes.item(row) == FITS for row in self._node_wrong)
 
     def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | None:
         """The index by score, if single rows are all that counts for this pod now."""
-        view, highest = self.view, self._highest
         if self._evaluated or not self.has_scores():
             return None
-        self._everywhere = self._ask_everywhere(pod)
-        if self._everywhere != self._in_range:
-            for same in self._everywhere:
+        known = self._everywhere
+        if known is None:
+            known = self._everywhere = self._ask_everywhere(pod)
+        if known is not self._in_range:
+            highest = self._highest
+            for same in known:
                 if same is None or (highest is not None and not 0 <= same.score <= highest):
                     return None
-            self._in_range = self._everywhere
-        if self.index is None or self.index.order is not order:
-            if len(order) != len(view.nodes.order):
+            self._in_range = known
+        index = self.index
+        if index is None or index.order is not order:
+            if len(order) != len(self.view.nodes.order):
                 return None
-            self.index = ScoreIndex(order, self._codes, self._scores)
-            if len(self.index.position_of) != len(order):
+            index = self.index = ScoreIndex(order, self._codes, self._scores)
+            if len(index.position_of) != len(order):
                 # Some row is named twice.
                 self.index = None
         return self.index
@@ -318,8 +385,9 @@ class ClassAnswers:
         if not self.has_scores():
             at.memo = None
             return run_scores(pod, at, self.profile.priorities, self.profile)
-        known, self._everywhere = self._everywhere or self._ask_everywhere(pod), []
-        joint = run_scores(pod, at, self.joint, self.profile, known=known)
+        if self._everywhere is None:
+            self._everywhere = self._ask_everywhere(pod)
+        joint = run_scores(pod, at, self.joint, self.profile, known=self._everywhere)
         totals: np.ndarray = self._scores[rows] + joint
         return totals
 
@@ -400,17 +468,19 @@ class AnswerCache:
         if self._profile.always_check_all:
             return None
         key = pod.cls.id
-        if key not in self._kept:
-            self._kept[key] = None
+        kept = self._kept
+        answers = kept.get(key)
+        if answers is not None:
+            answers.refresh(pod)
+            kept.move_to_end(key)
+            return answers
+        if key not in kept:
+            kept[key] = None
             self._trim()
             return None
-        answers = self._kept[key]
-        if answers is None:
-            answers = self._kept[key] = ClassAnswers(pod, self._view, self._profile)
-            self._trim()
-        else:
-            answers.refresh(pod)
-        self._kept.move_to_end(key)
+        answers = kept[key] = ClassAnswers(pod, self._view, self._profile)
+        kept.move_to_end(key)
+        self._trim()
         return answers
 
     def _trim(self) -> None:

@@ -13,7 +13,7 @@ from podium.engine.state.verdicts import FITS
 class ScoreIndex:
     """Feasible positions by total score, each list in node order."""
 
-    __slots__ = ("_buckets", "_heap", "_totals", "order", "position_of")
+    __slots__ = ("_buckets", "_heap", "_totals", "count", "order", "position_of")
 
     def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
         self.order = order
@@ -25,6 +25,8 @@ class ScoreIndex:
         known[~fits] = None
         self._totals: list[int | None] = known.tolist()
         positions = np.flatnonzero(fits)
+        #: How many rows fit.
+        self.count = len(positions)
         positions = positions[np.argsort(found[positions], kind="stable")]
         distinct, starts = np.unique(found[positions], return_index=True)
         parts = np.split(positions, starts[1:]) if len(distinct) else []
@@ -33,9 +35,6 @@ class ScoreIndex:
         )
         self._heap = (-distinct[::-1]).tolist()
         heapq.heapify(self._heap)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._buckets.values()))
 
     def put(self, row: int, total: int | None) -> None:
         """The row's total changed; None when it does not fit any more."""
@@ -46,8 +45,10 @@ class ScoreIndex:
         if before is not None:
             bucket = self._buckets[before]
             del bucket[bisect_left(bucket, position)]
+            self.count -= 1
         self._totals[position] = total
         if total is not None:
+            self.count += 1
             known = self._buckets.get(total)
             if known is None:
                 self._buckets[total] = [position]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,32 +67,31 @@ class Preemption:
     nomination: str | None = None
 
 
-#: The histogram of a decision without rejections; never written to, a decision is given another.
+#: What a decision has as long as it is given nothing else; never written to.
 NO_REJECTIONS: Counter[int] = Counter()
 NO_CODES = np.zeros(0, np.int32)
 NO_CODES.flags.writeable = False
+NO_MESSAGES: Mapping[str, list[str]] = MappingProxyType({})
+NO_RESERVATIONS: Mapping[str, object] = MappingProxyType({})
 
 
-@dataclass(slots=True)
 class Decision:
-    """The node chosen for a pod, or why there is none."""
+    """The node chosen for a pod, or why there is none.
 
-    pod: str
-    uid: str
-    profile: str
-    #: How many nodes the cluster has.
-    nodes: int
+    Thousands are made each second, so only what differs from the values below is set.
+    """
+
     node: str | None = None
     error: str = ""
     #: Nodes looked at, in order, and the verdict code of each; filled when recording.
     examined: Sequence[str] = ()
-    codes: np.ndarray = field(default_factory=lambda: NO_CODES)
+    codes: np.ndarray = NO_CODES
     verdicts: Verdicts | None = None
     #: How many nodes got which verdict.
-    histogram: Counter[int] = field(default_factory=lambda: NO_REJECTIONS)
+    histogram: Counter[int] = NO_REJECTIONS
     #: Nodes dropped by extenders, with their message; and those that evicting pods cannot help.
-    extender_failed: dict[str, list[str]] = field(default_factory=dict)
-    extender_hopeless: set[str] = field(default_factory=set)
+    extender_failed: Mapping[str, list[str]] = NO_MESSAGES
+    extender_hopeless: frozenset[str] = frozenset()
     feasible_count: int = 0
     feasible: Sequence[str] = ()
     scores: tuple[ScoreColumn, ...] = ()
@@ -103,7 +103,7 @@ class Decision:
     #: Their names, filled when recording.
     best: Sequence[str] = ()
     #: What reserve rules set aside on the node, by the name of the rule.
-    reservations: dict[str, object] = field(default_factory=dict)
+    reservations: Mapping[str, object] = NO_RESERVATIONS
     #: Permit rules that let the pod wait before it may be bound, by name.
     waits: tuple[tuple[str, Permission], ...] = ()
     preemption: Preemption | None = None
@@ -118,6 +118,21 @@ class Decision:
     #: How many nodes were taken from the node order, and whether the last one was dropped again.
     consumed: int = 0
     dropped: bool = False
+
+    def __init__(self, pod: str, uid: str, profile: str, nodes: int, **known: Any) -> None:
+        """*nodes* is how many nodes the cluster has; *known* are values of attributes above."""
+        self.pod = pod
+        self.uid = uid
+        self.profile = profile
+        self.nodes = nodes
+        for name, value in known.items():
+            if name not in Decision.__annotations__:
+                raise TypeError(f"a decision has no attribute {name!r}")
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"Decision({shown})"
 
     @property
     def volumes(self) -> VolumePlan | None:

@@ -100,13 +100,23 @@ class Profile:
     reserve_rules: tuple[ReserveRule, ...] = field(init=False, repr=False, compare=False)
     #: Whether feasible nodes are compared at all: by priorities, or by extenders.
     compares_nodes: bool = field(init=False, repr=False, compare=False)
+    #: Whether the search never ends early, however many nodes there are.
+    wants_all_nodes: bool = field(init=False, repr=False, compare=False)
+    #: Stands for this very profile where something is kept for it; found faster than the profile.
+    token: object = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Collect what follows from the rules and is needed at every decision."""
         filters = (rule for rule in self.predicates if isinstance(rule, ReserveRule))
         object.__setattr__(self, "reserve_rules", (*filters, *self.reserves))
         asks = any(each.filter_verb or each.prioritize_verb for each in self.extenders)
-        object.__setattr__(self, "compares_nodes", asks or bool(self.priorities))
+        compares = asks or bool(self.priorities)
+        object.__setattr__(self, "compares_nodes", compares)
+        percentage = self.percentage_of_nodes_to_score
+        limited = 0 < percentage < 100 or (percentage == 0 and self.adaptive_sampling)
+        first_only = self.first_if_equal and not compares
+        object.__setattr__(self, "wants_all_nodes", not limited and not first_only)
+        object.__setattr__(self, "token", object())
 
     @property
     def highest_score(self) -> int | None:

@@ -20,7 +20,7 @@ Laws that the engine relies on, and that tests hold every rule to:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -76,6 +76,23 @@ class Activity(IntEnum):
     OWN_ROW = 2
     #: What it says of a row may depend on anything in its scope.
     ACTIVE = 3
+
+
+class Watched(IntFlag):
+    """What `activity` and `everywhere` of a rule read besides the class of the pod.
+
+    While nothing of it changes, a rule is not asked again.
+    """
+
+    NOTHING = 0
+    #: The nodes.
+    NODES = 1
+    #: Services and controllers, which select pods.
+    SELECTORS = 2
+    #: The affinity terms of placed pods, and the labels of namespaces.
+    TERMS = 4
+    #: Anything else: the rule is asked at every decision.
+    ANYTHING = 8
 
 
 class AttemptError(Exception):
@@ -152,10 +169,16 @@ class Rule:
     kinds: tuple[str, ...] = ()
     #: The scope when it is the same for every pod class.
     always: Scope = Scope.NODE
+    #: Whether one row costs it about as much as many rows in one array.
+    by_columns: bool = False
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
         """What the answers for pods of this class depend on."""
         return self.always
+
+    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002 - the same for every class
+        """What it looks at to say whether it has anything to say about pods of this class."""
+        return Watched.ANYTHING
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:  # noqa: ARG002
         """While this and the nodes stay the same, so do the answers; None when it cannot tell."""

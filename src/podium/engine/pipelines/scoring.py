@@ -24,19 +24,13 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
-def check_pre_scores(pod: Incoming, view: View, profile: Profile) -> None:
-    """Fail if some rule cannot score pods of this class, whatever the rows."""
-    if not profile.pre_scores or not (profile.priorities or profile.extenders):
-        return
-
-    def first() -> str:
+def pre_score_fault(pod: Incoming, view: View, profile: Profile) -> str:
+    """Why some rule cannot score pods of this class, whatever the rows; empty if all can."""
+    if profile.priorities or profile.extenders:
         for rule in profile.pre_scores:
             if fault := rule.pre_score(pod, view):
                 return f'running PreScore plugin "{rule.name}": {fault}'
-        return ""
-
-    if fault := pod.cls.once(("pre-score", profile.pre_scores), first):
-        raise AttemptError(fault)
+    return ""
 
 
 def run_scores(

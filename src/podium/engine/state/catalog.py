@@ -298,6 +298,15 @@ class Catalog:
         """Every kind that rules may look up, and its objects."""
         return self._shelves.items()
 
+    def selection_changes(self) -> int:
+        """How often the selectors that cover a pod may have changed."""
+        return (
+            self.services.version
+            + self.replication_controllers.version
+            + self.replica_sets.version
+            + self.stateful_sets.version
+        )
+
     def selection_version(self) -> tuple[int, int, int, int]:
         """Changes whenever the selectors that cover a pod may have changed."""
         return (

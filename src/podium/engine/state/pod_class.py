@@ -58,6 +58,22 @@ def class_key(pod: Pod, host: str) -> bytes:
     )
 
 
+def shares_class(pod: Pod, other: Pod) -> bool:
+    """Whether two pods made from one template are of one class, seen without encoding them.
+
+    True only for pods with the very same specification and status: then only what differs in their
+    metadata counts. Specifications are values that never change.
+    """
+    if pod.spec is not other.spec or pod.status is not other.status:
+        return False
+    mine, others = pod.metadata, other.metadata
+    return (
+        mine.labels is others.labels
+        and mine.namespace == others.namespace
+        and mine.owner_references is others.owner_references
+    )
+
+
 def _resized(pod: Pod) -> object:
     """What the kubelet reports of the pod's resources; it may differ from the specification."""
     status = pod.status

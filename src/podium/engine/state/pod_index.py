@@ -15,7 +15,7 @@ import numpy as np
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.affinity_terms import carried_terms
 from podium.engine.state.disk_users import DiskUsers
-from podium.engine.state.int64 import wrap
+from podium.engine.state.int64 import TOP, wrap
 from podium.engine.state.node_columns import longer
 from podium.engine.state.pod_class import (
     ANY_IP,
@@ -24,6 +24,7 @@ from podium.engine.state.pod_class import (
     Port,
     Resident,
     class_key,
+    shares_class,
     volume_matters,
 )
 from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel, anchor
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.node_columns import LabelMove, NodeColumns
     from podium.objects.kinds.pod import Pod
+
+#: So many pods are kept to recognize pods with the same specification; then all are dropped.
+MOST_RECENT = 1024
 
 
 class PodIndex:
@@ -85,7 +89,8 @@ class PodIndex:
         self.classes_by_id: dict[int, PodClass] = {}
         #: How many classes there ever were.
         self.class_total = 0
-        self._last_class: tuple[Pod | None, PodClass] = (None, PodClass())
+        #: The id of a specification -> a pod with it, which keeps it alive, and the pod's class.
+        self._recent: dict[int, tuple[Pod, PodClass]] = {}
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self._sets_by_label: ByLabel[LabelSet] = ByLabel()
         self.tallies: dict[object, Tally] = {}
@@ -93,6 +98,8 @@ class PodIndex:
         self._tally_tests: ByAnchor[tuple[Tally, Callable[[LabelSet], bool]]] = ByAnchor()
         #: The affinity terms of placed pods.
         self.carried: ByAnchor[CarriedTerm] = ByAnchor()
+        #: How often a pod with such terms was added or removed.
+        self.carried_changes = 0
         #: Those of them whose selector cannot be compiled.
         self.invalid_carried: list[CarriedTerm] = []
         self._carried_index: dict[object, CarriedTerm] = {}
@@ -119,15 +126,21 @@ class PodIndex:
 
     def class_of(self, pod: Pod, host: str = "") -> PodClass:
         """The class of a pod; *host* is the node that a pod yet to be placed names."""
-        if pod is self._last_class[0] and host == self._last_class[1].host:
-            return self._last_class[1]  # decided and then placed: the same pod twice in a row
+        spec = id(pod.spec)
+        recent = self._recent.get(spec)
+        if recent is not None:
+            other, found = recent
+            if host == found.host and (pod is other or shares_class(pod, other)):
+                return found
         key = class_key(pod, host)
-        found = self.classes.get(key)
-        if found is None:
-            found = self.classes[key] = self._compile(pod, host)
-            self.classes_by_id[found.id] = found
-        self._last_class = (pod, found)
-        return found
+        known = self.classes.get(key)
+        if known is None:
+            known = self.classes[key] = self._compile(pod, host)
+            self.classes_by_id[known.id] = known
+        if len(self._recent) >= MOST_RECENT:
+            self._recent.clear()
+        self._recent[spec] = (pod, known)
+        return known
 
     def resident(self, pod: Pod, row: int) -> Resident:
         """The record of a pod on a row; -1 is the row of a pod that is only nominated."""
@@ -298,7 +311,7 @@ class PodIndex:
         live = {resident.cls.id: resident.cls for residents in rows for resident in residents}
         self.classes = {key: cls for key, cls in self.classes.items() if cls.id in live}
         self.classes_by_id = dict(sorted(live.items()))
-        self._last_class = (None, PodClass())
+        self._recent = {}
         for cls in live.values():
             cls.memo = {}
         self.tallies, self._tally_tests = {}, ByAnchor()
@@ -340,18 +353,25 @@ class PodIndex:
     def _count(self, resident: Resident, sign: int) -> None:
         """Add what a pod counts for, or with a *sign* of -1 take it away."""
         row, cls = resident.row, resident.cls
+        requested = self.requested
         for resource, number in cls.taken:
-            column = self.requested[resource]
-            column[row] = wrap(column.item(row) + sign * number)
-        for resource, number in enumerate(cls.nonzero_requests):
-            column = self.nonzero_requested[resource]
-            column[row] = wrap(column.item(row) + sign * number)
-        self.counts[row] += sign
+            column = requested[resource]
+            left = column.item(row) + sign * number
+            column[row] = left if -TOP <= left < TOP else wrap(left)
+        cpu, memory = cls.nonzero_requests
+        columns = self.nonzero_requested
+        left = columns[0].item(row) + sign * cpu
+        columns[0][row] = left if -TOP <= left < TOP else wrap(left)
+        left = columns[1].item(row) + sign * memory
+        columns[1][row] = left if -TOP <= left < TOP else wrap(left)
+        self.counts[row] = self.counts.item(row) + sign
         self.total += sign
         if cls.volumes:
             self._count_volumes(cls, row, sign)
-        for carried in cls.carried:
-            carried.tally.add(row, sign)
+        if cls.carried:
+            self.carried_changes += 1
+            for carried in cls.carried:
+                carried.tally.add(row, sign)
         resident.labels.add(row, sign)
 
     def _count_volumes(self, cls: PodClass, row: int, sign: int) -> None:

@@ -139,6 +139,7 @@ class _UserRule(Rule):
         self._ask: Callable[..., Any] = ask or spec.function
         self._watch: Watch = watch or Unwatched()
         self.always = DEPENDS[spec.depends]
+        self.by_columns = spec.columns
         self._facts_only = spec.depends == "node"
         self._known = KnownNodes(NodeFacts if self._facts_only else RuleNode)
 
@@ -158,17 +159,23 @@ class _UserRule(Rule):
 
     def _column(self, pod: Incoming, at: AnyRows) -> np.ndarray | None:
         """The rule's answer for all rows at once; None when it failed."""
-        everywhere = f"all {len(at)} nodes" if len(at) != 1 else self._nodes(at)[0].name
         try:
             answer = np.asarray(self._ask(self._pod(pod, at), self._columns(at)))
         except FAILURES as error:
-            self._fail(pod, everywhere, _raised(error))
+            self._fail(pod, self._all_names(at), _raised(error))
             return None
-        if answer.shape not in {(), (len(at),)}:
-            wanted = f"expected one answer for each of {len(at)} nodes"
-            self._fail(pod, everywhere, f"answered an array of shape {answer.shape}, {wanted}")
-            return None
-        return np.broadcast_to(answer, (len(at),))
+        if answer.shape == (len(at),):
+            return answer
+        if answer.shape == ():
+            return np.broadcast_to(answer, (len(at),))
+        wanted = f"expected one answer for each of {len(at)} nodes"
+        what = f"answered an array of shape {answer.shape}, {wanted}"
+        self._fail(pod, self._all_names(at), what)
+        return None
+
+    def _all_names(self, at: AnyRows) -> str:
+        """What messages call these nodes."""
+        return f"all {len(at)} nodes" if len(at) != 1 else str(self._nodes(at)[0].name)
 
 
 def _raised(error: BaseException) -> str:

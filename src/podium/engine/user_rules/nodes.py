@@ -173,6 +173,66 @@ def _looked_up(ids: np.ndarray, values: list[Any], answer: Callable[[Any], Any])
     return found
 
 
+class _PerNode:
+    """What a function of one node answers for every row, kept until the row changes."""
+
+    __slots__ = ("_epoch", "_function", "_kind", "_seen", "_values")
+
+    def __init__(self, function: Callable[[Any], Any], kind: type[NodeFacts]) -> None:
+        self._function = function
+        self._kind = kind
+        self._epoch = -1
+        self._seen = 0
+        self._values = np.zeros(0, np.int64)
+
+    def at(self, view: View, rows: np.ndarray) -> np.ndarray:
+        """The answers for these rows, computed again where the journal notes a change."""
+        journal = view.journal
+        news = journal.rows.since(self._seen) if self._epoch == journal.epoch else None
+        if news is None or not self._has_updated(view, news):
+            self._fill(view)
+        self._epoch, self._seen = journal.epoch, journal.rows.end
+        found: np.ndarray = self._values[rows]
+        return found
+
+    def _has_updated(self, view: View, news: list[int]) -> bool:
+        """Compute the changed rows again; False if an answer needs another type of array."""
+        values, objects = self._values, view.nodes.objects
+        for row in {entry if entry >= 0 else ~entry for entry in news}:
+            if objects[row] is None:
+                continue
+            answer = np.asarray(self._function(self._kind(OneRow(view, row))))
+            if answer.shape != values.shape[1:] or not np.can_cast(answer.dtype, values.dtype):
+                return False
+            values[row] = answer
+        return True
+
+    def _fill(self, view: View) -> None:
+        order = view.nodes.order
+        answers = [self._function(self._kind(OneRow(view, row))) for row in order.tolist()]
+        made = np.array(answers)
+        self._values = np.zeros((view.nodes.capacity, *made.shape[1:]), made.dtype)
+        if len(order):
+            self._values[order] = made
+
+
+def _per_node(
+    at: ManyRows | OneRow,
+    rows: np.ndarray,
+    function: Callable[[Any], Any],
+    kind: type[NodeFacts],
+) -> np.ndarray:
+    """The answers of a function for some rows; those of rows on trial are never kept."""
+    if at.modified:
+        assert isinstance(at, OneRow), "rules of users are tried on one row at a time"
+        return np.array([function(kind(at))])
+    key = ("per node", function, kind)
+    kept = at.view.ledgers.get(key)
+    if kept is None:
+        kept = at.view.ledgers[key] = _PerNode(function, kind)
+    return kept.at(at.view, rows)
+
+
 class NodeColumns:
     """Some nodes without their pods: every answer is an array with one entry per node."""
 
@@ -229,12 +289,23 @@ class NodeColumns:
         column = self._at.view.nodes.resources.get(resource)
         return self._column(0 if column is None else self._at.allocatable(column))
 
+    def each(self, function: Callable[[Any], Any]) -> np.ndarray:
+        """What a function answers for each node: one number, or equally many for every node.
+
+        The function is given one node, as a rule without columns is. It is asked again only about
+        nodes that changed, so it must be one that lives as long as the rule, and depend on nothing
+        else: no `lambda`, no function made in the rule.
+        """
+        return _per_node(self._at, self._rows, function, NodeFacts)
+
     def full(self, value: int | bool) -> np.ndarray:  # noqa: FBT001 - a constant column
         """The same value for each node."""
         return np.full(len(self._rows), value)
 
     def _column(self, value: Any) -> np.ndarray:
-        return np.broadcast_to(np.asarray(value), self._rows.shape)
+        column = np.asarray(value)
+        same = column.shape == self._rows.shape
+        return column if same else np.broadcast_to(column, self._rows.shape)
 
     def __getattr__(self, name: str) -> Any:
         if name in {"free", "pod_count", "requested"}:
@@ -248,6 +319,10 @@ class RuleColumns(NodeColumns):
     """Some nodes and what runs on them, as columns."""
 
     __slots__ = ()
+
+    def each(self, function: Callable[[Any], Any]) -> np.ndarray:
+        """As above; the function also sees the pods on the node, and what is reserved there."""
+        return _per_node(self._at, self._rows, function, RuleNode)
 
     def requested(self, resource: str) -> np.ndarray:
         """How much of a resource the pods of each node have asked for."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -34,7 +35,7 @@ from podium.errors import ConfigError
 from podium.profiles.policy.predicate_registry import BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import ModuleType
 
     from podium.engine.framework.profile import Profile
@@ -69,6 +70,8 @@ class Rules:
     watch: Watch | None = None
     reserves: Mapping[str, RuleSpec] = field(default_factory=dict)
     permits: Mapping[str, RuleSpec] = field(default_factory=dict)
+    #: Keyword arguments by the name of a rule, for rules that no Policy gives arguments to.
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.predicates or self.priorities or self.reserves or self.permits)
@@ -80,14 +83,27 @@ class Rules:
     def predicate(self, name: str, arguments: Mapping[str, Any] | None = None) -> UserPredicate:
         """A predicate with these arguments."""
         spec = self.predicates[name]
-        return UserPredicate(spec, bound(spec, arguments), self.watch)
+        return UserPredicate(spec, self._bound(spec, arguments), self.watch)
 
     def priority(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, max_score: int = 10
     ) -> UserPriority:
         """A priority with these arguments, its scores up to *max_score*."""
         spec = self.priorities[name]
-        return UserPriority(spec, bound(spec, arguments), self.watch, max_score)
+        return UserPriority(spec, self._bound(spec, arguments), self.watch, max_score)
+
+    def reserve(self, name: str) -> UserReserve:
+        """A reserve rule."""
+        spec = self.reserves[name]
+        return UserReserve(spec, self._bound(spec, None), self.watch)
+
+    def permit(self, name: str) -> UserPermit:
+        """A permit rule."""
+        spec = self.permits[name]
+        return UserPermit(spec, self._bound(spec, None), self.watch)
+
+    def _bound(self, spec: RuleSpec, arguments: Mapping[str, Any] | None) -> Callable[..., Any]:
+        return bound(spec, arguments or self.arguments.get(spec.name))
 
 
 NO_RULES = Rules()
@@ -163,7 +179,8 @@ def _file(source: str) -> ModuleType:
     # dataclasses and pickling look it up there.
     sys.modules[module.__name__] = module
     try:
-        spec.loader.exec_module(module)
+        with _importable(path.resolve().parent):
+            spec.loader.exec_module(module)
     except FileNotFoundError:
         raise ConfigError(f"{source}: there is no such file") from None
     except ConfigError as error:
@@ -172,6 +189,16 @@ def _file(source: str) -> ModuleType:
         place = _line(error, source)
         raise ConfigError(f"{place}: {type(error).__name__}: {error}") from error
     return module
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Let a file import its neighbours while it is executed, as a script may."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
 
 
 def _line(error: BaseException, source: str) -> str:
@@ -263,12 +290,8 @@ def with_rules(
     if PREDICATE in kinds:
         predicates += [rules.predicate(name) for name in rules.predicates if name not in there]
         configured = sorted({*configured, *rules.predicates})
-        reserves += [
-            UserReserve(spec, bound(spec, None), rules.watch) for spec in rules.reserves.values()
-        ]
-        permits += [
-            UserPermit(spec, bound(spec, None), rules.watch) for spec in rules.permits.values()
-        ]
+        reserves += map(rules.reserve, rules.reserves)
+        permits += map(rules.permit, rules.permits)
     if PRIORITY in kinds:
         priorities += [
             Weighted(rules.priority(name, max_score=profile.max_score), spec.weight)

@@ -42,9 +42,8 @@ def _read(data: Data) -> Decision:
     made.tied, made.cursor = selection.get("tied", 0), selection.get("cursor", 0)
     made.best = selection.get("best", ())
     if volumes := data.get("volumes"):
-        made.reservations["volumes"] = VolumePlan(
-            dict(volumes["bind"]), tuple(volumes["provision"])
-        )
+        plan = VolumePlan(dict(volumes["bind"]), tuple(volumes["provision"]))
+        made.reservations = {"volumes": plan}
     if preemption := data.get("preemption"):
         made.preemption = _preemption(preemption)
     if made.node is None and not made.error and made.held is None:
@@ -61,17 +60,19 @@ def _read_nodes(made: Decision, data: Data) -> None:
     made.verdicts, made.histogram = Verdicts(), Counter()
     examined: list[str] = list(data.get("feasible", ()))
     codes = [0] * len(examined)
+    by_extenders: dict[str, list[str]] = {}
     for each in data["rejections"]:
         named: Sequence[str] = each.get("nodes", ())
         if each.get("extender"):
             for name in named:
-                made.extender_failed[name] = list(each["reasons"])
+                by_extenders[name] = list(each["reasons"])
             continue
         verdict = Verdict(each["predicate"], tuple(each["reasons"]), each["curable"])
         code = made.verdicts.code(verdict)
         made.histogram[code] += each["count"]
         examined += named
         codes += [code] * len(named)
+    made.extender_failed = by_extenders
     if examined:
         made.examined, made.codes = examined, np.array(codes, np.int32)
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
-from podium.engine.framework.rule import AttemptError, BitFilter, Everywhere, Scope, ScoreRule
+from podium.engine.framework.rule import (
+    AttemptError,
+    BitFilter,
+    Everywhere,
+    Scope,
+    ScoreRule,
+    Watched,
+)
 from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
@@ -42,6 +49,10 @@ class NodeAffinityPriority(ScoreRule):
 
     name = "NodeAffinityPriority"
     normalizes = True
+
+    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
+        """Preferences of the pod, and of the profile."""
+        return Watched.NOTHING
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """0 for a pod without preferences."""

@@ -22,6 +22,7 @@ from podium.engine.framework.rule import (
     Refused,
     Scope,
     ScoreRule,
+    Watched,
 )
 from podium.engine.rows.node_match import selects_any
 from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows
@@ -130,6 +131,10 @@ class NodeAffinityScore(ScoreRule):
         """The error of a preferred term that cannot be compiled."""
         affinity = pod.cls.spec.affinity and pod.cls.spec.affinity.node_affinity
         return preferences_fault(affinity.preferred if affinity else None)
+
+    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
+        """Preferences of the pod, and of the profile."""
+        return Watched.NOTHING
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """Skipped without preferences of the pod or the profile; 0 if none of them counts."""

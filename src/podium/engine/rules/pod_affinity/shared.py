@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.framework.rule import Watched
 from podium.engine.state.selector_index import NOBODY, anchor_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
+    from podium.engine.state.pod_class import PodClass
     from podium.engine.state.tallies import LabelSet, PodTerm, Tally
     from podium.engine.state.view import View
+
+
+def watched_by(cls: PodClass) -> Watched:
+    """What rules on pod affinity look at: a pod without terms meets those of placed pods only."""
+    return Watched.ANYTHING if cls.has_pod_affinity else Watched.TERMS | Watched.NODES
 
 
 def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:

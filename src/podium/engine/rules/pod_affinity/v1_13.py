@@ -22,6 +22,7 @@ from podium.engine.framework.rule import (
     FilterRule,
     Scope,
     ScoreRule,
+    Watched,
     all_rows,
     no_rows,
 )
@@ -31,6 +32,7 @@ from podium.engine.rules.pod_affinity.shared import (
     domain_state,
     have_own_domains,
     term_tally,
+    watched_by,
 )
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.affinity_terms import (
@@ -77,6 +79,10 @@ class MatchInterPodAffinity(FilterRule):
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
         """The cluster: pods on other nodes count."""
         return Scope.CLUSTER
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods; anything for a pod with terms of its own."""
+        return watched_by(cls)
 
     def activity(self, pod: Incoming, view: View) -> Activity:
         """Idle if the pod requires nothing and no required anti-affinity of placed pods matches it.
@@ -312,6 +318,10 @@ class InterPodAffinityPriority(ScoreRule):
     def __init__(self, hard_weight: int = 1) -> None:
         #: What a placed pod's required affinity to this one is worth.
         self.hard_weight = hard_weight
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods; anything for a pod with terms of its own."""
+        return watched_by(cls)
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no term, of the pod or of placed pods, counts."""

@@ -21,6 +21,7 @@ from podium.engine.framework.rule import (
     Refused,
     Scope,
     ScoreRule,
+    Watched,
     all_rows,
 )
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows
@@ -29,6 +30,7 @@ from podium.engine.rules.pod_affinity.shared import (
     domain_state,
     have_own_domains,
     term_tally,
+    watched_by,
 )
 from podium.engine.rules.pod_affinity.v1_36_arguments import (
     INTER_POD_AFFINITY_ARGUMENTS,
@@ -118,6 +120,10 @@ class InterPodAffinity(FilterRule):
         """A term that cannot be compiled refuses the pod."""
         fault = terms_fault(pod.cls)
         return Refused(self.name, f"parsing pod: {fault}") if fault else None
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods; anything for a pod with terms of its own."""
+        return watched_by(cls)
 
     def activity(self, pod: Incoming, view: View) -> Activity:
         """Skipped if the pod requires nothing and no anti-affinity of placed pods matches it.
@@ -230,6 +236,10 @@ class InterPodAffinityScore(ScoreRule):
         likes = any(part is not None and part.preferred for part in (affinity, anti))
         fault = "" if self.ignore_preferred_of_existing and not likes else terms_fault(pod.cls)
         return f"failed to parse pod: {fault}" if fault else ""
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods; anything for a pod with terms of its own."""
+        return watched_by(cls)
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """Skipped if no term, of the pod or of placed pods, counts."""

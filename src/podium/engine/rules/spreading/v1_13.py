@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from podium.engine.framework.declaration import PriorityDeclaration, plain
-from podium.engine.framework.rule import Everywhere, Scope, ScoreRule
+from podium.engine.framework.rule import Everywhere, Scope, ScoreRule, Watched
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.spreading.shared import tally_live_pods
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.owner_selectors import selectors_of
 
 if TYPE_CHECKING:
-    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
 ZONE_WEIGHT = 2.0 / 3.0
@@ -30,6 +30,10 @@ class SelectorSpreadPriority(ScoreRule):
     name = "SelectorSpreadPriority"
     always = Scope.CLUSTER
     normalizes = True
+
+    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
+        """Services and controllers that select the pod."""
+        return Watched.SELECTORS
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """The highest score if no service or controller selects the pod."""

@@ -24,6 +24,7 @@ from podium.engine.framework.rule import (
     FilterRule,
     Scope,
     ScoreRule,
+    Watched,
     all_rows,
 )
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_array
@@ -273,6 +274,10 @@ class PodTopologySpreadScore(ScoreRule):
         except AttemptError as error:
             return f"calculating preScoreState: {error}"
         return ""
+
+    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
+        """Services and controllers that select the pod."""
+        return Watched.SELECTORS
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """Skipped without soft constraints."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule, scaled_to
+from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule, Watched, scaled_to
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.nodes.shared import zero_for_all_values
 from podium.objects.taints import tolerated
@@ -52,6 +52,10 @@ class UntoleratedPreferences(ScoreRule):
     normalizes = True
     #: The score of a node without such taints.
     highest: int
+
+    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
+        """Taints of nodes."""
+        return Watched.NODES
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """The highest score if no node has such a taint."""

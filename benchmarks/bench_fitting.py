@@ -1,0 +1,87 @@
+"""Processor time of planning in a large cluster, and of reading the cluster from a file."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from random import Random
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+from measuring import script
+
+import podium
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NODES, PODS = 5_000, 50_000
+ZONE = "topology.kubernetes.io/zone"
+
+
+def written(folder: str, nodes: int, pods: int) -> str:
+    """A cluster as `kubectl get -o json` prints it; the path of the file."""
+    dice = Random(1)  # noqa: S311  the same cluster in every run
+    items: list[dict[str, Any]] = []
+    for number in range(nodes):
+        name = f"n{number:05}"
+        labels = {"kubernetes.io/hostname": name, ZONE: f"z{number % 3}"}
+        allocatable = {"cpu": str((8, 16, 32)[number % 3]), "memory": "64Gi", "pods": "110"}
+        status = {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]}
+        metadata = {"name": name, "labels": labels}
+        items.append({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+    for number in range(pods):
+        asked = {
+            "cpu": f"{dice.choice((100, 250, 500))}m",
+            "memory": f"{dice.choice((256, 512, 1024))}Mi",
+        }
+        spec = {
+            "nodeName": f"n{number % nodes:05}",
+            "containers": [{"name": "c", "image": "x", "resources": {"requests": asked}}],
+        }
+        labels = {"app": f"a{number % 200}"}
+        metadata = {"name": f"p{number}", "namespace": "default", "uid": f"u{number}"}
+        items.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata | {"labels": labels},
+                "spec": spec,
+                "status": {"phase": "Running"},
+            }
+        )
+    path = Path(folder, "cluster.json")
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(path)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time of the work."""
+    begun = process_time()
+    work()
+    return process_time() - begun
+
+
+def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
+    """Question -> seconds, and times the time of reading."""
+    nodes, pods = (500, 5_000) if quick else (NODES, PODS)
+    profile = podium.default_profile()
+    with tempfile.TemporaryDirectory() as folder:
+        path = written(folder, nodes, pods)
+        found: dict[str, Any] = {"nodes": nodes, "pods": pods}
+        reading = seconds(lambda: podium.read([path]))
+        objects = podium.read([path])
+    plain = objects.pods[0]
+    asked: dict[str, Callable[[], object]] = {
+        "how many more fit (`podium.capacity`)": lambda: podium.capacity(objects, plain, profile),
+    }
+    found["reading"] = round(reading, 2)
+    found["questions"] = {
+        name: {"seconds": round(seconds(work), 2)} for name, work in asked.items()
+    }
+    return found
+
+
+if __name__ == "__main__":
+    script(measure)

@@ -1,0 +1,58 @@
+"""The difference between two versions of an object, and the later version made from it.
+
+A delta maps the name of each field that changed to its new value. Where both versions have a value
+of the same class in the field, it maps to the delta between these. Lists and maps are replaced.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.objects.kinds.meta import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T", bound=Value)
+Delta = dict[str, Any]
+
+
+@cache
+def _fields(type_: type[Value]) -> tuple[str, ...]:
+    return type_.__struct_fields__
+
+
+@cache
+def _types(type_: type[Value]) -> Mapping[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(type_)}
+
+
+def delta(old: T, new: T) -> Delta:
+    """The fields of *new* that differ from *old*."""
+    found: Delta = {}
+    for name in _fields(type(old)):
+        before, after = getattr(old, name), getattr(new, name)
+        if before is after or before == after:
+            continue
+        if isinstance(before, Value) and type(before) is type(after):
+            found[name] = delta(before, after)
+        else:
+            found[name] = after
+    return found
+
+
+def changed(old: T, change: Delta) -> T:
+    """The version that follows from *old* by a delta, whose values are as they were decoded."""
+    types = _types(type(old))
+    values: dict[str, Any] = {}
+    for name, value in change.items():
+        before = getattr(old, name)
+        if isinstance(before, Value) and isinstance(value, dict):
+            values[name] = changed(before, value)
+        else:
+            values[name] = msgspec.convert(value, types[name])
+    return replace(old, **values)

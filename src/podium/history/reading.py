@@ -1,0 +1,175 @@
+"""Reads a history: its segments, and what happened in them, in order.
+
+Objects are put together from their deltas. A segment that is torn (its program was killed, or the
+disk was full) is read up to its last whole record; the next one begins with the whole cluster.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from podium.errors import InputError
+from podium.history.deltas import changed
+from podium.history.frames import SegmentReader
+from podium.history.records import AnyRecord, Changed, Checkpoint, Decided, Dropped, Put
+from podium.history.writing import segments_in
+from podium.objects.kinds.registry import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.objects.kinds.meta import Object
+    from podium.objects.kinds.pod import Pod
+
+_records: Final = msgspec.msgpack.Decoder(list[AnyRecord])
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentStart:
+    """A segment begins. What was known before does not hold any more."""
+
+    path: Path
+    header: dict[str, Any]
+    #: Whether the cluster is empty; otherwise its objects and a `Checkpoint` follow.
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """An object was added (no old one), changed, or was deleted (no new one)."""
+
+    time: float
+    kind: str
+    old: Object | None
+    new: Object | None
+
+    @property
+    def key(self) -> str:
+        """The key of the object: `namespace/name`."""
+        found = self.new if self.new is not None else self.old
+        assert found is not None
+        return found.key
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """A segment ends here although more was written to it, or was about to be."""
+
+    path: Path
+    #: Bytes of whole frames.
+    read: int
+
+
+#: What happened, as a reader of a history sees it.
+Entry = SegmentStart | ObjectChange | Torn | AnyRecord
+
+
+class History:
+    """A folder of segments, or one segment."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Find the segments; an error if there are none."""
+        self.path = Path(path)
+        try:
+            if self.path.is_dir():
+                self.segments = [found for _, found in segments_in(self.path)]
+            else:
+                self.segments = [self.path]
+            if not self.segments:
+                hint = "`podium record` or `podium run --record` writes one"
+                raise InputError("has no history in it", where=str(path), hint=hint)
+            self.header = self._first_header()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InputError(f"cannot be read: {reason}", where=str(path)) from None
+
+    def _first_header(self) -> dict[str, Any]:
+        for path in self.segments:
+            with SegmentReader(path) as reader:
+                if reader.header:
+                    return reader.header
+        raise InputError("has no whole record in it", where=str(self.path))
+
+    def records(self, first: int = 0) -> Iterator[SegmentStart | Torn | AnyRecord]:
+        """Everything as it was written, from segment *first* on."""
+        for path in self.segments[first:]:
+            with SegmentReader(path) as reader:
+                if reader.header:
+                    yield SegmentStart(path, reader.header, bool(reader.header.get("empty", True)))
+                    for part in reader.parts():
+                        yield from self._decoded(part, path)
+                if reader.torn:
+                    yield Torn(path, reader.read)
+
+    def _decoded(self, part: bytes, path: Path) -> list[AnyRecord]:
+        try:
+            return _records.decode(part)
+        except msgspec.MsgspecError as error:
+            hint = "a newer version of podium may have written it"
+            raise InputError(f"cannot be read: {error}", where=str(path), hint=hint) from None
+
+    def entries(self, first: int = 0) -> Iterator[Entry]:
+        """Everything that happened, from segment *first* on, with whole objects.
+
+        A segment whose checkpoint is incomplete says nothing, and is left out.
+        """
+        known: dict[str, dict[str, Object]] = defaultdict(dict)
+        held: list[Entry] | None = None
+        for record in self.records(first):
+            entry: Entry
+            if isinstance(record, SegmentStart):
+                known.clear()
+                held = None if record.empty else []
+                entry = record
+            elif isinstance(record, Put | Changed | Dropped):
+                try:
+                    entry = object_change(record, known)
+                except InputError as error:
+                    raise error.located(where=str(self.path)) from None
+            else:
+                entry = record
+            if held is None:
+                yield entry
+            elif isinstance(entry, Torn):
+                yield entry  # without what was held: the checkpoint is incomplete
+                held = None
+            else:
+                held.append(entry)
+                if isinstance(entry, Checkpoint):
+                    yield from held
+                    held = None
+
+    def decisions(self) -> Iterator[Decided]:
+        """All decisions, without anything else."""
+        return (record for record in self.records() if isinstance(record, Decided))
+
+
+def object_change(
+    record: Put | Changed | Dropped, known: dict[str, dict[str, Object]]
+) -> ObjectChange:
+    """The change that a record describes; *known* has the objects so far and is kept up to date."""
+    objects = known[record.kind]
+    if isinstance(record, Put):
+        new: Object = KINDS[record.kind].packed_decoder.decode(record.object)
+        old = objects.get(new.key)
+        objects[new.key] = new
+        return ObjectChange(record.time, record.kind, old, new)
+    old = objects.get(record.key)
+    if old is None:
+        raise InputError(f"{record.kind} {record.key} changes before it is there")
+    if isinstance(record, Dropped):
+        del objects[record.key]
+        return ObjectChange(record.time, record.kind, old, None)
+    new = objects[record.key] = changed(old, record.delta)
+    return ObjectChange(record.time, record.kind, old, new)
+
+
+def decided_pod(raw: msgspec.Raw) -> Pod:
+    """The pod that a decision was about, where the decision has it."""
+    pod: Pod = KINDS["Pod"].packed_decoder.decode(raw)
+    return pod

@@ -1,0 +1,133 @@
+"""Nodes that could be added: what a new node like an existing one would be.
+
+A new node is healthy and empty except for copies of the DaemonSet pods of the node that it is like.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.errors import InputError
+from podium.library.lookup import check_node
+from podium.library.reading import load
+from podium.objects.kinds.node import Node, NodeCondition, NodeSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from podium.cluster.simulation import Simulation
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
+
+#: Taints that the node controllers add; a new node has none of them.
+_CONTROLLER_TAINTS: Final = "node.kubernetes.io/"
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShape:
+    """A kind of node that could be added: a node to copy, and the DaemonSet pods on it."""
+
+    node: Node
+    daemons: tuple[Pod, ...] = ()
+    #: How many nodes of the cluster have this shape.
+    count: int = 1
+
+    @property
+    def name(self) -> str:
+        """The name of the node that is copied."""
+        return self.node.name
+
+    def built(self, taken: Iterable[str]) -> tuple[Node, list[Pod]]:
+        """A new node of this shape with a name that is not *taken*, and the pods on it."""
+        used, number = set(taken), 1
+        while (name := f"{self.node.name}-new-{number}") in used:
+            number += 1
+        return _renamed(self.node, name), [_moved(pod, name) for pod in self.daemons]
+
+
+def shapes_of(objects: Objects) -> list[NodeShape]:
+    """The shapes of the cluster's nodes, the most common first.
+
+    Nodes have the same shape if allocatable resources, labels and taints are equal, apart from
+    labels that contain the name of the node.
+    """
+    groups: dict[bytes, list[Node]] = {}
+    for node in objects.nodes:
+        fresh = _renamed(node, "")
+        key = (fresh.status.allocatable, fresh.metadata.labels, fresh.spec.taints)
+        groups.setdefault(_encode(key), []).append(node)
+    ordered = sorted(groups.values(), key=lambda group: -len(group))
+    daemons = _daemons(objects)
+    return [NodeShape(g[0], tuple(daemons.get(g[0].name, ())), len(g)) for g in ordered]
+
+
+def shape_named(objects: Objects, name: str) -> NodeShape:
+    """The shape of the node of this name, or of the only node in the file of this name."""
+    if not any(node.name == name for node in objects.nodes) and Path(name).exists():
+        found = load([name]).nodes
+        if len(found) != 1:
+            what = f"holds {len(found)} nodes"
+            raise InputError(what, where=name, hint="a shape is a file with one node")
+        return NodeShape(found[0], count=0)
+    check_node(objects, name)
+    node = next(node for node in objects.nodes if node.name == name)
+    return NodeShape(node, tuple(_daemons(objects).get(name, ())))
+
+
+def add_node(simulation: Simulation, shape: NodeShape) -> tuple[Node, list[Pod]]:
+    """Add a new node of this shape, with its pods, to a simulation."""
+    known = simulation.cache.columns.nodes.row_of
+    node, pods = shape.built(known)
+    simulation.cache.put_node(node)
+    for pod in pods:
+        simulation.cache.add_pod(pod)
+    return node, pods
+
+
+def drop_node(simulation: Simulation, node: Node, pods: Sequence[Pod]) -> None:
+    """Undo `add_node`."""
+    for pod in pods:
+        simulation.cache.remove_pod(pod)
+    simulation.cache.drop_node(node)
+
+
+def _daemons(objects: Objects) -> dict[str, list[Pod]]:
+    """The pods of DaemonSets, by their node."""
+    found: dict[str, list[Pod]] = {}
+    for pod in objects.pods:
+        owner = pod.metadata.controller()
+        if owner is not None and owner.kind == "DaemonSet" and not pod.finished:
+            found.setdefault(pod.spec.node_name, []).append(pod)
+    found.pop("", None)
+    return found
+
+
+def _renamed(node: Node, name: str) -> Node:
+    """A healthy copy of the node under another name."""
+    labels = {
+        key: name if value == node.name else value
+        for key, value in (node.metadata.labels or {}).items()
+    }
+    metadata = replace(
+        node.metadata,
+        name=name,
+        uid=name,
+        labels=labels if node.metadata.labels is not None else None,
+    )
+    taints = [t for t in node.spec.taints or () if not t.key.startswith(_CONTROLLER_TAINTS)]
+    conditions = node.status.conditions and [NodeCondition("Ready", "True")]
+    status = replace(node.status, conditions=conditions, images=None)
+    return replace(node, metadata=metadata, spec=NodeSpec(taints=taints or None), status=status)
+
+
+def _moved(pod: Pod, node: str) -> Pod:
+    """A copy of a DaemonSet pod for another node."""
+    name = f"{pod.name}-{node}"
+    metadata = replace(pod.metadata, name=name, uid=f"{pod.namespace}/{name}")
+    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name=node))

@@ -1,0 +1,45 @@
+"""Tables and lists of names for the results of planning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.render.decision.placements import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: A line and its style on a terminal.
+Line = tuple[str, dict[str, Any]]
+
+BOLD: Final[dict[str, Any]] = {"bold": True}
+YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
+PLAIN: Final[dict[str, Any]] = {}
+_NAMES: Final = 3
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Line]:
+    """The lines of a table after an empty line; nothing if it has no rows.
+
+    Columns whose header begins with a blank hold numbers and are aligned to the right.
+    """
+    if not rows:
+        return
+    right = [name.startswith(" ") for name in header]
+    cells = [[name.strip() for name in header], *rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    padded = [
+        [text.rjust(w) if r else text for text, r, w in zip(row, right, widths, strict=True)]
+        for row in cells
+    ]
+    first, *rest = aligned(padded)
+    yield "", PLAIN
+    yield first, BOLD
+    for line in rest:
+        yield line, PLAIN
+
+
+def some(names: Sequence[str], most: int = _NAMES) -> str:
+    """The first names, and how many more there are."""
+    listed = ", ".join(names[:most])
+    return f"{listed} and {len(names) - most} more" if len(names) > most else listed
