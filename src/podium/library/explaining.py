@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from podium.engine.cycle.causes import find_causes
 from podium.engine.state.accounting import NATIVE
 from podium.library.lookup import check_node, pod_named
 from podium.library.notices import Notify, log_warning
@@ -66,6 +67,9 @@ def _decide(objects: Objects, pod: Pod, simulation: Simulation, node: str | None
     waiting = replace(pod, spec=replace(pod.spec, node_name=""))
     with _step("decide", timings):
         decision = simulation.attempt(waiting, recording=True)
+    with _step("find the causes", timings):
+        columns = simulation.cache.columns
+        decision.causes = find_causes(columns, columns.pods.incoming(waiting), profile, decision)
     asked = node_report(decision, node) if node is not None else None
     if asked is not None:
         asked.room = list(_room(simulation.cache.columns, waiting, asked))
@@ -93,12 +97,17 @@ def _room(columns: Columns, pod: Pod, asked: NodeReport) -> Iterator[ResourceRoo
     """What the pod requests and what the node has, for every resource that the pod names."""
     row, kind = columns.nodes.row_of[asked.node], columns.pods.incoming(pod).cls
     named = {index: resource for resource, index in columns.nodes.resources.items()}
+    nominated = [
+        other
+        for other in columns.pods.nominated.get(asked.node, ())
+        if other.priority >= pod.priority and other.uid != pod.uid
+    ]
     wanted = dict(zip(range(len(NATIVE)), kind.wanted, strict=True)) | kind.scalars
     for column, amount in wanted.items():
         if amount or named[column] in NATIVE[:2]:
             used = columns.pods.requested[column].item(row)
             there = columns.nodes.allocatable[column].item(row)
-            yield ResourceRoom(named[column], amount, used, there)
-    yield ResourceRoom(
-        _PODS, 1, columns.pods.counts.item(row), columns.nodes.allowed_pods.item(row)
-    )
+            promised = sum(dict(other.cls.taken).get(column, 0) for other in nominated)
+            yield ResourceRoom(named[column], amount, used, there, promised)
+    count, allowed = columns.pods.counts.item(row), columns.nodes.allowed_pods.item(row)
+    yield ResourceRoom(_PODS, 1, count, allowed, len(nominated))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.render.decision import sentences
-from podium.render.decision.analysis import ranking, score_gaps
+from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
+from podium.render.decision.causes import cause_lines, causes_of_groups
 from podium.render.decision.explanation import Explanation
 from podium.render.plain import counted
 
@@ -17,6 +18,9 @@ Data = dict[str, Any]
 #: The source of a decision: kept from the attempt, made again now, or made for a manifest.
 RECORDED, NOW, DRY_RUN = "recorded", "now", "dry-run"
 _CANDIDATES: Final = 200
+#: How many lines of causes a group of rejections has, and how many nodes each names.
+_MOST_CAUSES: Final = 20
+_NAMED: Final = 3
 
 
 def decision_data(
@@ -51,6 +55,15 @@ def decision_data(
         "ruleNames": list(sentences.rule_names(decision)),
         "separation": _separation(decision),
     }
+    groups = rejection_groups(decision)
+    grouped = zip(found["rejections"], causes_of_groups(decision, groups), strict=True)
+    for entry, causes in grouped:
+        # The page shows these lines; the causes of thousands of nodes would only be read here.
+        entry.pop("causes", None)
+        entry["causeLines"] = [
+            {"text": line.text, "count": len(line.nodes), "nodes": list(line.nodes[:_NAMED])}
+            for line in cause_lines(causes, _MOST_CAUSES)
+        ]
     if decision.tied > 1:
         found["tie"] = _tie(decision, ties)
     if decision.node is None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from podium.cluster.simulation import Simulation
+from podium.daemon.decisions.causes_now import causes_now
 from podium.daemon.page_data.cluster_copy import ClusterCopy, PlacedPod, copy_cluster
 from podium.daemon.page_data.cluster_map import ClusterMap, totals, workload
 from podium.daemon.page_data.decision_data import DRY_RUN, NOW, RECORDED, decision_data
@@ -21,6 +22,7 @@ from podium.daemon.page_data.profile_form import form
 from podium.daemon.page_data.profile_text import ProfileText, read_profiles, reweighted, written
 from podium.daemon.page_data.what_if import Comparison
 from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.causes import find_causes
 from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin, ties
 from podium.errors import ConfigError
@@ -221,6 +223,11 @@ class PageData:
             decision = kept.decision()
             settled = attempt == kept.sequence or (waiting is None and resident is None)
             if len(decision.examined) or decision.error or decision.held or settled:
+                if waiting is not None and len(decision.examined) and not attempt:
+                    profile = self._profile_of(waiting.pod)
+                    decision.causes = causes_now(
+                        self._scheduler.cache, profile, waiting.pod, decision
+                    )
                 never = waiting is not None and _never(waiting.pod)
                 found = decision_data(
                     decision,
@@ -297,7 +304,9 @@ class PageData:
             RoundRobin(self._activity.cursor) if round_robin else ties(profile.ties),
             recording=True,
         )
-        return decide(cache.columns, attempt), profile
+        decision = decide(cache.columns, attempt)
+        decision.causes = find_causes(cache.columns, attempt.pod, attempt.profile, decision)
+        return decision, profile
 
     # The profiles -------------------------------------------------------------------------------
 
@@ -373,7 +382,8 @@ def _decided_again(
     simulation.load(cluster.objects())
     simulation.ties.cursor = cursor
     decision = simulation.attempt(pod, recording=True)
-    profile = simulation.profile_of(pod)
+    profile, columns = simulation.profile_of(pod), simulation.cache.columns
+    decision.causes = find_causes(columns, columns.pods.incoming(pod), profile, decision)
     return decision_data(
         decision,
         source=NOW,

@@ -19,6 +19,7 @@ from podium.engine.state.volume_plan import VolumePlan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from podium.engine.framework.causes import CausedRejection
     from podium.engine.framework.rule import Permission, Refused
     from podium.engine.state.verdicts import Verdict, Verdicts
 
@@ -115,6 +116,8 @@ class Decision:
     refused: Refused | None = None
     #: The node nominated to the pod, when it was filtered first and chosen.
     nominated: str | None = None
+    #: What led to the reasons, where an explanation was asked for (`engine.cycle.causes`).
+    causes: tuple[CausedRejection, ...] = ()
     #: How many nodes were taken from the node order, and whether the last one was dropped again.
     consumed: int = 0
     dropped: bool = False

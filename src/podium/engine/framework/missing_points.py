@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.framework.causes import RefusedEverywhere
 from podium.engine.framework.rule import (
     AttemptError,
     Everywhere,
@@ -20,9 +21,13 @@ from podium.engine.rows.rows import K
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
 
-    from podium.engine.rows.rows import Ints, ManyRows, Rows
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -62,6 +67,13 @@ class PreFilterPerNode(FilterRule):
             reason = Reason(answer.reason, curable=answer.curable)
             return at.codes(self.name, at.full(1), (reason,))
         return self.rule.filter(pod, at)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterable[Cause]:
+        """Those of the filter; a refusal of PreFilter is the same on every node."""
+        answer = self.rule.pre_filter(pod, at.view)
+        if isinstance(answer, Refused):
+            return (RefusedEverywhere(answer.reason),)
+        return self.rule.causes(pod, at, memo)
 
 
 class FailingScore(ScoreRule):

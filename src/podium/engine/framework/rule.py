@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,13 +29,18 @@ from podium.engine.rows.rows import K
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
+    from podium.engine.framework.causes import Cause
     from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
+
+
+#: What rules keep while the causes of one explanation are looked for; each has its own keys.
+Memo = dict["Hashable", Any]
 
 
 class Scope(IntEnum):
@@ -206,6 +211,15 @@ class FilterRule(Rule):
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A verdict code per row, 0 where the pod fits. Errors are reported through `at.fail`."""
         raise NotImplementedError
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterable[Cause]:  # noqa: ARG002
+        """What led to the reasons that `filter` gives on a row which it rejects.
+
+        Called only when an explanation is asked for, after the decision; it changes nothing. `memo`
+        is empty at first and shared by all rows of one explanation. Causes whose reason is not in
+        the verdict of the row are dropped, so a rule may give all that it finds.
+        """
+        return ()
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """Where trials of many rows may be evaluated together."""

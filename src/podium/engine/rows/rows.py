@@ -648,6 +648,10 @@ class OneRow(Rows[Scalar]):
         """The host ports in use on the row."""
         return self.view.pods.ports[self.row]
 
+    def added_pods(self) -> list[Resident]:
+        """The pods that a trial put on the row, nominated ones included."""
+        return []
+
     def resource_numbers(self) -> tuple[int, ...]:
         """Everything that a rule of scope RESOURCES can read of the row."""
         view, row = self.view, self.row

@@ -151,3 +151,7 @@ class TrialRow(OneRow):
     @override
     def ports(self) -> set[Port]:
         return self._ports
+
+    @override
+    def added_pods(self) -> list[Resident]:
+        return [*self.added, *self.nominees]

@@ -50,6 +50,12 @@ def _names(volume: Volume) -> Iterator[tuple[str, ...]]:
         yield "rbd", volume.rbd.pool, volume.rbd.image
 
 
+def disk_name(volume: Volume) -> str:
+    """What a disk is called, with its kind: `gce data`, `rbd pool/image`."""
+    kind, *names = next(_names(volume))
+    return f"{kind} {'/'.join(names)}"
+
+
 class DiskUsers:
     """Disks in use, by name and then by identity: row -> how many pods there."""
 

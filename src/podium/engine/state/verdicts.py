@@ -37,11 +37,15 @@ class Verdict:
     curable: bool
     #: Every rule that took part: the predicate, or those that excluded the node together.
     plugins: tuple[str, ...] = ()
+    #: Each rule with the reasons that it gave, in order.
+    by_rule: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         """A verdict that one predicate gave is of that predicate alone."""
         if self.predicate and not self.plugins:
             object.__setattr__(self, "plugins", (self.predicate,))
+        if not self.by_rule:
+            object.__setattr__(self, "by_rule", ((self.predicate, self.reasons),))
 
 
 class Verdicts:
@@ -88,6 +92,7 @@ class Verdicts:
                 one.reasons + two.reasons,
                 one.curable and two.curable,
                 tuple(dict.fromkeys(one.plugins + two.plugins)),
+                one.by_rule + two.by_rule,
             )
             found = self._merged[first, second] = self.code(both)
         return found

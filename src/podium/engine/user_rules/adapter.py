@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import numpy as np
 
+from podium.engine.framework.causes import Cause, RuleAnswer
 from podium.engine.framework.rule import (
     ALL_KINDS,
     ALLOWED,
@@ -39,8 +40,9 @@ from podium.engine.user_rules.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import Ints, Rows
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
@@ -216,6 +218,11 @@ class UserPredicate(_UserRule, FilterRule):
         return at.either(
             lambda rows: self._codes(pod, rows), lambda row: int(self._codes(pod, row)[0])
         )
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The answer itself, for every reason that the rule gives."""
+        for text in at.view.verdicts[int(self._codes(pod, at)[0])].reasons:
+            yield RuleAnswer(text, self.name)
 
     def _codes(self, pod: Incoming, at: AnyRows) -> np.ndarray:
         if not len(at):

@@ -27,6 +27,8 @@ class RejectionGroup:
     nodes: tuple[str, ...] = ()
     #: Whether an extender rejected them.
     extender: bool = False
+    #: Each predicate with its reasons, where several took part.
+    by_rule: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,16 @@ def rejection_groups(decision: Decision) -> list[RejectionGroup]:
     for code in names or sorted(decision.histogram):
         verdict = decision.verdict(code)
         count, where = decision.histogram[code], tuple(names.get(code, ()))
+        several = verdict.by_rule if len(verdict.by_rule) > 1 else ()
         found.append(
-            RejectionGroup(verdict.predicate, verdict.reasons, verdict.curable, count, where)
+            RejectionGroup(
+                verdict.predicate,
+                verdict.reasons,
+                verdict.curable,
+                count,
+                where,
+                by_rule=several,
+            )
         )
     by_message: dict[tuple[str, ...], list[str]] = {}
     for name, failed in decision.extender_failed.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.render.decision.analysis import rejection_groups
+from podium.render.decision.causes import cause_data, causes_of_groups
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims
@@ -86,7 +87,8 @@ def outcome(decision: Decision) -> str:
 
 def _rejections(decision: Decision) -> list[Data]:
     found: list[Data] = []
-    for group in rejection_groups(decision):
+    groups = rejection_groups(decision)
+    for group, causes in zip(groups, causes_of_groups(decision, groups), strict=True):
         entry: Data = {
             "predicate": group.predicate,
             "reasons": list(group.reasons),
@@ -95,8 +97,14 @@ def _rejections(decision: Decision) -> list[Data]:
         }
         if group.extender:
             entry["extender"] = True
+        if group.by_rule:
+            entry["byRule"] = [
+                {"predicate": name, "reasons": list(reasons)} for name, reasons in group.by_rule
+            ]
         if group.nodes:
             entry["nodes"] = list(group.nodes)
+        if causes:
+            entry["causes"] = [cause_data(each) for each in causes]
         found.append(entry)
     return found
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podium.render.decision.as_json import to_json
+from podium.render.decision.causes import cause_data, causes_of_node
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
@@ -20,11 +21,13 @@ class ResourceRoom:
     wanted: int
     used: int
     allocatable: int
+    #: What pods that are nominated to the node request.
+    promised: int = 0
 
     @property
     def free(self) -> int:
-        """The allocatable amount that no pod on the node requests."""
-        return self.allocatable - self.used
+        """The allocatable amount that no pod on the node, or nominated to it, requests."""
+        return self.allocatable - self.used - self.promised
 
 
 @dataclass(slots=True)
@@ -90,12 +93,26 @@ def _report_data(report: NodeReport, decision: Decision) -> dict[str, Any]:
         found["predicate"] = report.verdict.predicate
         found["reasons"] = list(report.verdict.reasons)
         found["curable"] = report.verdict.curable
+        if len(report.verdict.by_rule) > 1:
+            found["byRule"] = [
+                {"predicate": name, "reasons": list(reasons)}
+                for name, reasons in report.verdict.by_rule
+            ]
+        causes = causes_of_node(decision, report.node)
+        if causes:
+            found["causes"] = [cause_data(each) for each in causes]
     elif report.messages:
         found["reasons"] = report.messages
     if report.position is not None and decision.totals is not None:
         found["total"] = int(decision.totals[report.position])
     found["room"] = [
-        {"resource": r.resource, "wanted": r.wanted, "used": r.used, "allocatable": r.allocatable}
+        {
+            "resource": r.resource,
+            "wanted": r.wanted,
+            "used": r.used,
+            "promised": r.promised,
+            "allocatable": r.allocatable,
+        }
         for r in report.room
     ]
     return found

@@ -13,6 +13,7 @@ from podium.engine.state.verdicts import Verdict, Verdicts
 from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import InputError
 from podium.render.decision.as_json import API_VERSION, Data
+from podium.render.decision.causes import causes_from_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,15 @@ def _read_nodes(made: Decision, data: Data) -> None:
             for name in named:
                 by_extenders[name] = list(each["reasons"])
             continue
-        verdict = Verdict(each["predicate"], tuple(each["reasons"]), each["curable"])
+        parts = each.get("byRule", ())
+        verdict = Verdict(
+            each["predicate"],
+            tuple(each["reasons"]),
+            each["curable"],
+            tuple(dict.fromkeys(part["predicate"] for part in parts)),
+            tuple((part["predicate"], tuple(part["reasons"])) for part in parts),
+        )
+        made.causes += causes_from_data(each.get("causes", ()))
         code = made.verdicts.code(verdict)
         made.histogram[code] += each["count"]
         examined += named

@@ -11,6 +11,7 @@ import msgspec
 from podium.render.decision import sentences
 from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
 from podium.render.decision.as_json import outcome
+from podium.render.decision.causes import cause_lines, causes_of_groups
 from podium.render.plain import counted, printable
 from podium.render.quantities import format_amount
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 #: How many nodes or victims are named, and how many candidates are listed.
 _SAMPLE: Final = 20
 _MOST_CANDIDATES: Final = 100
+_MOST_CAUSES: Final = 20
 _NODE_FILTERS: Final = {
     "fits": "nodes that fit",
     "rejected": "rejected nodes",
@@ -167,15 +169,14 @@ def _rejections(decision: Decision) -> str:
     if not found:
         return ""
     count = sum(group.count for group in found)
-    rows = [
-        (
-            group.predicate,
-            sentences.group_reasons(group, found),
-            group.count,
-            sentences.listed(group.nodes, _SAMPLE),
-        )
-        for group in found
-    ]
+    rows: list[tuple[object, ...]] = []
+    for group, causes in zip(found, causes_of_groups(decision, found), strict=True):
+        reasons, nodes = sentences.group_reasons(group, found), group.nodes
+        which = sentences.listed(nodes, _SAMPLE)
+        rows.append((sentences.group_rules(group), reasons, group.count, which))
+        for line in cause_lines(causes, _MOST_CAUSES):
+            which = sentences.listed(line.nodes, _SAMPLE) if len(line.nodes) < len(nodes) else ""
+            rows.append(("", line.text, len(line.nodes), which))
     rule = sentences.rule_names(decision)[0].capitalize()
     table = _table((rule, "Reason", "Nodes", "Which"), rows, numbers=(2,))
     return _section(f"Rejected: {count} of {counted(decision.nodes, 'node')}", table)
@@ -218,12 +219,15 @@ def _why_not(decision: Decision, report: NodeReport) -> str:
     rows = [
         (
             r.resource,
-            *(format_amount(r.resource, n) for n in (r.wanted, r.free, r.used, r.allocatable)),
+            *(
+                format_amount(r.resource, n)
+                for n in (r.wanted, r.free, r.used, r.promised, r.allocatable)
+            ),
         )
         for r in report.room
     ]
-    columns = ("Resource", "Wanted", "Free", "Used", "Allocatable")
-    parts.append(_table(columns, rows, numbers=(1, 2, 3, 4)))
+    columns = ("Resource", "Wanted", "Free", "Used", "Promised", "Allocatable")
+    parts.append(_table(columns, rows, numbers=(1, 2, 3, 4, 5)))
     return _section(f"Why {report.node}?" if chosen else f"Why not {report.node}?", "".join(parts))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from podium.engine.preemption import criteria
 from podium.render.decision.analysis import ranking, score_gaps
+from podium.render.decision.causes import cause_text, causes_of_node
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
@@ -57,9 +58,17 @@ def rule_names(decision: Decision) -> tuple[str, str]:
     return "plugin", "plugin"
 
 
+def group_rules(group: RejectionGroup) -> str:
+    """The predicate of a group; all of them where several rejected its nodes."""
+    return ", ".join(dict.fromkeys(name for name, _ in group.by_rule)) or group.predicate
+
+
 def group_reasons(group: RejectionGroup, others: Sequence[RejectionGroup]) -> str:
     """The reasons of a group; two groups with the same reasons differ in whether evictions help."""
     text = ", ".join(group.reasons)
+    if group.by_rule:
+        parts = (f"{name}: {', '.join(reasons)}" for name, reasons in group.by_rule)
+        text = "; ".join(parts)
     twins = [g for g in others if (g.predicate, g.reasons) == (group.predicate, group.reasons)]
     if len(twins) > 1 and not group.curable:
         return f"{text} (evicting pods would not help)"
@@ -201,8 +210,12 @@ def node_sentences(decision: Decision, report: NodeReport) -> list[str]:
     if report.node == decision.node:
         return ["it is the node that was chosen"]
     if report.verdict is not None:
-        rejection = f"{report.verdict.predicate} rejected it: {', '.join(report.verdict.reasons)}"
-        return [rejection, _preemption_there(decision, report)]
+        rejections = [
+            f"{name or 'plugins'} rejected it: {', '.join(reasons)}"
+            for name, reasons in report.verdict.by_rule
+        ]
+        causes = [cause_text(each.cause) for each in causes_of_node(decision, report.node)]
+        return [*rejections, *causes, _preemption_there(decision, report)]
     if report.messages:
         return [f"an extender rejected it: {', '.join(report.messages)}"]
     if report.position is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,7 @@ from podium.render.decision.analysis import (
     score_gaps,
 )
 from podium.render.decision.as_json import outcome
+from podium.render.decision.causes import cause_lines, causes_of_groups
 from podium.render.plain import counted, printable
 from podium.render.quantities import format_amount
 
@@ -33,6 +35,8 @@ _SAMPLE: Final = 4
 _NARROW: Final = 120
 #: The most rows of scores and of candidates.
 _MOST_ROWS: Final = 10
+#: The most lines of causes for a group of rejections.
+_MOST_CAUSES: Final = 5
 #: A shorter common domain is not left out of the names of nodes.
 _SHORTEST_DOMAIN: Final = 8
 _TOTAL: Final = "TOTAL"
@@ -125,10 +129,19 @@ class _Layout:
         count = sum(group.count for group in found)
         yield from _heading(f"Rejected: {count} of {counted(self.decision.nodes, 'node')}")
         table = _table(self.rule, "REASON", "NODES", "WHICH", right=["NODES"])
-        for group in found:
+        for group, causes in zip(found, causes_of_groups(self.decision, found), strict=True):
             reasons = sentences.group_reasons(group, found)
-            _row(table, group.predicate, reasons, group.count, self.sample(group.nodes))
+            rule = sentences.group_rules(group)
+            _row(table, rule, reasons, group.count, self.sample(group.nodes))
+            for line in cause_lines(causes, _MOST_CAUSES):
+                number, which = self.fewer(line.nodes, group.nodes)
+                text = Padding(Text(printable(line.text)), (0, 0, 0, 2))
+                table.add_row("", text, str(number), Text(which), style="dim")
         yield table
+
+    def fewer(self, nodes: Sequence[str], group: Sequence[str]) -> tuple[object, str]:
+        """How many nodes of a group, and which; nothing if it is all of them."""
+        return ("", "") if len(nodes) == len(group) else (len(nodes), self.sample(nodes))
 
     def scores(self) -> Iterator[RenderableType]:
         order = ranking(self.decision)[:_MOST_ROWS]
@@ -286,10 +299,12 @@ class _Layout:
             yield self.room(report)
 
     def room(self, report: NodeReport) -> Table:
-        columns = ("WANTED", "FREE", "USED", "ALLOCATABLE")
+        promised = any(room.promised for room in report.room)
+        columns = ("WANTED", "FREE", "USED", *(["PROMISED"] if promised else []), "ALLOCATABLE")
         table = _table("RESOURCE", *columns, right=columns)
         for room in report.room:
-            amounts = (room.wanted, room.free, room.used, room.allocatable)
+            nominated = (room.promised,) if promised else ()
+            amounts = (room.wanted, room.free, room.used, *nominated, room.allocatable)
             cells = (format_amount(room.resource, amount) for amount in amounts)
             style = "red" if room.wanted > room.free else ""
             _row(table, room.resource, *cells, style=style)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.framework.causes import Cause, Expression, NoTerms
 from podium.engine.rows.node_match import selects, selects_any
-from podium.engine.rows.rows import Flags, K, Rows
+from podium.engine.rows.rows import NAME_FIELD, Flags, K, OneRow, Rows
+from podium.objects.kinds.pod import NodeSelector
 from podium.objects.selectors.selectors import NodeTerm, Selector, from_map, node_terms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.verdicts import Reason
+    from podium.objects.selectors.selectors import FieldSelector
+
+#: Where required terms stand in a pod.
+REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
 Required = tuple[Selector | None, tuple[NodeTerm, ...] | None]
 
@@ -27,6 +37,77 @@ def _required_node(cls: PodClass) -> Required:
     return selector, (
         terms if terms is None or terms else (NodeTerm(Selector(nothing=True), None),)
     )
+
+
+def unmet_requirements(reason: Reason, cls: PodClass, at: OneRow, memo: Memo) -> Iterator[Cause]:
+    """What the node does not meet of the pod's nodeSelector and required node affinity."""
+    selector, terms = required_node(cls)
+    if selector is not None:
+        yield from _unmet_labels(reason, "nodeSelector", selector, at)
+    affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
+    if terms is not None and affinity and affinity.required is not None:
+        yield from unmet_terms(reason, REQUIRED_TERMS, affinity.required, at, memo)
+
+
+def unmet_terms(
+    reason: Reason,
+    where: str,
+    wanted: NodeSelector,
+    at: OneRow,
+    memo: Memo,
+    *,
+    fields: Callable[[FieldSelector], bool] | None = None,
+) -> Iterator[Cause]:
+    """What the node does not meet of each term, if it meets no term whole.
+
+    `fields` says whether the fields of a term match, where that is not up to the node's name.
+    """
+    terms = memo.get((where, id(wanted)))
+    if terms is None:
+        # Compiled one by one: terms that cannot match are left out of a compiled list.
+        listed = wanted.node_selector_terms or ()
+        terms = [next(iter(node_terms(NodeSelector([term]))), None) for term in listed]
+        memo[where, id(wanted)] = terms
+    found: list[Cause] = []
+    for index, term in enumerate(terms):
+        failed = list(_unmet_term(reason, f"{where}[{index}]", term, at, fields))
+        if not failed:
+            return
+        found += failed
+    yield from found or [NoTerms(reason.text, where)]
+
+
+def _unmet_term(
+    reason: Reason,
+    where: str,
+    term: NodeTerm | None,
+    at: OneRow,
+    fields: Callable[[FieldSelector], bool] | None,
+) -> Iterator[Cause]:
+    if term is None:
+        yield NoTerms(reason.text, where)
+        return
+    if term.labels is not None:
+        yield from _unmet_labels(reason, where, term.labels, at)
+    if term.fields is None or (fields is not None and fields(term.fields)):
+        return
+    for each in term.fields.requirements:
+        value = at.name if each.field == NAME_FIELD and fields is None else ""
+        if not each.accepts(value):
+            operator = "In" if each.equal else "NotIn"
+            yield Expression(
+                reason.text, where, each.field, operator, (each.value,), value, field=True
+            )
+
+
+def _unmet_labels(reason: Reason, where: str, selector: Selector, at: OneRow) -> Iterator[Cause]:
+    if selector.nothing:
+        yield NoTerms(reason.text, where)
+    labels = at.node_labels
+    for each in selector.requirements:
+        value = labels.get(each.key)
+        if not each.accepts(value):
+            yield Expression(reason.text, where, each.key, each.operator, each.values, value)
 
 
 def matches_required_node(cls: PodClass, at: Rows[K]) -> Flags[K]:

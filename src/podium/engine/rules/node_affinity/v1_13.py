@@ -17,12 +17,21 @@ from podium.engine.framework.rule import (
 )
 from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
-from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
+from podium.engine.rules.node_affinity.shared import (
+    matches_required_node,
+    required_node,
+    unmet_requirements,
+)
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, normalized
 from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.selectors import Selector, SelectorError, from_node_requirements
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -42,6 +51,10 @@ class MatchNodeSelector(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where the node does not match."""
         return (matches_required_node(pod.cls, at) ^ True) * 1
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The expressions that the node does not meet."""
+        return unmet_requirements(NODE_SELECTOR_MISMATCH, pod.cls, at, memo)
 
 
 class NodeAffinityPriority(ScoreRule):

@@ -26,7 +26,12 @@ from podium.engine.framework.rule import (
 )
 from podium.engine.rows.node_match import selects_any
 from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows
-from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
+from podium.engine.rules.node_affinity.shared import (
+    matches_required_node,
+    required_node,
+    unmet_requirements,
+    unmet_terms,
+)
 from podium.engine.rules.node_affinity.v1_36_arguments import (
     NODE_AFFINITY_ARGUMENTS,
     NodeAffinityArgs,
@@ -44,6 +49,11 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
     from podium.objects.kinds import pod as objects
@@ -52,6 +62,8 @@ NODE_AFFINITY_MISMATCH = Reason("node(s) didn't match Pod's node affinity/select
 ENFORCED_AFFINITY_MISMATCH = Reason(
     "node(s) didn't match scheduler-enforced node affinity", curable=False
 )
+#: Where the terms of the profile stand in its configuration.
+ADDED_TERMS = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 CONFLICTING_TERMS = "pod affinity terms conflict"
 
 
@@ -115,6 +127,14 @@ class NodeAffinity(BitFilter):
             return wrong
         enforced = selects_any(at, self.enforced)
         return at.where(enforced, wrong, 1)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The expressions that the node does not meet, the profile's first."""
+        if self.added_required is not None:
+            yield from unmet_terms(
+                ENFORCED_AFFINITY_MISMATCH, ADDED_TERMS, self.added_required, at, memo
+            )
+        yield from unmet_requirements(NODE_AFFINITY_MISMATCH, pod.cls, at, memo)
 
 
 class NodeAffinityScore(ScoreRule):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from podium.engine.framework.causes import Cause, Cordoned, OtherNode
 from podium.objects.kinds.node import Taint
 from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.node_columns import FactColumn
     from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.verdicts import Reason
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
@@ -19,6 +22,18 @@ UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"
 def tolerates_cordon(cls: PodClass) -> bool:
     """Whether the pod tolerates the taint of unschedulable nodes."""
     return tolerated(cls.spec.tolerations, UNSCHEDULABLE_TAINT)
+
+
+def cordon(reason: Reason, at: OneRow) -> Iterator[Cause]:
+    """The cause where the node is cordoned."""
+    if at.view.nodes.facts.unschedulable.on(at.row):
+        yield Cordoned(reason.text)
+
+
+def other_node(reason: Reason, wanted: str, at: OneRow) -> Iterator[Cause]:
+    """The cause where the pod names another node."""
+    if wanted and wanted != at.name:
+        yield OtherNode(reason.text, wanted)
 
 
 def zero_for_all_values(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.engine.framework.causes import Cause, Condition, LabelPresence
 from podium.engine.framework.declaration import (
     PolicyArgument,
     PredicateDeclaration,
@@ -14,12 +15,21 @@ from podium.engine.framework.declaration import (
 )
 from podium.engine.framework.rule import BitFilter, Everywhere, FilterRule, Scope, ScoreRule
 from podium.engine.rows.rows import Ints, K, Rows
-from podium.engine.rules.nodes.shared import tolerates_cordon, zero_for_all_values
+from podium.engine.rules.nodes.shared import (
+    cordon,
+    other_node,
+    tolerates_cordon,
+    zero_for_all_values,
+)
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.accounting import is_best_effort
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -63,6 +73,13 @@ class CheckNodeCondition(FilterRule):
         )
         return at.where(cordoned, both, found)
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The conditions that are wrong, and that the node is cordoned."""
+        for condition in at.view.nodes.facts.conditions.on(at.row):
+            for reason in _bad_conditions((condition,)):
+                yield Condition(reason.text, *condition)
+        yield from cordon(UNSCHEDULABLE, at)
+
 
 def _bad_conditions(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ...]:
     wanted = {"Ready": "True", "OutOfDisk": "False", "NetworkUnavailable": "False"}
@@ -90,6 +107,10 @@ class CheckNodeUnschedulable(BitFilter):
             return at.full(0)
         return at.fact(at.view.nodes.facts.unschedulable, int)
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """That the node is cordoned."""
+        return cordon(UNSCHEDULABLE, at)
+
 
 class HostName(BitFilter):
     """A pod with `spec.nodeName` fits that node only."""
@@ -105,6 +126,10 @@ class HostName(BitFilter):
         """1 on every other node."""
         wanted = pod.cls.host
         return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The node that the pod names."""
+        return other_node(HOST_NAME_MISMATCH, pod.cls.host, at)
 
 
 class CheckNodeLabelPresence(BitFilter):
@@ -130,6 +155,13 @@ class CheckNodeLabelPresence(BitFilter):
             wrong = wrong | (at.has_label(key) != self.presence)
         return wrong * 1
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The label keys that are missing, or present and must not be."""
+        for key in self.labels:
+            value = at.node_labels.get(key)
+            if (value is not None) != self.presence:
+                yield LabelPresence(LABELS_MISMATCH.text, key, self.presence, value)
+
 
 class _Pressure(BitFilter):
     """A node with a pressure condition takes no new pods."""
@@ -141,6 +173,11 @@ class _Pressure(BitFilter):
         return at.fact(
             at.view.nodes.facts.pressures, lambda pressures: int(self.condition in pressures)
         )
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The condition."""
+        if self.condition in at.view.nodes.facts.pressures.on(at.row):
+            yield Condition(self.reasons[0].text, self.condition, "True")
 
 
 class CheckNodeMemoryPressure(_Pressure):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import Cause, MissingFeatures
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import Activity, BitFilter, Scope
 from podium.engine.rows.rows import Ints, K, Rows
-from podium.engine.rules.nodes.shared import tolerates_cordon
+from podium.engine.rules.nodes.shared import cordon, other_node, tolerates_cordon
 from podium.engine.rules.nodes.v1_36_wakeups import (
     became_schedulable,
     features_changed,
@@ -18,8 +19,10 @@ from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -48,6 +51,10 @@ class NodeUnschedulable(BitFilter):
             return at.full(0)
         return at.fact(at.view.nodes.facts.unschedulable, int)
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """That the node is cordoned."""
+        return cordon(UNSCHEDULABLE, at)
+
 
 class NodeName(BitFilter):
     """A pod with `spec.nodeName` fits that node only."""
@@ -64,6 +71,10 @@ class NodeName(BitFilter):
         wanted = pod.cls.host
         return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The node that the pod names."""
+        return other_node(NODE_NAME_MISMATCH, pod.cls.host, at)
+
 
 class NodeDeclaredFeatures(BitFilter):
     """The node must declare every feature that the pod's specification requires."""
@@ -79,6 +90,12 @@ class NodeDeclaredFeatures(BitFilter):
         """1 where a required feature is not declared."""
         needed = needed_features(pod.cls)
         return at.fact(at.view.nodes.facts.features, lambda declared: int(not needed <= declared))
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The features that the node does not declare."""
+        missing = needed_features(pod.cls) - at.view.nodes.facts.features.on(at.row)
+        if missing:
+            yield MissingFeatures(MISSING_FEATURES.text, tuple(sorted(missing)))
 
 
 def seen_features(declared: Iterable[str]) -> frozenset[str]:

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from podium.engine.framework.causes import (
+    MOST_NAMED,
+    BlockingPods,
+    Cause,
+    DomainCount,
+    MissingPods,
+    PlacedPod,
+)
 from podium.engine.framework.rule import Watched
+from podium.engine.rows.rows import as_int
+from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.state.selector_index import NOBODY, anchor_of_all
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Iterator
 
-    from podium.engine.state.pod_class import PodClass
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
+    from podium.engine.state.pod_class import PodClass, Resident
     from podium.engine.state.tallies import LabelSet, PodTerm, Tally
+    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
 
 
@@ -33,6 +48,80 @@ def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
 def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
     """Whether pods with these labels match every one of the terms."""
     return bool(terms) and all(term.covers(labels.namespace, labels.labels) for term in terms)
+
+
+def blocking_pods(
+    reason: Reason, term: PodTerm, tally: Tally, at: OneRow, memo: Memo, *, carried: bool
+) -> Iterator[Cause]:
+    """The pods of the node's domain that a required anti-affinity term keeps the pod apart from."""
+    key = term.topology_key
+    count, value = as_int(at.domain(tally, key)), at.node_labels.get(key)
+    if count <= 0 or value is None:
+        return
+    known = memo.get((tally, key, value))
+    if known is None:
+        known = memo[tally, key, value] = list(
+            _pods_in_domain(tally, key, value, at, carried=carried)
+        )
+    added = [p for p in at.added_pods() if _is_counted(p, tally, carried=carried)]
+    pods = (*known, *(placed_pod(pod, at) for pod in added))[:MOST_NAMED]
+    yield BlockingPods(reason.text, term_text(term), key, value, count, pods, carried)
+
+
+def _pods_in_domain(
+    tally: Tally, key: str, value: str, at: OneRow, *, carried: bool
+) -> Iterator[PlacedPod]:
+    view = at.view
+    column = view.nodes.label_column(key)
+    rows = np.flatnonzero((tally.rows > 0) & (column.ids == column.index[value]))
+    found = 0
+    for row in rows.tolist():
+        for resident in view.pods.residents[row]:
+            if _is_counted(resident, tally, carried=carried):
+                yield placed_pod(resident, at)
+                found += 1
+        if found >= MOST_NAMED:
+            return
+
+
+def _is_counted(pod: Resident, tally: Tally, *, carried: bool) -> bool:
+    if carried:
+        return any(each.tally is tally for each in pod.cls.carried)
+    return tally in pod.labels.tallies
+
+
+def missing_pods(
+    reason: Reason, terms: tuple[PodTerm, ...], at: OneRow, memo: Memo
+) -> Iterator[Cause]:
+    """The required affinity terms in whose domain of the node no matching pod is."""
+    tally = term_tally(at.view, terms)
+    text = " and ".join(term_text(term) for term in terms)
+    for key in dict.fromkeys(term.topology_key for term in terms):
+        if at.domain(tally, key) > 0:
+            continue
+        known = memo.get(("missing", tally, key))
+        if known is None:
+            known = memo["missing", tally, key] = _largest_domains(tally, key, at)
+        value = at.node_labels.get(key)
+        yield MissingPods(reason.text, text, key, value, tally.carriers, known)
+
+
+def _largest_domains(tally: Tally, key: str, at: OneRow) -> tuple[DomainCount, ...]:
+    sums, values = tally.by_domain(key), at.view.nodes.label_column(key).values
+    order = sorted(np.flatnonzero(sums).tolist(), key=lambda domain: -int(sums[domain]))
+    return tuple(DomainCount(values[d] or "", int(sums[d])) for d in order[:MOST_NAMED])
+
+
+def term_text(term: PodTerm) -> str:
+    """Which pods a term selects: by labels, and in which namespaces."""
+    if term.selector.nothing:
+        return "no pods"
+    labels = str(term.selector) or "all pods"
+    where = f" in {', '.join(sorted(term.namespaces))}" if term.namespaces else ""
+    if term.namespace_selector is not None and not term.namespace_selector.nothing:
+        chosen = str(term.namespace_selector) or "all namespaces"
+        where += f"{' and' if where else ' in'} namespaces with {chosen}"
+    return labels + where
 
 
 def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:

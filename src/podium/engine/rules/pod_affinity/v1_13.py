@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.causes import BlockingPods, Cause, MissingPods
 from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import (
     Activity,
@@ -26,12 +27,16 @@ from podium.engine.framework.rule import (
     all_rows,
     no_rows,
 )
-from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, as_int
+from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.pod_affinity.shared import (
+    blocking_pods,
     covers_all,
     domain_state,
     have_own_domains,
+    missing_pods,
     term_tally,
+    term_text,
     watched_by,
 )
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
@@ -48,6 +53,7 @@ from podium.engine.state.verdicts import FITS, Reason
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
     from podium.engine.state.tallies import LabelSet, PodTerm, Tally
     from podium.engine.state.view import View
@@ -165,6 +171,44 @@ class MatchInterPodAffinity(FilterRule):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
                 codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
         return codes
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The pods that are in the way, and the terms that no pod meets, with their domains."""
+        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        if metadata_unavailable(pod.cls, at.view):
+            yield from self._causes_by_walking(pod, at)
+            return
+        for carried in at.view.terms_selecting(pod.cls.labels):
+            if carried.kind == REQUIRED_ANTI_AFFINITY:
+                yield from blocking_pods(
+                    EXISTING_ANTI_AFFINITY, carried.term, carried.tally, at, memo, carried=True
+                )
+        if own and not as_int(self._meets_affinity(pod, own, at)):
+            yield from missing_pods(OWN_AFFINITY, own, at, memo)
+        for term in anti:
+            tally = term_tally(at.view, (term,))
+            yield from blocking_pods(OWN_ANTI_AFFINITY, term, tally, at, memo, carried=False)
+
+    def _causes_by_walking(self, pod: Incoming, row: OneRow) -> Iterator[Cause]:
+        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        labels = row.node_labels
+        for other in _all_pods(row):
+            node = row.view.nodes.objects[other.row]
+            there = {} if node is None else node.labels
+            place = (placed_pod(other, row),)
+            for term in own_anti_affinity(other.cls):
+                key, value = term.topology_key, there.get(term.topology_key)
+                covered = not term.error and term.covers(pod.cls.namespace, pod.cls.labels.labels)
+                if covered and value is not None and labels.get(key) == value:
+                    text = EXISTING_ANTI_AFFINITY.text
+                    yield BlockingPods(text, term_text(term), key, value, 1, place, carried=True)
+            if anti and _matches_or_fails(anti, other, row):
+                key, text = anti[0].topology_key, " and ".join(map(term_text, anti))
+                yield BlockingPods(OWN_ANTI_AFFINITY.text, text, key, there.get(key, ""), 1, place)
+        for term in own:
+            value, text = labels.get(term.topology_key), " and ".join(map(term_text, own))
+            matching = sum(covers_all(own, other.labels) for other in _all_pods(row))
+            yield MissingPods(OWN_AFFINITY.text, text, term.topology_key, value, matching)
 
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (POD_AFFINITY, reason))

@@ -24,11 +24,13 @@ from podium.engine.framework.rule import (
     Watched,
     all_rows,
 )
-from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.pod_affinity.shared import (
+    blocking_pods,
     covers_all,
     domain_state,
     have_own_domains,
+    missing_pods,
     term_tally,
     watched_by,
 )
@@ -52,6 +54,9 @@ from podium.engine.state.verdicts import FITS, Reason
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import CarriedTerm, Tally
     from podium.engine.state.view import View
@@ -191,6 +196,19 @@ class InterPodAffinity(FilterRule):
             unmet = self._meets_affinity(pod, own.affinity, at) ^ True
             codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         return codes
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The pods that are in the way, and the terms that no pod meets, with their domains."""
+        own = own_terms(pod.cls, at.view)
+        if own.affinity and not as_int(self._meets_affinity(pod, own.affinity, at)):
+            yield from missing_pods(OWN_AFFINITY, own.affinity, at, memo)
+        for term in own.anti_affinity:
+            tally = term_tally(at.view, (term,))
+            yield from blocking_pods(OWN_ANTI_AFFINITY, term, tally, at, memo, carried=False)
+        for carried in _anti_affinity_of_placed_pods(pod.cls, at.view):
+            yield from blocking_pods(
+                EXISTING_ANTI_AFFINITY, carried.term, carried.tally, at, memo, carried=True
+            )
 
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (reason,))

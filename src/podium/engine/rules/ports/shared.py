@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.engine.framework.causes import Cause, PortInUse
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, conflict
+from podium.engine.rules.placed_pods import placed_pod
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
 
 
@@ -30,3 +36,15 @@ class HostPorts(BitFilter):
         if not pod.cls.ports:
             return at.full(0)
         return at.port_conflict(pod.cls.ports) * 1
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """Every port that is in use, with its holder."""
+        for resident in at.residents():
+            for used in resident.cls.ports:
+                for wanted in pod.cls.ports:
+                    if conflict(used, wanted):
+                        ip, protocol, number = used
+                        holder = placed_pod(resident, at)
+                        yield PortInUse(
+                            self.reasons[0].text, protocol, number, wanted[0], ip, holder
+                        )

@@ -1,10 +1,38 @@
-"""The function shape of RequestedToCapacityRatio."""
+"""The function shape of RequestedToCapacityRatio, and the causes of too little room."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from podium.engine.rows.rows import Ints, K, Rows
+from podium.engine.framework.causes import Cause, PodAmount, Room
+from podium.engine.rows.rows import Ints, K, OneRow, Rows, as_int
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.state.verdicts import Reason
+
+
+def lacking_room(
+    reason: Reason, resource: str, column: int, wanted: int, at: OneRow
+) -> Iterator[Cause]:
+    """The cause for a resource of which too little is left for the pod."""
+    promised = []
+    for pod in at.added_pods():
+        amount = sum(number for taken, number in pod.cls.taken if taken == column)
+        if amount:
+            promised.append(PodAmount(pod.key, amount))
+    used = as_int(at.requested(column)) - sum(each.amount for each in promised)
+    yield Room(reason.text, resource, wanted, as_int(at.allocatable(column)), used, tuple(promised))
+
+
+def lacking_pods(reason: Reason, at: OneRow) -> Iterator[Cause]:
+    """The cause where the node holds as many pods as it may."""
+    allowed, there = as_int(at.allowed_pods()), as_int(at.pod_count())
+    if there + 1 > allowed:
+        promised = tuple(PodAmount(pod.key, 1) for pod in at.added_pods())
+        yield Room(reason.text, "pods", 1, allowed, there - len(promised), promised)
 
 
 def shape_score(at: Rows[K], shape: tuple[tuple[int, int], ...], utilization: Ints[K]) -> Ints[K]:

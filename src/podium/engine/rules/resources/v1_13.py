@@ -21,7 +21,7 @@ from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import HostName
 from podium.engine.rules.pod_affinity.v1_13 import metadata_unavailable
 from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
-from podium.engine.rules.resources.shared import shape_score
+from podium.engine.rules.resources.shared import lacking_pods, lacking_room, shape_score
 from podium.engine.rules.resources.v1_13_arguments import CapacityRatioArgument, shape_errors
 from podium.engine.rules.v1_13 import (
     AUTOSCALER_PROVIDER,
@@ -35,8 +35,11 @@ from podium.errors import ConfigError
 from podium.objects.resource_names import is_extended
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -95,6 +98,14 @@ class PodFitsResources(BitFilter):
             bit <<= 1
         return short
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """Every resource of which too little is left, with the numbers."""
+        amounts, names = self._checked(pod.cls, at.view)
+        yield from lacking_pods(insufficient("pods"), at)
+        for (column, wanted), name in zip(amounts, names[1:], strict=True):
+            if at.allocatable(column) < at.wrap(at.requested(column) + wanted):
+                yield from lacking_room(insufficient(name), name, column, wanted, at)
+
 
 def _resources_to_check(
     cls: PodClass, view: View, ignored: frozenset[str]
@@ -143,6 +154,11 @@ class GeneralPredicates(BitFilter):
             bits = bits | (part.bits(pod, at) << shift)
             shift += len(part.reasons_of(pod, at.view))
         return bits
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The causes of the parts, one part after the other."""
+        for part in self._active(pod.cls):
+            yield from part.causes(pod, at, memo)
 
 
 class _UtilizationPriority(ScoreRule):

@@ -6,7 +6,7 @@ becomes more even beats one that was even before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +19,8 @@ from podium.engine.framework.rule import (
     Scope,
     ScoreRule,
 )
-from podium.engine.rows.rows import Flags, Floats, Ints, K, Rows
-from podium.engine.rules.resources.shared import shape_score
+from podium.engine.rows.rows import Flags, Floats, Ints, K, OneRow, Rows, as_int
+from podium.engine.rules.resources.shared import lacking_pods, lacking_room, shape_score
 from podium.engine.rules.resources.v1_36_arguments import (
     NODE_RESOURCES_BALANCED_ALLOCATION_ARGUMENTS,
     NODE_RESOURCES_FIT_ARGUMENTS,
@@ -35,6 +35,8 @@ from podium.engine.state.verdicts import Reason
 from podium.objects.resource_names import is_extended, is_scalar
 
 if TYPE_CHECKING:
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -98,6 +100,13 @@ class NodeResourcesFit(BitFilter):
             lacking = wanted > at.wrap(allocatable - at.requested(column))
             short = short | (lacking * (2 << i)) | ((lacking & (wanted > allocatable)) * small)
         return short
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """Every resource of which too little is left, with the numbers."""
+        yield from lacking_pods(TOO_MANY_PODS, at)
+        for name, column, wanted in self._checked(pod.cls, at.view):
+            if wanted > as_int(at.wrap(at.allocatable(column) - at.requested(column))):
+                yield from lacking_room(_insufficient(name), name, column, wanted, at)
 
 
 class NodeResourcesFitScore(ScoreRule):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from podium.engine.framework.causes import Cause, ServiceLabel
 from podium.engine.framework.declaration import PolicyArgument, PredicateDeclaration
 from podium.engine.framework.rule import BitFilter, FilterRule, Scope, ScoreRule
 from podium.engine.rows.node_match import selects
@@ -25,6 +26,8 @@ from podium.objects.selectors.selectors import Selector, from_map
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
     from podium.engine.state.tallies import LabelSet
     from podium.engine.state.view import View
@@ -66,6 +69,24 @@ class CheckServiceAffinity(BitFilter):
                     if label not in wanted and label in node.labels:
                         wanted[label] = node.labels[label]
         return (selects(at, from_map(wanted)) ^ True) * 1
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The labels with another value, each with the pod whose node set it."""
+        selector = pod.cls.spec.node_selector or {}
+        labels, text = at.node_labels, SERVICE_AFFINITY_MISMATCH.text
+        for label in self.labels:
+            if label in selector and labels.get(label) != selector[label]:
+                yield ServiceLabel(text, label, selector[label], labels.get(label))
+        if not services_of(pod.cls, at.view.catalog):
+            return
+        first = next(_pods_with_labels_of(pod, at), None)
+        node = at.view.nodes.objects[first.row] if first is not None and first.row >= 0 else None
+        if first is None or node is None:
+            return
+        for label in self.labels:
+            value = node.labels.get(label)
+            if label not in selector and value is not None and labels.get(label) != value:
+                yield ServiceLabel(text, label, value, labels.get(label), first.key, node.name)
 
 
 def _pods_with_labels_of(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:

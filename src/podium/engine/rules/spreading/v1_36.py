@@ -14,6 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.causes import (
+    MOST_NAMED,
+    Cause,
+    DomainCount,
+    MissingTopologyLabel,
+    Skew,
+)
 from podium.engine.framework.declaration import PluginDeclaration
 from podium.engine.framework.rule import (
     SKIPPED,
@@ -27,7 +34,7 @@ from podium.engine.framework.rule import (
     Watched,
     all_rows,
 )
-from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_array
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, as_array, as_int
 from podium.engine.rules.spreading.v1_36_arguments import (
     POD_TOPOLOGY_SPREAD_ARGUMENTS,
     PodTopologySpreadArgs,
@@ -49,8 +56,9 @@ from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.selectors.faults import label_selector_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import LabelSet
     from podium.engine.state.view import View
@@ -144,6 +152,51 @@ class PodTopologySpread(FilterRule):
             codes = at.where(too_many, skewed, codes)
             codes = at.where(at.has_label(constraint.key), codes, missing)
         return codes
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The constraints that are not met: counts per domain and the skew."""
+        constraints = constraints_of(pod, at.view, HARD, self.defaults)
+        for each, nodes in self._counted_nodes(pod.cls, constraints, at.view):
+            if each.key not in at.node_labels:
+                yield MissingTopologyLabel(TOPOLOGY_LABEL_MISSING.text, each.key)
+            elif as_int(self._skewed(pod, each, nodes, at, constraints)):
+                key = (self.name, each)
+                if key not in memo:
+                    memo[key] = self._counts(pod.cls, each, nodes, at.view)
+                change = as_int(self._change(pod.cls, each, constraints, at)) if at.modified else 0
+                yield self._skew(pod, (each, nodes), memo[key], at, change)
+
+    def _skew(
+        self,
+        pod: Incoming,
+        counted: tuple[Constraint, _CountedNodes],
+        counts: np.ndarray,
+        at: OneRow,
+        change: int,
+    ) -> Skew:
+        """The numbers behind a constraint that is not met on a row."""
+        each, nodes = counted
+        here = as_int(at.label_entry(counts, each.key)) + change
+        minimum = 0
+        if len(nodes.domains) and len(nodes.domains) >= max(each.min_domains, 1):
+            lowest = _lowest_count(nodes.domains, counts, each.key, at, at.full(here))
+            minimum = as_int(lowest)
+        values = at.view.nodes.label_column(each.key).values
+        fewest = nodes.domains[np.argsort(counts[nodes.domains], kind="stable")][:MOST_NAMED]
+        domains = tuple(DomainCount(values[d] or "", int(counts[d])) for d in fewest.tolist())
+        return Skew(
+            SKEW_EXCEEDED.text,
+            each.key,
+            at.node_labels[each.key],
+            str(each.selector),
+            here,
+            int(each.selector.matches(pod.cls.labels.labels)),
+            minimum,
+            each.max_skew,
+            len(nodes.domains),
+            each.min_domains,
+            domains,
+        )
 
     def _skewed(
         self,

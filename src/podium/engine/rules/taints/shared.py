@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from podium.engine.framework.causes import Cause, UntoleratedTaint
 from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule, Watched, scaled_to
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.nodes.shared import zero_for_all_values
 from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
     from podium.objects.kinds.node import Taint
@@ -44,6 +49,18 @@ class UntoleratedTaints(BitFilter):
             at.view.nodes.facts.taints,
             lambda taints: int(has_untolerated(pod.cls, taints, self.effects)),
         )
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The taints that are not tolerated."""
+        taints = at.view.nodes.facts.taints.on(at.row)
+        found = memo.get((self.name, taints))
+        if found is None:
+            found = memo[self.name, taints] = [
+                UntoleratedTaint(self.reasons[0].text, taint.key, taint.value or "", taint.effect)
+                for taint in taints
+                if has_untolerated(pod.cls, (taint,), self.effects)
+            ]
+        yield from found
 
 
 class UntoleratedPreferences(ScoreRule):

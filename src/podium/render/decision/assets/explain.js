@@ -11,8 +11,12 @@
 
   const rows = feasible.map((name, at) => ({ name, at, total: totals[at], fits: true }));
   for (const group of decision.rejections) {
+    const causes = new Map();
+    for (const cause of group.causes || []) {
+      for (const name of cause.nodes) causes.set(name, [...(causes.get(name) || []), cause.text]);
+    }
     for (const name of group.nodes || []) {
-      rows.push({ name, fits: false, predicate: group.predicate, reasons: group.reasons.join(", ") });
+      rows.push({ name, fits: false, predicate: group.predicate, reasons: group.reasons.join(", "), causes: causes.get(name) || [] });
     }
   }
   const winner = rows.find((row) => row.fits && row.name === decision.node);
@@ -167,6 +171,7 @@
     const parts = [element("h3", row.name)];
     if (!row.fits) {
       parts.push(element("p", `${row.predicate} rejected it: ${row.reasons}`));
+      for (const cause of row.causes) parts.push(element("p", cause));
     } else if (row === winner || !winner || row.total === undefined) {
       parts.push(element("p", row === winner ? "the node that was chosen" : "it fits"));
     } else {

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
+from podium.engine.framework.causes import ClaimUnserved, Expression, VolumeUnreachable
 from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Flags, K, Rows
+from podium.engine.rules.node_affinity.shared import unmet_terms
 from podium.engine.rules.volumes.shared import class_name
 from podium.objects.quantity import nano
 from podium.objects.selectors.selectors import (
@@ -15,8 +17,15 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.catalog import Catalog
+    from podium.engine.state.verdicts import Reason
+    from podium.objects.kinds.pod import NodeSelector
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from podium.objects.selectors.selectors import FieldSelector
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -38,6 +47,43 @@ def storage(item: PersistentVolume | PersistentVolumeClaim) -> int:
         return nano((item.spec.capacity or {}).get("storage", 0))
     resources = item.spec.resources
     return nano(((resources and resources.requests) or {}).get("storage", 0))
+
+
+def unreachable(
+    reason: Reason,
+    claim: PersistentVolumeClaim,
+    volume: PersistentVolume,
+    at: OneRow,
+    memo: Memo,
+    *,
+    fields: Callable[[FieldSelector], bool],
+    required: NodeSelector | None = None,
+) -> VolumeUnreachable:
+    """The cause for a bound volume that the node does not reach; *required* replaces its terms."""
+    affinity = volume.spec.node_affinity
+    wanted = required or (affinity.required if affinity is not None else None)
+    where = "nodeAffinity.required.nodeSelectorTerms"
+    found = () if wanted is None else unmet_terms(reason, where, wanted, at, memo, fields=fields)
+    failed = tuple(each for each in found if isinstance(each, Expression))
+    return VolumeUnreachable(reason.text, claim.key, volume.name, failed)
+
+
+def unserved(
+    reason: Reason, claim: PersistentVolumeClaim, made_by: StorageClass | None
+) -> ClaimUnserved:
+    """The cause for a claim that gets neither a volume nor one provisioned on the node."""
+    provisioner = "" if made_by is None else made_by.provisioner
+    provisions = provisioner not in ("", NO_PROVISIONER)
+    why = "topology" if provisions else "noVolume"
+    return ClaimUnserved(
+        reason.text, claim.key, class_name(claim), why, provisioner, requested=requested(claim)
+    )
+
+
+def requested(claim: PersistentVolumeClaim) -> str:
+    """The storage that a claim requests, as it is written."""
+    resources = claim.spec.resources
+    return str(((resources and resources.requests) or {}).get("storage", ""))
 
 
 class BaseVolumeMatcher(Generic[K]):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from podium.engine.framework.declaration import PredicateDeclaration, plain
 from podium.engine.framework.rule import BitFilter, ReserveRule, Scope
 from podium.engine.rows.node_match import selects_any
-from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows
+from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows, as_int
 from podium.engine.rules.volumes.binding.shared import (
     BIND_COMPLETED,
     NO_PROVISIONER,
@@ -23,6 +23,8 @@ from podium.engine.rules.volumes.binding.shared import (
     is_suitable,
     same_mode,
     storage,
+    unreachable,
+    unserved,
 )
 from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.verdicts import Reason
@@ -30,6 +32,10 @@ from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.selectors.selectors import SelectorError, from_label_selector, node_terms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
@@ -61,6 +67,23 @@ class CheckVolumeBinding(BitFilter, ReserveRule):
         if claims.delayed:
             bits = bits | VolumeMatcher(claims.delayed, at).bits() << 1
         return bits
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The volumes out of reach, and the claims that get none."""
+        claims = classify(pod, at.view.catalog)
+        for claim in claims.bound:
+            volume = at.view.catalog.volumes.get(claim.spec.volume_name)
+            if volume is not None and not as_int(reaches(volume, at)):
+                yield unreachable(
+                    VOLUME_NODE_AFFINITY_CONFLICT,
+                    claim,
+                    volume,
+                    at,
+                    memo,
+                    fields=lambda f: f.matches({}),
+                )
+        if claims.delayed:
+            yield from VolumeMatcher(claims.delayed, at).causes()
 
     def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
         """Volumes for the claims that wait for a consumer; None when all are bound."""
@@ -152,6 +175,15 @@ class VolumeMatcher(BaseVolumeMatcher[K]):
         bind = dict(reversed(pairs))
         again = tuple(pair for pair in pairs if bind[pair[0]] != pair[1])
         return VolumePlan(bind, tuple(claim.name for claim in left), again)
+
+    def causes(self) -> Iterator[Cause]:
+        """The claims that get no volume on the single row this was made for."""
+        allowed = tuple(bool(self.allowed(found)) for found in self.classes)
+        _, left = self.match(tuple(bool(reaches(volume, self.at)) for volume in self.volumes))
+        for claim in left:
+            if not self._provisionable(claim, allowed):
+                made_by = self.catalog.storage_classes.get(class_name(claim))
+                yield unserved(NO_VOLUME, claim, made_by)
 
     def _outcome(self, flags: tuple[bool, ...]) -> int:
         """0 if all claims are served, 1 if not, a negative number for an error."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import Cause, ClaimUnserved, VolumeLost
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import (
     SKIPPED,
@@ -21,7 +22,7 @@ from podium.engine.framework.rule import (
     ScoreRule,
 )
 from podium.engine.rows.node_match import selects, selects_any_by_labels
-from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows
+from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows, as_int
 from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.binding.shared import (
     BIND_COMPLETED,
@@ -31,8 +32,11 @@ from podium.engine.rules.volumes.binding.shared import (
     BaseVolumeMatcher,
     Claims,
     is_suitable,
+    requested,
     same_mode,
     storage,
+    unreachable,
+    unserved,
 )
 from podium.engine.rules.volumes.binding.v1_36_arguments import VOLUME_BINDING_ARGUMENTS
 from podium.engine.rules.volumes.binding.v1_36_wakeups import (
@@ -57,6 +61,7 @@ from podium.objects.selectors.selectors import SelectorError, from_label_selecto
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
@@ -147,6 +152,28 @@ class VolumeBinding(BitFilter, ReserveRule):
             raise AttemptError(str(error)) from error
         bits = self._bound(claims.bound, at)
         return bits | VolumeMatcher(claims.delayed, at).bits() if claims.delayed else bits
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The volumes that are lost or out of reach, and the claims that get none."""
+        claims = classify(pod, at.view.catalog)
+        for claim in claims.bound:
+            volume = at.view.catalog.volumes.get(claim.spec.volume_name)
+            if volume is None:
+                yield VolumeLost(LOST_VOLUME.text, claim.key, claim.spec.volume_name)
+            elif as_int(self._not_reachable(volume, at, at.flags(True))):  # noqa: FBT003
+                kind = older_kind(volume.spec)
+                moved = bool(kind) and told_by_drivers(at, handed_over(kind))
+                yield unreachable(
+                    VOLUME_NODE_AFFINITY_MISMATCH,
+                    claim,
+                    volume,
+                    at,
+                    memo,
+                    fields=lambda _: True,
+                    required=reachable_from(volume) if moved else None,
+                )
+        if claims.delayed:
+            yield from VolumeMatcher(claims.delayed, at).causes()
 
     def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
         """Volumes for the claims that wait for a consumer; None when all are bound."""
@@ -280,6 +307,29 @@ class VolumeMatcher(BaseVolumeMatcher[K]):
         chosen, left = self.match(reachable)
         made = (*self.provisioning, *left)
         return VolumePlan({claim.name: v.name for claim, v in chosen}, tuple(c.name for c in made))
+
+    def causes(self) -> Iterator[Cause]:
+        """The claims that get no volume on the single row this was made for."""
+        _, left = self.match(tuple(bool(reaches(volume, self.at)) for volume in self.volumes))
+        for claim in self.provisioning:
+            node = selected_node(claim, self.catalog) or ""
+            if not bool(self.at.is_node(node)):
+                text, kind = NO_VOLUME.text, class_name(claim)
+                yield ClaimUnserved(text, claim.key, kind, "otherNode", node=node)
+        for claim in (*self.provisioning, *left):
+            made_by = self.classes[self.all_claims.index(claim)]
+            provisions = made_by is not None and made_by.provisioner not in ("", NO_PROVISIONER)
+            if made_by is None or not provisions or not bool(self.allowed(made_by)):
+                yield unserved(NO_VOLUME, claim, made_by)
+            elif not bool(self._has_capacity(claim, made_by)):
+                yield ClaimUnserved(
+                    NO_STORAGE_CAPACITY.text,
+                    claim.key,
+                    made_by.name,
+                    "capacity",
+                    made_by.provisioner,
+                    requested=requested(claim),
+                )
 
     def _outcome(self, flags: tuple[bool, ...]) -> int:
         volumes, claims = len(self.volumes), len(self.all_claims)

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from podium.engine.framework.causes import Cause, DiskInUse
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
-from podium.engine.state.disk_users import conflicts, own_disks
+from podium.engine.rules.placed_pods import placed_pod
+from podium.engine.state.disk_users import conflicts, disk_name, own_disks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import RbdVolume, Volume
 
@@ -32,6 +37,16 @@ def count_disk_conflicts(cls: PodClass, at: Rows[K]) -> Ints[K]:
         return sum(conflicts(cls, disks_conflict, other.cls) for other in row.residents())
 
     return at.either(counted, walked)
+
+
+def disks_in_use(reason: Reason, cls: PodClass, at: OneRow) -> Iterator[Cause]:
+    """Every disk of the pod that is in conflict with one on the row, with the pod that uses it."""
+    for resident in at.residents():
+        for other in resident.cls.volumes:
+            for volume in own_disks(cls):
+                if disks_conflict(volume, other):
+                    holder = placed_pod(resident, at)
+                    yield DiskInUse(reason.text, volume.name, disk_name(volume), holder)
 
 
 def disks_conflict(one: Volume, two: Volume) -> bool:

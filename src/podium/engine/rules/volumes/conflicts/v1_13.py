@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Final
 from podium.engine.framework.declaration import PredicateDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
-from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
+from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts, disks_in_use
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
 
 DISK_CONFLICT = Reason("node(s) had no available disk")
@@ -37,6 +42,10 @@ class NoDiskConflict(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a disk of the pod is in conflict."""
         return (count_disk_conflicts(pod.cls, at) > 0) * 1
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The disks in conflict, with the pods that use them."""
+        return disks_in_use(DISK_CONFLICT, pod.cls, at)
 
 
 NO_DISK_CONFLICT: Final = PredicateDeclaration(

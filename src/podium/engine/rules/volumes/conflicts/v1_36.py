@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import Cause, ClaimInUse, PlacedPod
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.missing_points import FailingFilter
 from podium.engine.framework.rule import (
@@ -20,14 +21,19 @@ from podium.engine.framework.rule import (
     all_rows,
 )
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.v1_36_wakeups import always
-from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts
+from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts, disks_in_use
 from podium.engine.rules.volumes.conflicts.v1_36_wakeups import frees_disks
 from podium.engine.rules.volumes.v1_36_wakeups import claim_named
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -80,6 +86,18 @@ class VolumeRestrictions(BitFilter):
         taken = count_disk_conflicts(pod.cls, at)
         return at.where(taken > 0, at.full(1), (in_use > 0) * 2)
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The disks in conflict and the claims in use, with the pods that use them."""
+        yield from disks_in_use(DISK_CONFLICT, pod.cls, at)
+        for name in sorted(self._exclusive_claims(pod.cls, at.view)):
+            key = (self.name, name)
+            if key not in memo:
+                memo[key] = list(_users(pod.cls.namespace, name, at))
+            added = [p for p in at.added_pods() if _uses(p.cls, pod.cls.namespace, name)]
+            holders = (*memo[key], *(placed_pod(resident, at) for resident in added))
+            if holders:
+                yield ClaimInUse(CLAIM_IN_USE.text, f"{pod.cls.namespace}/{name}", holders)
+
     def _exclusive_claims(self, cls: PodClass, view: View) -> set[str]:
         claims = {name: view.catalog.claims.get(name, cls.namespace) for name in cls.claims}
         return {
@@ -97,6 +115,19 @@ class VolumeRestrictions(BitFilter):
         return sum(bool(view.nodes.known[list(rows)].any()) for rows in users)
 
 
+def _uses(cls: PodClass, namespace: str, claim: str) -> bool:
+    return cls.namespace == namespace and claim in cls.claims
+
+
+def _users(namespace: str, claim: str, at: OneRow) -> Iterator[PlacedPod]:
+    """The pods on known nodes that use a claim."""
+    for row in at.view.pods.claim_users.get((namespace, claim), ()):
+        if at.view.nodes.known[row]:
+            for resident in at.view.pods.residents[row]:
+                if _uses(resident.cls, namespace, claim):
+                    yield placed_pod(resident, at)
+
+
 def _count_claims(exclusive: frozenset[str], cls: PodClass) -> int:
     return sum(name in exclusive for name in cls.claims)
 
@@ -109,6 +140,10 @@ class DiskConflictsOnly(FailingFilter):
         taken = count_disk_conflicts(pod.cls, at) > 0
         at.fail_where(taken ^ True, self.error)
         return at.codes(self.name, taken * 1, (DISK_CONFLICT,))
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The disks in conflict, with the pods that use them."""
+        return disks_in_use(DISK_CONFLICT, pod.cls, at)
 
 
 _NO_RESTRICTIONS: Final = 'cannot read "PreFilterVolumeRestrictions" from cycleState'

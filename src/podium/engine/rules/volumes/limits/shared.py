@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.engine.framework.causes import Cause, VolumeLimit
 from podium.engine.rows.rows import OneRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from podium.engine.state.catalog import Attachments, Shelf
+    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.storage import VolumeAttachment
 
@@ -37,6 +39,15 @@ class Held:
     limits: dict[str, int] = field(default_factory=dict)
     #: The error that replaces an answer for the row.
     error: str = ""
+
+
+def exceeded_limits(
+    reason: Reason, new: Counter[str], attached: Counter[str], limits: Mapping[str, int]
+) -> Iterator[Cause]:
+    """The causes of limits that the volumes on a node and those of a pod exceed together."""
+    for name, number in sorted(new.items()):
+        if name in limits and attached[name] + number > limits[name]:
+            yield VolumeLimit(reason.text, name, limits[name], attached[name], number)
 
 
 class Lookups:

@@ -14,15 +14,24 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from podium.engine.framework.causes import VolumeLimit
 from podium.engine.framework.declaration import FactoryArgs, PredicateDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, no_rows
-from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_array
-from podium.engine.rules.volumes.limits.shared import NO_LIMIT, Held, Lookups, ledger
+from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_array, as_int
+from podium.engine.rules.volumes.limits.shared import (
+    NO_LIMIT,
+    Held,
+    Lookups,
+    exceeded_limits,
+    ledger,
+)
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Iterator
 
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.objects.kinds.pod import Volume
@@ -159,6 +168,15 @@ class MaxVolumeCount(_VolumeLimit):
         )
         return (together > self._limits(at)) * 1
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The limit, the disks on the node and those that the pod adds."""
+        wanted = self._ids(pod.cls, Lookups(), at.view.catalog)
+        held, limit = set(self._held(at, Lookups()).volumes), as_int(self._limits(at))
+        new = len(wanted - held)
+        if wanted and len(held) + new > limit:
+            name = self.disk.limit_name
+            yield VolumeLimit(TOO_MANY_VOLUMES.text, name, limit, len(held), new)
+
     def _counted(self, wanted: set[Hashable], at: ManyRows) -> np.ndarray:
         known = ledger(at.view, self.disk.limit_name, self._held)
         at.fail_where(known.failing()[at.index], NO_CLAIM_NAME)
@@ -273,6 +291,13 @@ class MaxCSIVolumeCount(_VolumeLimit):
             row.fail(held.error)
         new = Counter(limit for handle, limit in wanted.items() if handle not in held.volumes)
         return int(any(held.counts[n] + k > limits[n] for n, k in new.items() if n in limits))
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The limits that are exceeded, with the volumes on the node and those of the pod."""
+        wanted = _csi_volumes(pod.cls, Lookups(), at.view.catalog)
+        limits, held = dict(at.view.nodes.facts.attach_limits.on(at.row)), _csi_held(at, Lookups())
+        new = Counter(limit for handle, limit in wanted.items() if handle not in held.volumes)
+        yield from exceeded_limits(TOO_MANY_VOLUMES, new, held.counts, limits)
 
 
 def _exceed_csi_limits(wanted: dict[str, str], at: ManyRows) -> np.ndarray:

@@ -11,7 +11,7 @@ from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, no_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
 from podium.engine.rules.v1_36_wakeups import always
-from podium.engine.rules.volumes.limits.shared import Held, Lookups, ledger
+from podium.engine.rules.volumes.limits.shared import Held, Lookups, exceeded_limits, ledger
 from podium.engine.rules.volumes.limits.v1_36_wakeups import detached, frees_attachments, limit_grew
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
 from podium.engine.rules.volumes.v1_36_wakeups import claim_used
@@ -29,6 +29,8 @@ from podium.engine.state.verdicts import Reason
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
     from podium.objects.kinds.pod import Volume
@@ -85,6 +87,13 @@ class NodeVolumeLimits(BitFilter):
         return at.either(
             lambda rows: _exceed_limits(wanted, rows), lambda row: _exceeds_limits(wanted, row)
         )
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The limits that are exceeded, with the volumes on the node and those of the pod."""
+        wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), at.view.catalog))
+        held = _held(at, Lookups())
+        new = Counter(driver for driver, _ in wanted.difference(held.volumes))
+        yield from exceeded_limits(TOO_MANY_VOLUMES, new, held.counts, held.limits)
 
 
 def _exceed_limits(wanted: set[CsiVolume], at: ManyRows) -> np.ndarray:

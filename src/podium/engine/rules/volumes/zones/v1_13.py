@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import VolumeElsewhere
 from podium.engine.framework.declaration import PredicateDeclaration
 from podium.engine.framework.rule import BitFilter, Scope
 from podium.engine.rows.rows import Flags, Ints, K, Rows
@@ -13,6 +14,11 @@ from podium.engine.rules.volumes.shared import VolumeError, class_name
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.objects.kinds.storage import PersistentVolume
@@ -54,19 +60,36 @@ class NoVolumeZoneConflict(BitFilter):
                 wrong = wrong | (checked & self._in_other_zone(volume, at))
         return wrong * 1
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The zone labels of volumes that the node does not match."""
+        for name in pod.cls.claims:
+            try:
+                volume = _volume_of_claim(name, pod.cls, at.view.catalog, waits=self.waits)
+            except VolumeError:
+                return  # rejected for an earlier claim
+            for key, zones in () if volume is None else _zones_of(volume):
+                value = at.node_labels.get(key)
+                if not _is_in(zones, value):
+                    claim = f"{pod.cls.namespace}/{name}"
+                    text, where = VOLUME_ZONE_CONFLICT.text, tuple(sorted(zones))
+                    named = "" if volume is None else volume.name
+                    yield VolumeElsewhere(text, claim, named, key, where, value)
+
     def _in_other_zone(self, volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
         elsewhere = at.flags(False)  # noqa: FBT003 - a column of False
-        for key in ZONE_LABELS:
-            zones = (
-                {zone.strip() for zone in volume.labels[key].split("__")}
-                if key in volume.labels
-                else set()
-            )
-            if zones and "" not in zones:
-                column = at.view.nodes.label_column(key)
-                inside = at.flag(column, partial(_is_in, zones))
-                elsewhere = elsewhere | (inside ^ True)
+        for key, zones in _zones_of(volume):
+            inside = at.flag(at.view.nodes.label_column(key), partial(_is_in, zones))
+            elsewhere = elsewhere | (inside ^ True)
         return elsewhere
+
+
+def _zones_of(volume: PersistentVolume) -> Iterator[tuple[str, set[str]]]:
+    """The zone labels of a volume with the zones that each allows; none with an empty part."""
+    for key in ZONE_LABELS:
+        if key in volume.labels:
+            zones = {zone.strip() for zone in volume.labels[key].split("__")}
+            if "" not in zones:
+                yield key, zones
 
 
 def _volume_of_claim(

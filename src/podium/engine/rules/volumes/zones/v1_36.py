@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import VolumeElsewhere
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.missing_points import PreFilterPerNode
 from podium.engine.framework.rule import Activity, BitFilter, Refused, Scope
-from podium.engine.rows.rows import Flags, Ints, K, Rows
+from podium.engine.rows.rows import Flags, Ints, K, Rows, as_int
 from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.binding.v1_36 import waits_for_consumer
 from podium.engine.rules.volumes.shared import VolumeError, class_name
@@ -16,6 +17,11 @@ from podium.engine.rules.volumes.zones.v1_36_wakeups import class_waits_for_cons
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
@@ -72,6 +78,18 @@ class VolumeZone(BitFilter):
             elsewhere = elsewhere | (_in_zones(key, zones, at) ^ True)
         return (labelled & elsewhere) * 1
 
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The zone labels of volumes that the node does not match."""
+        for name in pod.cls.claims:
+            volume = _volume_of_claim(name, pod.cls, at.view.catalog)
+            for key, zones in _zones_of(volume):
+                if not as_int(_in_zones(key, zones, at)):
+                    claim, labels = f"{pod.cls.namespace}/{name}", at.node_labels
+                    text, where = VOLUME_ZONE_CONFLICT.text, tuple(sorted(zones))
+                    value = labels.get(key, labels.get(BETA_LABELS.get(key, key)))
+                    named = "" if volume is None else volume.name
+                    yield VolumeElsewhere(text, claim, named, key, where, value)
+
 
 def _in_zones(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
     inside = at.flag(at.view.nodes.label_column(key), lambda value: value in zones)
@@ -85,15 +103,19 @@ def _in_zones(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
 
 def _zone_labels(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[str]]]:
     """Label key and allowed values of each zone label on the volumes of the pod's claims."""
-    found = []
+    found: list[tuple[str, frozenset[str]]] = []
     for name in cls.claims:
-        volume = _volume_of_claim(name, cls, catalog)
-        for key in ZONE_LABELS:
-            if volume is not None and key in volume.labels:
-                zones = frozenset(zone.strip() for zone in volume.labels[key].split("__"))
-                if "" not in zones:
-                    found.append((key, zones))
+        found += _zones_of(_volume_of_claim(name, cls, catalog))
     return found
+
+
+def _zones_of(volume: PersistentVolume | None) -> Iterator[tuple[str, frozenset[str]]]:
+    """The zone labels of a volume with the zones that each allows; none with an empty part."""
+    for key in ZONE_LABELS:
+        if volume is not None and key in volume.labels:
+            zones = frozenset(zone.strip() for zone in volume.labels[key].split("__"))
+            if "" not in zones:
+                yield key, zones
 
 
 def _volume_of_claim(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolume | None:

@@ -8,9 +8,11 @@ const SHOWN = 200;
 function Group({ group, total, rule }) {
   const names = group.nodes || [];
   return html`<li class="rejection">
-    <div class="what"><strong>${breakable(group.predicate || rule)}</strong>
-      <span>${group.reasons.join(", ")}</span>
+    <div class="what"><strong>${breakable(group.byRule ? group.byRule.map((each) => each.predicate).join(", ") : group.predicate || rule)}</strong>
+      <span>${group.byRule ? group.byRule.map((each) => `${each.predicate}: ${each.reasons.join(", ")}`).join("; ") : group.reasons.join(", ")}</span>
       ${group.curable && html`<span class="chip" title="Evicting pods from the node could change the answer">evicting could help</span>`}</div>
+    ${(group.causeLines || []).length > 0 &&
+    html`<ul class="causes" aria-label="Causes">${group.causeLines.map((line) => html`<li>${line.text}${line.count < group.count && html` <span class="quiet">${line.count <= line.nodes.length ? line.nodes.join(", ") : counted(line.count, "node")}</span>`}</li>`)}</ul>`}
     <div class="how-many"><span class="track"><span class="fill" style=${{ width: percent(group.count / Math.max(1, total)) }}></span></span>
       <span>${counted(group.count, "node")}</span></div>
     ${names.length > 0 &&

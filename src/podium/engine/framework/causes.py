@@ -1,0 +1,303 @@
+"""Why a rule gave a reason, as values: the numbers, labels, taints, pods and volumes behind it.
+
+A cause belongs to one reason of one rule on one node. Rules find causes when an explanation is
+asked for (`FilterRule.causes`, `ScoreRule.numbers`); a decision alone never does. The fields in
+JSON are those of these classes in camel case, with the class as `kind`; the wording for people is
+up to `render`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+#: How many pods or domains one cause names; further ones are only counted.
+MOST_NAMED = 20
+
+
+class Cause(msgspec.Struct, frozen=True, rename="camel", tag_field="kind", omit_defaults=True):
+    """What made a rule give a reason on a node."""
+
+    #: The reason that it belongs to, as kube-scheduler words it.
+    reason: str
+
+
+class PodAmount(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod and how much of a resource it requests."""
+
+    pod: str
+    amount: int
+
+
+class PlacedPod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A pod and its node; a nominated pod is only promised to the node."""
+
+    pod: str
+    node: str
+    nominated: bool = False
+
+
+class DomainCount(msgspec.Struct, frozen=True, rename="camel"):
+    """A topology domain (the value of a label) and how many pods count there."""
+
+    value: str
+    count: int
+
+
+class Room(Cause, tag="room", frozen=True):
+    """Too little of a resource is left; `pods` stands for the number of pods.
+
+    Amounts of cpu are thousandths. `used` leaves out the nominated pods, which are listed.
+    """
+
+    resource: str
+    wanted: int
+    allocatable: int
+    used: int
+    nominated: tuple[PodAmount, ...] = ()
+
+
+class Expression(Cause, tag="expression", frozen=True):
+    """A requirement of a selector that the node does not meet; `field` if it is a matchField."""
+
+    #: Where the requirement stands, such as `nodeSelector` or `nodeSelectorTerms[0]`.
+    where: str
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    #: The node's value; None if it has none.
+    value: str | None = None
+    field: bool = False
+
+
+class NoTerms(Cause, tag="noTerms", frozen=True):
+    """A node selector without a term that can match any node."""
+
+    where: str
+
+
+class UntoleratedTaint(Cause, tag="taint", frozen=True):
+    """A taint of the node that no toleration of the pod covers."""
+
+    key: str
+    value: str
+    effect: str
+
+
+class Cordoned(Cause, tag="cordoned", frozen=True):
+    """The node has `spec.unschedulable`, and the pod does not tolerate that."""
+
+
+class Condition(Cause, tag="condition", frozen=True):
+    """A condition that the node reports."""
+
+    type: str
+    status: str
+
+
+class OtherNode(Cause, tag="otherNode", frozen=True):
+    """The pod names another node."""
+
+    wanted: str
+
+
+class LabelPresence(Cause, tag="label", frozen=True):
+    """A label key that must be on the node and is missing, or must not be there and is."""
+
+    key: str
+    #: Whether it must be there.
+    required: bool
+    value: str | None = None
+
+
+class MissingFeatures(Cause, tag="features", frozen=True):
+    """Features that the pod needs and the node does not declare."""
+
+    features: tuple[str, ...]
+
+
+class PortInUse(Cause, tag="port", frozen=True):
+    """A host port that another pod holds."""
+
+    protocol: str
+    port: int
+    #: The addresses that the pod wants and that the other one holds.
+    wanted_ip: str
+    ip: str
+    holder: PlacedPod
+
+
+class DiskInUse(Cause, tag="disk", frozen=True):
+    """A disk of the pod that another pod uses in a way that excludes it."""
+
+    volume: str
+    disk: str
+    holder: PlacedPod
+
+
+class ClaimInUse(Cause, tag="claimInUse", frozen=True):
+    """A ReadWriteOncePod claim that another pod uses."""
+
+    claim: str
+    holders: tuple[PlacedPod, ...]
+
+
+class VolumeElsewhere(Cause, tag="volumeZone", frozen=True):
+    """A volume with a zone label that the node does not match."""
+
+    claim: str
+    volume: str
+    key: str
+    zones: tuple[str, ...]
+    value: str | None = None
+
+
+class VolumeLimit(Cause, tag="volumeLimit", frozen=True):
+    """The node has no room for the volumes of the pod: attached and new ones exceed the limit."""
+
+    #: The limit: a resource name (v1.13) or a CSI driver (v1.36).
+    limit_of: str
+    limit: int
+    attached: int
+    new: int
+
+
+class VolumeUnreachable(Cause, tag="volumeAffinity", frozen=True):
+    """The volume of a bound claim cannot be reached from the node: these requirements fail."""
+
+    claim: str
+    volume: str
+    failed: tuple[Expression, ...] = ()
+
+
+class VolumeLost(Cause, tag="volumeLost", frozen=True):
+    """The volume of a bound claim does not exist."""
+
+    claim: str
+    volume: str
+
+
+class ClaimUnserved(Cause, tag="claim", frozen=True):
+    """A claim that waits for its first consumer gets no volume on the node."""
+
+    claim: str
+    storage_class: str
+    #: `noVolume` (nothing suitable, and the class does not provision), `topology` (the class does
+    #: not provision for this node), `otherNode` (it is being provisioned for another node) or
+    #: `capacity` (the driver reports too little free storage).
+    why: str
+    provisioner: str = ""
+    #: The node that a volume is being provisioned for.
+    node: str = ""
+    #: What the claim requests, as it is written.
+    requested: str = ""
+
+
+class BlockingPods(Cause, tag="blockingPods", frozen=True):
+    """Pods in a topology domain that anti-affinity keeps apart from this one.
+
+    `carried` if the term is one of these pods; otherwise it is a term of the pod itself.
+    """
+
+    term: str
+    topology_key: str
+    value: str
+    count: int
+    pods: tuple[PlacedPod, ...]
+    carried: bool = False
+
+
+class MissingPods(Cause, tag="missingPods", frozen=True):
+    """Required affinity: no pod that matches the terms is in the node's domain.
+
+    `domains` are those with matching pods; `value` is None if the node lacks the label.
+    """
+
+    term: str
+    topology_key: str
+    value: str | None
+    matching: int
+    domains: tuple[DomainCount, ...] = ()
+
+
+class Skew(Cause, tag="skew", frozen=True):
+    """The pod would make its domain exceed maxSkew."""
+
+    topology_key: str
+    value: str
+    selector: str
+    #: Matching pods in the node's domain before the pod comes, and 1 if the pod matches itself.
+    count: int
+    self_match: int
+    #: The count that the domain is compared with: the fewest of any domain, or 0.
+    minimum: int
+    max_skew: int
+    #: How many domains there are, and how many minDomains asks for.
+    domain_count: int
+    min_domains: int
+    #: The domains with the fewest pods, and that of the node.
+    domains: tuple[DomainCount, ...] = ()
+
+
+class MissingTopologyLabel(Cause, tag="topologyLabel", frozen=True):
+    """The node lacks the topology key of a spread constraint."""
+
+    topology_key: str
+
+
+class ServiceLabel(Cause, tag="serviceLabel", frozen=True):
+    """The pods of a service stay on nodes with equal labels, and the node has another value.
+
+    `pod` and `node` say who set the value; both are empty if the nodeSelector of the pod did.
+    """
+
+    label: str
+    wanted: str
+    value: str | None
+    pod: str = ""
+    node: str = ""
+
+
+class RefusedEverywhere(Cause, tag="refused", frozen=True):
+    """The pod is refused for what it is, on every node alike; the reason says why."""
+
+
+class RuleAnswer(Cause, tag="rule", frozen=True):
+    """A rule of a user answered this; what led to it is in its code."""
+
+    rule: str
+
+
+AnyCause = (
+    Room
+    | Expression
+    | NoTerms
+    | UntoleratedTaint
+    | Cordoned
+    | Condition
+    | OtherNode
+    | LabelPresence
+    | MissingFeatures
+    | PortInUse
+    | DiskInUse
+    | ClaimInUse
+    | VolumeElsewhere
+    | VolumeLimit
+    | VolumeUnreachable
+    | VolumeLost
+    | ClaimUnserved
+    | BlockingPods
+    | MissingPods
+    | Skew
+    | MissingTopologyLabel
+    | ServiceLabel
+    | RefusedEverywhere
+    | RuleAnswer
+)
+
+
+class CausedRejection(msgspec.Struct, frozen=True, rename="camel"):
+    """Nodes that a rule rejected for one and the same cause."""
+
+    predicate: str
+    cause: AnyCause
+    nodes: tuple[str, ...]

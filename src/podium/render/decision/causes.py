@@ -1,0 +1,287 @@
+"""Causes in words, and grouped so that an explanation stays readable with thousands of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from podium.engine.framework import causes
+from podium.render.quantities import format_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from podium.engine.framework.decision import Decision
+    from podium.render.decision.analysis import RejectionGroup
+
+#: How many pods or domains a sentence names.
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCause:
+    """A cause, and the nodes of a group of rejections that it applies to."""
+
+    predicate: str
+    cause: causes.AnyCause
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CauseLine:
+    """One line about causes: the words, and the nodes that they are about."""
+
+    text: str
+    nodes: tuple[str, ...]
+
+
+def causes_of_groups(
+    decision: Decision, groups: Sequence[RejectionGroup]
+) -> list[list[GroupCause]]:
+    """The causes of each group of rejections, in the order of the groups."""
+    group_of = {name: at for at, group in enumerate(groups) for name in group.nodes}
+    found: list[list[GroupCause]] = [[] for _ in groups]
+    for each in decision.causes:
+        by_group: dict[int, list[str]] = {}
+        for name in each.nodes:
+            by_group.setdefault(group_of[name], []).append(name)
+        for at, nodes in by_group.items():
+            found[at].append(GroupCause(each.predicate, each.cause, tuple(nodes)))
+    return found
+
+
+def causes_of_node(decision: Decision, node: str) -> list[GroupCause]:
+    """The causes for which one node was rejected."""
+    return [
+        GroupCause(each.predicate, each.cause, (node,))
+        for each in decision.causes
+        if node in each.nodes
+    ]
+
+
+def cause_lines(found: Iterable[GroupCause], most: int) -> list[CauseLine]:
+    """At most *most* lines: amounts of one resource together, equal words together."""
+    rooms: dict[tuple[str, bool], list[GroupCause]] = {}
+    texts: dict[str, list[str]] = {}
+    for each in found:
+        if isinstance(each.cause, causes.Room):
+            key = each.cause.resource, bool(each.cause.nominated)
+            rooms.setdefault(key, []).append(each)
+        else:
+            texts.setdefault(cause_text(each.cause), []).extend(each.nodes)
+    lines = [_room_line(group) for group in rooms.values()]
+    others = [CauseLine(text, tuple(nodes)) for text, nodes in texts.items()]
+    lines += sorted(others, key=lambda line: -len(line.nodes))
+    if len(lines) <= most:
+        return lines
+    rest = tuple(dict.fromkeys(name for line in lines[most - 1 :] for name in line.nodes))
+    more = f"{len(lines) - most + 1} more causes, all of them with -o json"
+    return [*lines[: most - 1], CauseLine(more, rest)]
+
+
+def _room_line(group: list[GroupCause]) -> CauseLine:
+    """The amounts of one resource on many nodes: those of the node with the most room."""
+    nodes = tuple(name for each in group for name in each.nodes)
+    best = max(group, key=lambda each: _free(each.cause))
+    text = cause_text(best.cause)
+    if len(group) > 1:
+        text = f"{text} on {best.nodes[0]}, which has the most"
+    return CauseLine(text, nodes)
+
+
+def _free(room: Any) -> int:
+    free: int = room.allocatable - room.used - sum(each.amount for each in room.nominated)
+    return free
+
+
+def cause_text(cause: causes.Cause) -> str:
+    """A cause in words, without the name of the node."""
+    return _WORDS[type(cause)](cause)
+
+
+def cause_data(each: GroupCause) -> dict[str, Any]:
+    """A cause as plain data: its kind and fields, the words, and the nodes."""
+    found: dict[str, Any] = {"predicate": each.predicate}
+    found |= msgspec.to_builtins(each.cause)
+    return found | {"text": cause_text(each.cause), "nodes": list(each.nodes)}
+
+
+def causes_from_data(data: Iterable[Mapping[str, Any]]) -> tuple[causes.CausedRejection, ...]:
+    """The causes in a decision that was read from JSON; kinds that are not known are skipped."""
+    found = []
+    for each in data:
+        try:
+            cause = msgspec.convert(each, causes.AnyCause)
+        except msgspec.ValidationError:
+            continue
+        found.append(causes.CausedRejection(each["predicate"], cause, tuple(each["nodes"])))
+    return tuple(found)
+
+
+def _some(names: Sequence[str], count: int | None = None) -> str:
+    """The first names, and how many others there are."""
+    total = len(names) if count is None else count
+    shown = ", ".join(names[:_NAMED])
+    more = total - min(len(names), _NAMED)
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _pod(pod: causes.PlacedPod, *, where: bool = False) -> str:
+    if pod.nominated:
+        return f"{pod.pod} (nominated)"
+    return f"{pod.pod} on {pod.node}" if where else pod.pod
+
+
+def _room(cause: causes.Room) -> str:
+    def amount(number: int) -> str:
+        return format_amount(cause.resource, number)
+
+    parts = [f"{amount(cause.used)} used"]
+    first = cause.nominated[:_NAMED]
+    parts += [f"{amount(each.amount)} promised to {each.pod}" for each in first]
+    others = cause.nominated[_NAMED:]
+    if others:
+        total = amount(sum(each.amount for each in others))
+        parts.append(f"{total} promised to {len(others)} more pods")
+    wanted, there = amount(cause.wanted), amount(cause.allocatable)
+    return (
+        f"{cause.resource}: wants {wanted}, {amount(_free(cause))} free of {there} "
+        f"({', '.join(parts)})"
+    )
+
+
+def _expression(cause: causes.Expression) -> str:
+    values = f" [{', '.join(cause.values)}]" if cause.values else ""
+    # nodeSelectorTerms[1] is enough of requiredDuring….nodeSelectorTerms[1].
+    where = cause.where.rpartition(".")[2]
+    there = _node_has(cause.value) if not cause.field else f"the node is {cause.value}"
+    return f"{where}: {cause.key} {cause.operator}{values}: {there}"
+
+
+def _node_has(value: str | None) -> str:
+    if value is None:
+        return "the node does not have it"
+    return f"the node has {value}" if value else "the node has an empty value"
+
+
+def _taint(cause: causes.UntoleratedTaint) -> str:
+    value = f"={cause.value}" if cause.value else ""
+    return f"taint {cause.key}{value}:{cause.effect} is not tolerated"
+
+
+def _label(cause: causes.LabelPresence) -> str:
+    if cause.required:
+        return f"label {cause.key} must be there: the node does not have it"
+    return f"label {cause.key} must not be there: {_node_has(cause.value)}"
+
+
+def _port(cause: causes.PortInUse) -> str:
+    address = "" if cause.ip == "0.0.0.0" else f"{cause.ip}:"  # noqa: S104 - a literal of the API
+    return f"port {address}{cause.port}/{cause.protocol} is held by {_pod(cause.holder)}"
+
+
+def _zone(cause: causes.VolumeElsewhere) -> str:
+    zones = ", ".join(cause.zones)
+    where = f"claim {cause.claim}, volume {cause.volume}: {cause.key} is {zones}"
+    return f"{where}; {_node_has(cause.value)}"
+
+
+def _limit(cause: causes.VolumeLimit) -> str:
+    return (
+        f"{cause.limit_of}: {cause.attached} attached and {cause.new} new exceed the limit of "
+        f"{cause.limit}"
+    )
+
+
+def _unreachable(cause: causes.VolumeUnreachable) -> str:
+    failed = "; ".join(_expression(each) for each in cause.failed)
+    which = f"claim {cause.claim}: volume {cause.volume} cannot be reached from the node"
+    return f"{which} ({failed})" if failed else which
+
+
+def _claim(cause: causes.ClaimUnserved) -> str:
+    which = f"claim {cause.claim}"
+    kind = f"class {cause.storage_class}"
+    match cause.why:
+        case "otherNode":
+            return f"{which}: its volume is being provisioned for {cause.node}"
+        case "capacity":
+            return f"{which} wants {cause.requested}: {kind} has less free for the node"
+        case "topology":
+            no_volume = "no volume suits, and"
+            return f"{which}: {no_volume} {kind} does not provision for the node's topology"
+        case _:
+            wants = f" wants {cause.requested}" if cause.requested else ""
+            return f"{which}{wants}: no volume of {kind} suits, and nothing provisions one"
+
+
+def _blocking(cause: causes.BlockingPods) -> str:
+    pods = _some([_pod(pod, where=True) for pod in cause.pods], cause.count)
+    domain = f"{cause.topology_key}={cause.value}"
+    if cause.carried:
+        return f"{pods} in {domain}: anti-affinity to {cause.term}"
+    return f"{domain} has {pods}: the pod's anti-affinity to {cause.term}"
+
+
+def _missing(cause: causes.MissingPods) -> str:
+    if cause.value is None:
+        return f"affinity to {cause.term}: the node has no label {cause.topology_key}"
+    nowhere = "there are none anywhere"
+    if cause.matching:
+        domains = _some([f"{each.value} ({each.count})" for each in cause.domains])
+        nowhere = f"they are in {domains}" if domains else "those there are have no such domain"
+    domain = f"{cause.topology_key}={cause.value}"
+    return f"affinity to {cause.term}: none in {domain}; {nowhere}"
+
+
+def _skew(cause: causes.Skew) -> str:
+    skew = cause.count + cause.self_match - cause.minimum
+    if cause.domain_count < cause.min_domains:
+        lowest = f"the minimum is 0 while there are fewer than {cause.min_domains} domains"
+    else:
+        fewest = [each.value for each in cause.domains if each.count == cause.minimum]
+        where = f" ({_some(fewest)})" if fewest else ""
+        lowest = f"the fewest are {cause.minimum}{where}"
+    return (
+        f"{cause.topology_key}={cause.value} has {cause.count} of {cause.selector or 'no pods'}, "
+        f"{lowest}: the skew would be {skew}, at most {cause.max_skew}"
+    )
+
+
+def _service(cause: causes.ServiceLabel) -> str:
+    by = f"{cause.pod} on {cause.node}" if cause.pod else "the pod's nodeSelector"
+    return f"{cause.label} must be {cause.wanted}, set by {by}: {_node_has(cause.value)}"
+
+
+_WORDS: Final[dict[type[causes.Cause], Callable[[Any], str]]] = {
+    causes.Room: _room,
+    causes.Expression: _expression,
+    causes.NoTerms: lambda cause: f"{cause.where.rpartition('.')[2]}: no term matches any node",
+    causes.UntoleratedTaint: _taint,
+    causes.Cordoned: lambda _: "the node is cordoned (spec.unschedulable)",
+    causes.Condition: lambda cause: f"condition {cause.type} is {cause.status}",
+    causes.OtherNode: lambda cause: f"the pod names node {cause.wanted}",
+    causes.LabelPresence: _label,
+    causes.MissingFeatures: lambda cause: f"the node lacks {', '.join(cause.features)}",
+    causes.PortInUse: _port,
+    causes.DiskInUse: lambda cause: f"{cause.disk} is used by {_pod(cause.holder)}",
+    causes.ClaimInUse: lambda cause: (
+        f"claim {cause.claim} is used by {_some([_pod(p, where=True) for p in cause.holders])}"
+    ),
+    causes.VolumeElsewhere: _zone,
+    causes.VolumeLimit: _limit,
+    causes.VolumeUnreachable: _unreachable,
+    causes.VolumeLost: lambda cause: (
+        f"claim {cause.claim}: its volume {cause.volume} does not exist"
+    ),
+    causes.ClaimUnserved: _claim,
+    causes.BlockingPods: _blocking,
+    causes.MissingPods: _missing,
+    causes.Skew: _skew,
+    causes.MissingTopologyLabel: lambda cause: f"the node has no label {cause.topology_key}",
+    causes.ServiceLabel: _service,
+    causes.RefusedEverywhere: lambda _: "it is the pod that is refused, on every node alike",
+    causes.RuleAnswer: lambda cause: f"rule {cause.rule} answered so",
+}

@@ -1,0 +1,86 @@
+"""Every reason has its cause, and without the cause the reason is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import builders
+import builders_v1_36
+from podium.engine.cycle.causes import find_causes
+from podium.engine.framework.causes import Cause
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.engine.framework.rule import FilterRule
+from podium.engine.rules.pod_affinity.v1_13 import POD_AFFINITY
+from podium.engine.rules.volumes.limits.v1_13 import MaxVolumeCount
+from podium.engine.state.view import View
+from podium.objects.kinds.pod import Pod
+from random_clusters import PREDICATES, Cluster, Extremes, clusters
+from random_clusters_v1_36 import FILTERS, ClusterV136, clusters_v1_36, label
+from remedies import ImpossibleError, without
+
+Causes = dict[str, list[Cause]]
+
+TAME = Extremes(huge=False)
+
+
+def profile_v1_13(rule: FilterRule) -> Profile:
+    return builders.profile(rule, preemption=False)
+
+
+def profile_v1_36(rule: FilterRule) -> Profile:
+    plain = builders.profile(rule, preemption=False)
+    return replace(plain, pre_filters=(rule,), nominees_count_for_affinity=True)
+
+
+def explained(columns: View, wanted: Pod, rules: Profile) -> tuple[Decision, Causes]:
+    """A decision, and the causes on each node."""
+    decision = builders.decided(columns, wanted, rules)
+    by_node: Causes = {}
+    for each in find_causes(columns, columns.pods.incoming(wanted), rules, decision):
+        for name in each.nodes:
+            by_node.setdefault(name, []).append(each.cause)
+    return decision, by_node
+
+
+def check(rules: Profile, cluster: Cluster | ClusterV136, view: Callable[..., Any]) -> None:
+    decision, by_node = explained(view(*cluster.objects()), cluster.wanted, rules)
+    if decision.error:
+        return
+    for name, reasons in decision.failed().items():
+        given = {cause.reason for cause in by_node.get(name, ())}
+        named = set(reasons) - {POD_AFFINITY.text}
+        assert given == named, (name, by_node.get(name))
+        for reason in sorted(named):
+            mine = [cause for cause in by_node[name] if cause.reason == reason]
+            [rule] = rules.predicates
+            if isinstance(rule, MaxVolumeCount) and not rule.node_limits:
+                continue  # the limit is the operator's, whatever the node says
+            try:
+                items, wanted = without(mine, cluster.objects(), cluster.wanted, name)
+            except ImpossibleError:
+                continue
+            after = builders.decided(view(*items), wanted, rules)
+            if not after.error:
+                assert reason not in after.failed().get(name, ()), (name, mine)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", PREDICATES, ids=lambda rule: rule.name)
+@given(cluster=clusters(extremes=TAME, least_nodes=1, nominated=True))
+@settings(max_examples=30)
+def test_v1_13_names_the_cause_of_every_reason(rule: FilterRule, cluster: Cluster) -> None:
+    check(profile_v1_13(rule), cluster, builders.view)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", FILTERS, ids=label)
+@given(cluster=clusters_v1_36(extremes=TAME, least_nodes=1, nominated=True))
+@settings(max_examples=30)
+def test_v1_36_names_the_cause_of_every_reason(rule: FilterRule, cluster: ClusterV136) -> None:
+    check(profile_v1_36(rule), cluster, builders_v1_36.view)
