@@ -97,6 +97,9 @@ _NAMESPACE = {
     "finalize": Subresource("Namespace", ("update",)),
     "status": Subresource("Namespace"),
 }
+_SERVICE_ACCOUNT = {
+    "token": Subresource("TokenRequest", ("create",), "authentication.k8s.io", "v1"),
+}
 _PDB = "poddisruptionbudgets.policy"
 _NO_COLLECTION = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -122,7 +125,8 @@ TABLE: tuple[Resource, ...] = (
     Resource("", "v1", "resourcequotas", "ResourceQuota", short=("quota",),
              subresources=_own_status("ResourceQuota")),
     Resource("", "v1", "secrets", "Secret"),
-    Resource("", "v1", "serviceaccounts", "ServiceAccount", short=("sa",)),
+    Resource("", "v1", "serviceaccounts", "ServiceAccount", short=("sa",),
+             subresources=_SERVICE_ACCOUNT),
     Resource("", "v1", "services", "Service", short=("svc",), categories=("all",),
              subresources=_own_status("Service")),
     # apps
@@ -138,9 +142,15 @@ TABLE: tuple[Resource, ...] = (
     # reviews, which are answered and not stored
     Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview",
              namespaced=False, verbs=CREATE_ONLY),
+    Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False,
+             verbs=CREATE_ONLY),
+    Resource("authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview",
+             verbs=CREATE_ONLY),
     Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview",
              namespaced=False, verbs=CREATE_ONLY),
     Resource("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview",
+             namespaced=False, verbs=CREATE_ONLY),
+    Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview",
              namespaced=False, verbs=CREATE_ONLY),
     # batch
     Resource("batch", "v1", "cronjobs", "CronJob", short=("cj",), categories=("all",),
@@ -160,6 +170,7 @@ TABLE: tuple[Resource, ...] = (
     Resource("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
     Resource("events.k8s.io", "v1", "events", "Event", short=("ev",), view_of="events"),
+    Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",),
              subresources=_own_status("PodDisruptionBudget")),
     Resource("policy", "v1beta1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",),

@@ -16,10 +16,12 @@ from podium.lab.controllers.framework.controller import Controller, Handler
 from podium.lab.controllers.framework.object_fields import key_of
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.garbage_collector import GarbageCollector
+from podium.lab.controllers.namespace_contents import NamespaceContentsController
 from podium.lab.controllers.namespaces import NamespaceController
 from podium.lab.controllers.nodes.fake_kubelet import FakeKubelet, KubeletTimings
 from podium.lab.controllers.nodes.node_lifecycle import NodeLifecycleController
 from podium.lab.controllers.nodes.taint_eviction import TaintEvictionController
+from podium.lab.controllers.quotas import QuotaController
 from podium.lab.controllers.services.endpoints import EndpointsController
 from podium.lab.controllers.services.service_allocation import ServiceAllocator
 from podium.lab.controllers.storage.volume_binding import PersistentVolumeController
@@ -70,6 +72,8 @@ class ControllerManager:
             ServiceAllocator(self.cluster),
             GarbageCollector(self.cluster),
             NamespaceController(self.cluster),
+            NamespaceContentsController(self.cluster),
+            QuotaController(self.cluster),
         )
         self._handlers: dict[str, list[Handler]] = {}
         for controller in self.controllers:

@@ -8,20 +8,25 @@ from __future__ import annotations
 from functools import cache
 
 from podium.lab.api.resources import TABLE, Resource, groups
+from podium.lab.schema.release import minor_release
 from podium.objects.kinds.meta import JsonObject
 
-#: The release of Kubernetes whose API is served.
-VERSION: JsonObject = {
-    "major": "1",
-    "minor": "32",
-    "gitVersion": "v1.32.0+podium",
-    "gitCommit": "",
-    "gitTreeState": "clean",
-    "buildDate": "2024-12-11T00:00:00Z",
-    "goVersion": "go1.23",
-    "compiler": "gc",
-    "platform": "linux/amd64",
-}
+
+@cache
+def server_version() -> JsonObject:
+    """The document at `/version`: the release of Kubernetes whose API is served."""
+    minor = minor_release()
+    return {
+        "major": "1",
+        "minor": str(minor),
+        "gitVersion": f"v1.{minor}.0+podium",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "2026-01-01T00:00:00Z",
+        "goVersion": "go1.26",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    }
 
 
 def core_versions(address: str) -> JsonObject:
@@ -183,7 +188,7 @@ def document(path: str, address: str, *, aggregated: str = "") -> JsonObject | N
     found: JsonObject | None = None
     match parts:
         case ["version"]:
-            found = VERSION
+            found = server_version()
         case ["api"]:
             found = aggregated_list(aggregated, core=True) if aggregated else core_versions(address)
         case ["apis"]:

@@ -8,18 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 from podium.lab.api.resources import Resource
+from podium.lab.http.tokens import LAB_USER, ServiceAccountTokens
 from podium.objects.kinds.meta import JsonObject
 
-_USER = {"username": "podium", "groups": ["system:masters"]}
 _ALL_RESOURCES = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 _ALL_URLS = {"nonResourceURLs": ["*"], "verbs": ["*"]}
 
 
-def review(resource: Resource, body: JsonObject) -> JsonObject:
-    """A review with its status filled in."""
+def review(resource: Resource, body: JsonObject, tokens: ServiceAccountTokens) -> JsonObject:
+    """A review with its status filled in; *tokens* knows whose token a token is."""
     status: dict[str, Any]
+    if resource.kind == "TokenReview":
+        return tokens.review(body | {"kind": resource.kind, "apiVersion": resource.group_version})
     if resource.kind == "SelfSubjectReview":
-        status = {"userInfo": _USER}
+        status = {"userInfo": LAB_USER}
     elif resource.kind == "SelfSubjectRulesReview":
         status = {
             "resourceRules": [_ALL_RESOURCES],

@@ -18,6 +18,7 @@ from podium.kube.address import TOKEN_PATH
 from podium.lab.api.status import StatusError, too_large, too_many_requests, unauthorized
 from podium.lab.http.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
 from podium.lab.http.responses import Response, error_response, send_response
+from podium.lab.http.tokens import ServiceAccountTokens
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -33,14 +34,16 @@ class Guard:
         app: Application,
         *,
         token: str,
+        tokens: ServiceAccountTokens | None = None,
         hosts: frozenset[str] = frozenset(),
         connections: int = 2000,
     ) -> None:
         """Guard *app*.
 
-        No token is needed if *token* is empty. *hosts* are allowed besides those of loopback, and
-        at most *connections* requests are served at once.
+        No token is needed if *token* is empty. The *tokens* of service accounts do as well. Besides
+        those of loopback, *hosts* are allowed; at most *connections* requests are served at once.
         """
+        self._tokens = tokens
         self._app = app
         self._token = token
         self._hosts = _LOOPBACK | hosts
@@ -133,12 +136,20 @@ class Guard:
         if self._is_token(_cookie(headers)):
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        if scope["method"] == "GET" and self._is_token(query.pop("token", "").encode()):
+        if scope["method"] == "GET" and self._is_own_token(query.pop("token", "").encode()):
             return self._redirect_with_cookie(scope["path"], query, _cookie_name(headers))
         raise unauthorized()
 
-    def _is_token(self, given: bytes) -> bool:
+    def _is_own_token(self, given: bytes) -> bool:
         return hmac.compare_digest(given, self._token.encode())
+
+    def _is_token(self, given: bytes) -> bool:
+        """Whether *given* is the lab's own token or one of a service account."""
+        if self._is_own_token(given):
+            return True
+        if self._tokens is None or given.count(b".") != 2:
+            return False
+        return self._tokens.user_of(given.decode("ascii", "replace")) is not None
 
     def _redirect_with_cookie(self, path: str, query: dict[str, str], name: str) -> Response:
         rest = f"?{urlencode(query)}" if query else ""

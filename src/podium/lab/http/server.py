@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import secrets
 
 from podium.lab.api.status import StatusError, bad_request, internal, unknown_path
 from podium.lab.http import discovery
@@ -33,6 +34,7 @@ from podium.lab.http.responses import (
     line_writer,
     send_response,
 )
+from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.http.verbs import Verbs
 from podium.lab.http.watches import ChangeSignals, Watch, WatchOptions
 from podium.lab.registry.registry import Registry
@@ -48,10 +50,11 @@ _NO_CACHE = ((b"cache-control", b"no-cache, private"),)
 class ApiServer:
     """The ASGI application."""
 
-    def __init__(self, registry: Registry) -> None:
-        """Serve the objects of *registry*."""
+    def __init__(self, registry: Registry, tokens: ServiceAccountTokens | None = None) -> None:
+        """Serve the objects of *registry*; *tokens* are those of service accounts."""
         self.registry = registry
-        self.verbs = Verbs(registry)
+        self.tokens = tokens or ServiceAccountTokens(registry, secrets.token_bytes(32))
+        self.verbs = Verbs(registry, self.tokens)
         self._signals = ChangeSignals(registry.store)
         journal = registry.store.journal
         if journal is not None:

@@ -1,4 +1,4 @@
-"""Requests to subresources of an object: binding, eviction, scale, finalize and log.
+"""Requests to subresources of an object: binding, eviction, scale, finalize, token and log.
 
 The subresource `status` is not among them: it is read and written as the object itself is.
 
@@ -13,6 +13,7 @@ from podium.lab.http.negotiation import media_type_of
 from podium.lab.http.request_options import representation, write_options
 from podium.lab.http.requests import Request, Route
 from podium.lab.http.responses import Response, json_response, object_response
+from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.http.unserved import missing_log
 from podium.lab.registry.binding import bind
 from podium.lab.registry.eviction import evict
@@ -24,9 +25,10 @@ from podium.objects.kinds.meta import JsonObject
 class Subresources:
     """Responds to requests about subresources."""
 
-    def __init__(self, registry: Registry) -> None:
-        """Read and write the objects of *registry*."""
+    def __init__(self, registry: Registry, tokens: ServiceAccountTokens) -> None:
+        """Read and write the objects of *registry*; *tokens* are those of service accounts."""
         self._registry = registry
+        self._tokens = tokens
 
     async def respond(self, request: Request, where: Route, verb: str) -> Response:
         """Carry out *verb* on the subresource that *where* names."""
@@ -44,6 +46,10 @@ class Subresources:
             case "eviction":
                 eviction = bodies.read_eviction(body, content_type)
                 return json_response(evict(self._registry, namespace, name, eviction, options), 201)
+            case "token":
+                version = "authentication.k8s.io/v1"
+                asked = bodies.read_kind("TokenRequest", version, body, content_type)
+                return json_response(self._tokens.issue(namespace, name, asked), 201)
             case "finalize":
                 item = bodies.read_object(where.resource, body, content_type)
                 made = self._finalize(name, item)

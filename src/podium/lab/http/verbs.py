@@ -27,6 +27,7 @@ from podium.lab.http.responses import (
 )
 from podium.lab.http.reviews import review
 from podium.lab.http.subresources import Subresources
+from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.registry.binding import bind
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import unknown_fields
@@ -53,10 +54,11 @@ _RETURNED_ON_DELETION = frozenset(
 class Verbs:
     """Responds to requests about resources, watches excepted."""
 
-    def __init__(self, registry: Registry) -> None:
-        """Read and write the objects of *registry*."""
+    def __init__(self, registry: Registry, tokens: ServiceAccountTokens) -> None:
+        """Read and write the objects of *registry*; *tokens* are those of service accounts."""
         self.registry = registry
-        self._subresources = Subresources(registry)
+        self._tokens = tokens
+        self._subresources = Subresources(registry, tokens)
 
     async def respond(self, request: Request, where: Route) -> Response:
         """Carry out the verb of the request; 405 if what the path names does not have it."""
@@ -108,7 +110,7 @@ class Verbs:
         if resource.kind == "Binding":
             name = (item.get("metadata") or {}).get("name") or ""
             return json_response(bind(self.registry, where.namespace, name, item, options), 201)
-        return json_response(review(resource, item), 201)
+        return json_response(review(resource, item, self._tokens), 201)
 
     def _update(self, request: Request, where: Route, body: bytes) -> Response:
         resource = where.resource

@@ -1,7 +1,7 @@
 """Admission: checks and defaults of an object that depend on other objects.
 
-Upstream: plugin/pkg/admission: namespace/lifecycle, priority, defaulttolerationseconds,
-storage/storageclass/setdefault.
+Upstream: plugin/pkg/admission: namespace/lifecycle, limitranger, runtimeclass, priority,
+defaulttolerationseconds, storage/storageclass/setdefault, resourcequota.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import StatusError, forbidden, not_found, terminating
-from podium.lab.registry import service_allocation
+from podium.lab.registry import limit_ranges, runtime_classes, service_allocation
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
@@ -32,7 +32,7 @@ _OUTAGE_SECONDS = 300
 
 
 def create_system_objects(registry: Registry) -> None:
-    """Create the namespaces and priority classes that every cluster has."""
+    """Create the namespaces, the priority classes and the service that every cluster has."""
     for name in NAMESPACES:
         if registry.find("namespaces", name) is None:
             registry.create("namespaces", {"metadata": {"name": name}})
@@ -43,6 +43,20 @@ def create_system_objects(registry: Registry) -> None:
                 "priorityclasses",
                 {"metadata": {"name": name}, "value": value, "description": description},
             )
+    if registry.find("services", "kubernetes", "default") is None:
+        registry.create("services", _api_server_service())
+
+
+def _api_server_service() -> JsonObject:
+    """The service `kubernetes` in the namespace `default`, behind which the API server is."""
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    return {
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "spec": {
+            "clusterIP": service_allocation.API_SERVER_IP,
+            "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
+        },
+    }
 
 
 def check_namespace(registry: Registry, resource: Resource, namespace: str, name: str) -> None:
@@ -57,8 +71,10 @@ def check_namespace(registry: Registry, resource: Resource, namespace: str, name
 
 
 def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> None:
-    """Complete a new object from others: priority, tolerations, storage class, cluster IP."""
+    """Complete a new object from others: limits, runtime class, priority, storage class, IP."""
     if resource.kind == "Pod":
+        limit_ranges.set_default_resources(registry, item)
+        runtime_classes.admit(registry, item)
         _set_priority(registry, item)
         _tolerate_outages(item["spec"])
     elif resource.kind == "PersistentVolumeClaim":
@@ -82,6 +98,16 @@ def admit_update(registry: Registry, resource: Resource, item: JsonObject, old: 
     elif resource.kind == "Service":
         service_allocation.keep_allocated(item, old)
         service_allocation.allocate(registry, item)
+
+
+def check_bounds(
+    registry: Registry, resource: Resource, item: JsonObject, old: JsonObject | None = None
+) -> None:
+    """Refuse a valid object that does not keep the bounds of the limit ranges of its namespace."""
+    if resource.kind == "Pod" and old is None:
+        limit_ranges.check_pod(registry, item)
+    elif resource.kind == "PersistentVolumeClaim":
+        limit_ranges.check_claim(registry, item)
 
 
 def check_deletion(resource: Resource, name: str) -> None:

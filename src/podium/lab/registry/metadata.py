@@ -63,10 +63,16 @@ def set_type_and_namespace(item: JsonObject, resource: Resource, namespace: str)
     return metadata
 
 
+def version_precondition(metadata: JsonObject) -> str:
+    """The version that an update expects; empty if it expects none, which "0" says as well."""
+    version = str(metadata.get("resourceVersion") or "")
+    return "" if version == "0" else version
+
+
 def initialize(item: JsonObject, now: str, rng: Random, *, has_generation: bool) -> None:
     """Set the uid, creation time and generation of a new object."""
     metadata = item["metadata"]
-    if metadata.get("resourceVersion"):
+    if version_precondition(metadata):
         raise bad_request("resourceVersion should not be set on objects to be created")
     for field in _IGNORED_ON_CREATE:
         metadata.pop(field, None)
@@ -107,6 +113,6 @@ def check_same_object(resource: Resource, new: JsonObject, old: JsonObject) -> N
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    version = metadata.get("resourceVersion")
+    version = version_precondition(metadata)
     if version and version != before["resourceVersion"]:
         raise conflict(resource.qualified, before["name"])

@@ -28,7 +28,7 @@ from podium.lab.api.status import (
     not_found,
 )
 from podium.lab.api.timestamps import format_time
-from podium.lab.registry import admission, deletion, metadata, patches
+from podium.lab.registry import admission, deletion, metadata, patches, quotas
 from podium.lab.registry.binding import bind
 from podium.lab.registry.eviction import evict
 from podium.lab.registry.kind_behaviour import behaviour_of
@@ -112,14 +112,17 @@ class Registry:
         admission.admit_create(self, resource, item)
         behaviour.prepare_for_create(resource, item)
         self._refuse_invalid(resource, item, behaviour.create_errors(item))
+        admission.check_bounds(self, resource, item)
         key = key_of(resource, about.get("namespace", ""), about["name"])
         taken = self.store.get(resource.storage, key)
         if taken is not None:
             leaving = bool(taken.object()["metadata"].get("deletionTimestamp"))
             raise already_exists(resource.qualified, about["name"], leaving=leaving)
+        charged = quotas.charge(self, resource, item)
         if options.dry_run:
             return item
         self.write(resource, item, None)
+        quotas.store_charges(self, charged)
         return item
 
     def update(
@@ -143,7 +146,7 @@ class Registry:
                 f"({name})"
             )
         old = self.find(kind, about["name"], about.get("namespace", ""))
-        version = about.get("resourceVersion")
+        version = metadata.version_precondition(about)
         if old is None:
             if behaviour_of(resource).allows_create_on_update and not subresource and not version:
                 return self.create(kind, item, namespace=namespace, options=options)
@@ -271,11 +274,16 @@ class Registry:
             item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         if item == old:
             return item
+        charged = []
+        if not subresource:
+            admission.check_bounds(self, resource, item, old)
+            charged = quotas.charge(self, resource, item, old)
         if options.dry_run:
             return item
         if deletion.is_removable(item):
             return self.erase(resource, item, old)
         self.write(resource, item, old)
+        quotas.store_charges(self, charged)
         return item
 
     def delete(

@@ -20,6 +20,7 @@ from podium.lab.api.status import (
     unsupported_media_type,
 )
 from podium.lab.patch.patches import apply_patch
+from podium.lab.registry.metadata import version_precondition
 from podium.lab.schema.typed_bodies import read_object, to_json
 from podium.objects.kinds.meta import JsonObject, LabelSelector
 
@@ -95,7 +96,7 @@ def update_scale(
             f"({name})"
         )
     old = registry.get(resource.storage, name, namespace)
-    version = metadata.get("resourceVersion")
+    version = version_precondition(metadata)
     if version and version != old["metadata"]["resourceVersion"]:
         raise conflict(resource.qualified, name)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: The IPs of 10.96.0.0/16 without the first and the last.
 _IP_COUNT = 2**16 - 2
+#: The IP of the service `kubernetes`: the first of the range, as in every cluster.
+API_SERVER_IP = "10.96.0.1"
 _NODE_PORTS = range(30000, 32768)
 _WITH_NODE_PORTS = frozenset({"NodePort", "LoadBalancer"})
 

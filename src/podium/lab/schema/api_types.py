@@ -48,7 +48,7 @@ _SPECIAL = {
         ResourceFieldSelector.divisor ResourceQuotaSpec.hard ResourceQuotaStatus.hard
         ResourceQuotaStatus.used ResourceRequirements.limits ResourceRequirements.requests
         VolumeResourceRequirements.limits VolumeResourceRequirements.requests
-        CSIStorageCapacity.capacity CSIStorageCapacity.maximumVolumeSize
+        CSIStorageCapacity.capacity CSIStorageCapacity.maximumVolumeSize Overhead.podFixed
     """,
     MICRO_TIME: """
         LeaseSpec.acquireTime LeaseSpec.renewTime Event.eventTime EventSeries.lastObservedTime
@@ -69,7 +69,7 @@ _SPECIAL = {
         PodStatus.observedGeneration PodDisruptionBudgetStatus.observedGeneration
         ReplicationControllerStatus.observedGeneration DeleteOptions.gracePeriodSeconds
         LinuxContainerUser.gid LinuxContainerUser.supplementalGroups LinuxContainerUser.uid
-        NodeSwapStatus.capacity TokenRequest.expirationSeconds
+        NodeSwapStatus.capacity TokenRequest.expirationSeconds TokenRequestSpec.expirationSeconds
         CSIDriverSpec.nodeAllocatableUpdatePeriodSeconds
         ListMeta.remainingItemCount ObjectMeta.deletionGracePeriodSeconds ObjectMeta.generation
     """,
@@ -77,7 +77,7 @@ _SPECIAL = {
 _SPECIAL_TYPES = {field: kind for kind, text in _SPECIAL.items() for field in text.split()}
 
 #: Kinds whose model is not named `V1` and the kind.
-_MODELS = {"Event": "CoreV1Event"}
+_MODELS = {"Event": "CoreV1Event", "TokenRequest": "AuthenticationV1TokenRequest"}
 _PREFIX = re.compile(
     r"^(Core|Events|Discovery|Storage|Authentication|Rbac|Flowcontrol)?V\d[a-z\d]*?(?=[A-Z])"
 )

@@ -78,3 +78,8 @@ class Kind(Generic[T]):
     def decoder(self) -> msgspec.json.Decoder[T]:
         """Decodes one object from JSON."""
         return msgspec.json.Decoder(self.type)
+
+    @cached_property
+    def packed_decoder(self) -> msgspec.msgpack.Decoder[T]:
+        """Decodes one object from msgpack."""
+        return msgspec.msgpack.Decoder(self.type)

@@ -19,7 +19,7 @@ from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.registry import KINDS
 
 #: Annotations that rules read.
-_ANNOTATIONS: Final = frozenset(
+ANNOTATIONS: Final = frozenset(
     {
         "scheduler.alpha.kubernetes.io/preferAvoidPods",
         "volume.beta.kubernetes.io/storage-class",
@@ -50,5 +50,5 @@ def _trim(item: Object, kind: Kind[Any], version: str) -> Object:
 
 
 def _metadata(about: ObjectMeta) -> ObjectMeta:
-    kept = {key: text for key, text in (about.annotations or {}).items() if key in _ANNOTATIONS}
+    kept = {key: text for key, text in (about.annotations or {}).items() if key in ANNOTATIONS}
     return replace(about, generate_name=None, resource_version="", annotations=kept or None)

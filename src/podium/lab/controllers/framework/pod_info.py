@@ -25,6 +25,7 @@ class PodInfo:
     __slots__ = (
         "active",
         "created",
+        "deletion",
         "deletion_cost",
         "has_end",
         "ip",
@@ -37,6 +38,7 @@ class PodInfo:
         "ready_changed",
         "ready_since",
         "restarts",
+        "stop_seconds",
         "terminating",
         "uid",
     )
@@ -58,7 +60,11 @@ class PodInfo:
         #: The last transition of the Ready condition.
         self.ready_changed: str = ready.get("lastTransitionTime") or ""
         self.ready_since: str = ready.get("lastTransitionTime", "") if self.ready else ""
-        self.terminating: bool = "deletionTimestamp" in metadata
+        #: When the grace period of a terminating pod ends; empty if the pod is not deleted.
+        self.deletion: str = metadata.get("deletionTimestamp") or ""
+        self.terminating: bool = bool(self.deletion)
+        #: The seconds for which preStop hooks keep a terminating pod.
+        self.stop_seconds: int = _pre_stop_sleep(pod["spec"]) if self.terminating else 0
         #: Whether the pod counts as a replica: neither finished nor terminating.
         self.active: bool = not self.terminating and self.phase not in FINISHED
         self.ip: str = status.get("podIP", "")
@@ -97,6 +103,17 @@ def _intern_labels(labels: dict[str, str]) -> dict[str, str]:
 def _has_run_seconds(metadata: JsonObject) -> bool:
     annotations = metadata.get("annotations")
     return annotations is not None and RUN_SECONDS in annotations
+
+
+def _pre_stop_sleep(spec: JsonObject) -> int:
+    """The longest sleep in the preStop hooks of the containers; commands cannot run, and take 0."""
+    found = 0
+    for container in spec.get("containers") or ():
+        lifecycle = container.get("lifecycle")
+        if lifecycle:
+            sleep = (lifecycle.get("preStop") or {}).get("sleep") or {}
+            found = max(found, int(sleep.get("seconds") or 0))
+    return found
 
 
 def _deletion_cost(metadata: JsonObject) -> int:

@@ -1,7 +1,8 @@
 """The fake kubelet of all nodes: reports bound pods as created, running, finished and deleted.
 
 No container runs. A bound pod is reported as being created and then as running. Pods of jobs, and
-pods with an end of their own, finish after a while. A deleted pod is removed after its stop time.
+pods with an end of their own, finish after a while. A deleted pod is removed after its stop time,
+and after the sleep of its preStop hooks.
 Pods on a node that is unreachable are left alone.
 """
 
@@ -80,7 +81,7 @@ class FakeKubelet(Controller[Key]):
             return
         if old is None or not old.node:
             self._reserve_ip(new.ip)
-        elif old.terminating == new.terminating and old.phase == new.phase:
+        elif old.deletion == new.deletion and old.phase == new.phase:
             return
         self.enqueue(new.key)
 
@@ -168,11 +169,19 @@ class FakeKubelet(Controller[Key]):
         return _End(seconds, int(_number(annotation(pod, EXIT_CODE)) or 0))
 
     def _stop(self, pod: PodInfo) -> None:
-        """Remove a terminating pod after its stop time; finalizers may keep the object."""
+        """Remove a terminating pod after its stop time; finalizers may keep the object.
+
+        A preStop hook that sleeps keeps the pod so much longer, up to the end of its grace period.
+        """
         if pod.uid in self._removed:
             return
         now = self.cluster.now()
-        wait = self._stopping.setdefault(pod.uid, now) + self._stop_seconds(pod) - now
+        since = self._stopping.setdefault(pod.uid, now)
+        stopped = since + self._stop_seconds(pod)
+        if pod.stop_seconds:
+            grace_end = parse_time(pod.deletion) or since
+            stopped = max(stopped, min(since + pod.stop_seconds, grace_end))
+        wait = stopped - now
         if wait > 0:
             self.enqueue(pod.key, after=wait)
             return
