@@ -21,7 +21,7 @@ from podium.objects.kinds.meta import Object
 from podium.objects.kinds.registry import KINDS
 from random_clusters import ALL_EXTREMES, node_like, pod_like
 
-NO_PAST = Checkpoint(9.0, {}, [], {}, {}, [], [])
+NO_PAST = Checkpoint(9.0, msgspec.Raw(b"\x90"), [], {}, {}, [], [])
 
 
 def decided(number: int) -> Decided:

@@ -15,6 +15,7 @@ from podium.cli.parsing import truth
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from podium.history.writing import Limits
     from podium.library.profile_source import ProfileSource
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
@@ -210,6 +211,61 @@ def files_argument(command: _Command) -> _Command:
     return click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILES…")(
         command
     )
+
+
+# Histories ------------------------------------------------------------------------------------
+
+
+def history_limit_flags(command: _Command) -> _Command:
+    """How much of a history is kept; the command gets it as one `limits` argument."""
+    options = (
+        click.option(
+            "--record-bytes",
+            default="1Gi",
+            show_default=True,
+            metavar="SIZE",
+            help="Delete the oldest part of a history that becomes longer.",
+        ),
+        click.option(
+            "--record-age",
+            metavar="DURATION",
+            help="Delete parts of a history that are older, such as 48h.  [default: none]",
+        ),
+    )
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        size, age = given.pop("record_bytes"), given.pop("record_age")
+        return command(limits=HistoryLimits(size, age), **given)
+
+    found: _Command = _with_options(gathered, options)
+    return found
+
+
+class HistoryLimits(NamedTuple):
+    """The limits of a history as they were given."""
+
+    size: str
+    age: str | None
+
+    def made(self) -> Limits:
+        """The limits; an error in one sentence if they cannot be read."""
+        from podium.history.writing import Limits  # noqa: PLC0415  brings the kinds of objects
+        from podium.objects import durations, quantity  # noqa: PLC0415
+
+        try:
+            total = quantity.value(self.size)
+        except ValueError:
+            total = 0
+        if total <= 0:
+            raise click.UsageError(f"--record-bytes {self.size}: is no size; 500Mi would be one")
+        if self.age is None:
+            return Limits(total_bytes=total)
+        try:
+            seconds = durations.parse(self.age) / durations.SECOND
+        except ValueError as error:
+            raise click.UsageError(f"--record-age: {error}; 48h would be one") from None
+        return Limits(total_bytes=total, age_seconds=seconds)
 
 
 # Addresses ------------------------------------------------------------------------------------

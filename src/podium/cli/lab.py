@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from podium.cli.flags import ListenAddress, listen_flag, output_flag, profile_flags
+from podium.cli.flags import (
+    HistoryLimits,
+    ListenAddress,
+    history_limit_flags,
+    listen_flag,
+    output_flag,
+    profile_flags,
+)
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
@@ -51,6 +58,8 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
 @click.option(
     "--data", metavar="DIR", help="Keep all objects in this folder, and start with those in it."
 )
+@click.option("--record", metavar="DIR", help="Record a history of the scheduler in this folder.")
+@history_limit_flags
 @click.option(
     "--no-scheduler",
     is_flag=True,
@@ -74,6 +83,8 @@ def lab(
     files: tuple[str, ...],
     snapshot: str | None,
     data: str | None,
+    record: str | None,
+    limits: HistoryLimits,
     no_scheduler: bool,
     v: int | None,
     output: str,
@@ -100,17 +111,24 @@ def lab(
         raise click.UsageError(f"--listen {listen}: a lab listens on {_LISTEN.host} only")
     from podium.cli.console import note, tracked  # noqa: PLC0415  not needed for the help
     from podium.daemon.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415
+    from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.lab_contents import LabContents  # noqa: PLC0415
     from podium.host.lab_run import LabOptions, Terminal, run_lab  # noqa: PLC0415
 
     scheduler = None if no_scheduler else _scheduler(flags)
     profile = None if scheduler is None else scheduler.chosen.profile.name
+    history = None
+    if record is not None:
+        if scheduler is None:
+            raise click.UsageError("--record records the scheduler; it excludes --no-scheduler")
+        history = record_options(record, limits.made(), flags, scheduler.chosen)
     return run_lab(
         LabOptions(
             port=listen.port,
             kubeconfig=kubeconfig,
             contents=LabContents(snapshot, files, nodes, zones),
             data=data,
+            record=history,
         ),
         scheduler,
         Log(TEXT, WARNINGS_ONLY if v is None else v),

@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),
     "run": ("podium.cli.run", "Schedule the pods of a real cluster."),
+    "record": ("podium.cli.record", "Record what scheduling reads of a cluster as it changes."),
+    "replay": ("podium.cli.replay", "Make the decisions of a recorded history again."),
     "snapshot": ("podium.cli.snapshot", "Write what scheduling reads of a cluster to a file."),
     "plan": ("podium.cli.plan", "Show what follows from changes to a cluster."),
     "survive": ("podium.cli.survive", "Show what is left when a zone, a rack or a node is lost."),

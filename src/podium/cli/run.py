@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from podium.cli.flags import (
+    HistoryLimits,
     ListenAddress,
     check_exclusive,
     cluster_flags,
+    history_limit_flags,
     listen_flag,
     policy_configmap_flags,
     profile_flags,
@@ -54,6 +56,8 @@ class RunFlags:
     decision_log_file: str | None
     recorded_nodes: int
     shadow: bool
+    record: str | None
+    limits: HistoryLimits
 
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
@@ -108,6 +112,12 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
     help="In clusters of at most N nodes, keep every verdict and score for `podium why`.",
 )
 @click.option("--shadow", is_flag=True, help="Decide beside another scheduler; write nothing.")
+@click.option(
+    "--record",
+    metavar="DIR",
+    help="Record a history in this folder, for `podium replay` and `podium why`.",
+)
+@history_limit_flags
 @profile_flags
 def run(
     *,
@@ -132,7 +142,7 @@ def run(
     check_exclusive(flags)
     access = load_access(own.kubeconfig, own.context, own.server)
     chosen = _chosen(access, flags, own)
-    options = _options(own, chosen.scheduler_config)
+    options = _options(own, flags, chosen)
     what = "shadows" if own.shadow else "schedules"
     names = ", ".join(sorted(chosen.schedulers))
     line = f"podium {what} pods of {names} at {access.shown} by {chosen.profile.name}"
@@ -156,16 +166,22 @@ def _chosen(access: Access, flags: ProfileSource, own: RunFlags) -> ChosenProfil
     return policy_in_configmap(access, flags, own.policy_configmap_namespace, own.policy_configmap)
 
 
-def _options(own: RunFlags, config: SchedulerConfig | None) -> RunOptions:
+def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> RunOptions:
     from podium.daemon.options import SchedulerOptions  # noqa: PLC0415  not needed for the help
     from podium.host.cluster_run import RunOptions  # noqa: PLC0415
+    from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.scheduler_host import HostOptions  # noqa: PLC0415
 
-    lease = _lease(own, config)
+    lease = _lease(own, chosen.scheduler_config)
+    record = None
+    if own.record is not None:
+        record = record_options(own.record, own.limits.made(), flags, chosen)
     scheduler = SchedulerOptions(
         waits_to_lead=lease is not None, shadow=own.shadow, recorded_nodes=own.recorded_nodes
     )
-    host = HostOptions(scheduler=scheduler, decision_file=own.decision_log_file or "")
+    host = HostOptions(
+        scheduler=scheduler, decision_file=own.decision_log_file or "", record=record
+    )
     return RunOptions(host=host, lease=lease, bind_address=own.listen.host, port=own.listen.port)
 
 

@@ -24,7 +24,7 @@ from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from podium.cluster.wakeups.wakeups import ClusterEvent
     from podium.daemon.behaviour import Behaviour
@@ -114,7 +114,7 @@ class ClusterState:
         if found is None:
             shelf = self.cache.columns.catalog.shelf(kind)
             found = self._others[kind] = ObjectIndex(
-                lambda old, new: self.apply(self._object_changed, shelf, old, new)
+                lambda old, new: self.apply(self._object_changed, kind, shelf, old, new)
             )
         return found
 
@@ -126,6 +126,10 @@ class ClusterState:
         """The newest version of a pod; None if it was deleted, even if its name is taken again."""
         known = self._pods.known.get(pod.key)
         return known if known is not None and known.uid == pod.uid else None
+
+    def pods(self) -> Iterable[Pod]:
+        """The newest version of every pod, in order of arrival."""
+        return self._pods.known.values()
 
     def pod_named(self, key: str) -> Pod | None:
         """The pod with this `namespace/name`."""
@@ -157,6 +161,11 @@ class ClusterState:
             change(*arguments)
         else:
             self._waiting.append((change, arguments))
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether changes wait for `thaw`."""
+        return self._waiting is not None
 
     def freeze(self) -> None:
         """Queue all changes from now on."""
@@ -228,6 +237,8 @@ class ClusterState:
             return
         resident = self.cache.columns.pods.by_uid.get(pod.uid)
         assert resident is not None
+        for observer in self._observers:
+            observer.forgotten(pod)
         node = self.cache.columns.nodes.names[resident.row]
         self.cache.forget(pod)
         spec = replace(pod.spec, node_name=node)
@@ -244,6 +255,22 @@ class ClusterState:
         if self.queue.activate(pod):
             self._on_pod_ready()
 
+    def mark_victim(self, victim: Pod, terminating: Pod) -> None:
+        """Let a victim count as terminating, so that no other attempt chooses it."""
+        placed = self.cache.columns.pods.by_uid.get(victim.uid) is not None
+        if placed and not self.cache.is_assumed(victim.uid):
+            self.cache.update_pod(victim, terminating)
+
+    def keep_victims(self, victims: Sequence[Pod]) -> None:
+        """Undo `mark_victim` for victims that were not evicted."""
+        for observer in self._observers:
+            observer.victims_kept(victims)
+        for victim in victims:
+            known = self.pod(victim)
+            placed = self.cache.columns.pods.by_uid.get(victim.uid) is not None
+            if known is not None and placed and not self.cache.is_assumed(victim.uid):
+                self.cache.update_pod(known, known)
+
     def _update_cache(self, change: Callable[..., None], *pods: Pod) -> None:
         try:
             change(*pods)
@@ -255,6 +282,8 @@ class ClusterState:
     # --- everything else --------------------------------------------------------------------
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        for observer in self._observers:
+            observer.object_seen("Node", old, new)
         if new is not None:
             self.cache.put_node(new)
             self.wake_pods(Added(new) if old is None else Updated(old, new))
@@ -263,7 +292,11 @@ class ClusterState:
             self.wake_pods(Deleted(old))
             self.cache.drop_node(old)
 
-    def _object_changed(self, shelf: Shelf[Any], old: Object | None, new: Object | None) -> None:
+    def _object_changed(
+        self, kind: str, shelf: Shelf[Any], old: Object | None, new: Object | None
+    ) -> None:
+        for observer in self._observers:
+            observer.object_seen(kind, old, new)
         if new is not None:
             shelf.put(new)
             self._end_volume_promise(new)

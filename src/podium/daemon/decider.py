@@ -49,7 +49,8 @@ class Decider:
         self._ask = ask
         first = next(iter(profiles.values()))
         self._profiles = profiles
-        self._ties = ties(first.ties)
+        #: The rule that breaks ties, for all profiles.
+        self.ties = ties(first.ties)
         self._answers: dict[str, AnswerCache] = {}
         self._nominations = -1
         self.clear_rankings()
@@ -87,7 +88,7 @@ class Decider:
             cache.columns.pods.incoming(pod),
             profile,
             cache.order(),
-            self._ties,
+            self.ties,
             recording=self._recording or len(cache.columns.nodes.order) <= self._recorded_nodes,
             answers=self._answers[profile.scheduler_name],
             mark=mark,

@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNSCHEDULABLE = "Unschedulable"
+#: The condition of a pod that a scheduler evicts.
+EVICTED: Final = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED)
 _NOT_FOUND = 404
 #: Seconds until a pod is attempted again after a write about it failed: twice as many with every
 #: attempt, from the first of these to the second.
@@ -168,27 +170,8 @@ class FailureHandler:
 
     def _count_as_terminating(self, victim: Pod) -> None:
         """Mark a victim as terminating in the cache, so that no other attempt chooses it."""
-        conditions = list(victim.status.conditions or ())
-        if self._behaviour.marks_victims:
-            mark = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED)
-            conditions.append(mark)
-        metadata = replace(victim.metadata, deletion_timestamp=written(self._clocks.wall()))
-        status = replace(victim.status, conditions=conditions)
-        terminating = replace(victim, metadata=metadata, status=status)
-        cache = self._state.cache
-        if cache.columns.pods.by_uid.get(victim.uid) is not None and not cache.is_assumed(
-            victim.uid
-        ):
-            cache.update_pod(victim, terminating)
-
-    def _restore(self, victims: Iterable[Pod]) -> None:
-        """Undo `_count_as_terminating` for victims that were not evicted."""
-        cache = self._state.cache
-        for victim in victims:
-            known = self._state.pod(victim)
-            placed = cache.columns.pods.by_uid.get(victim.uid) is not None
-            if known is not None and placed and not cache.is_assumed(victim.uid):
-                cache.update_pod(known, known)
+        terminating = as_victim(victim, self._behaviour, self._clocks.wall())
+        self._state.mark_victim(victim, terminating)
 
     # --- the requests ---------------------------------------------------------------------------
 
@@ -204,7 +187,7 @@ class FailureHandler:
                 await self._evict(remaining[0], pod, result)
                 remaining.popleft()
         except ApiError as error:
-            self._state.apply(self._restore, tuple(remaining))
+            self._state.apply(self._state.keep_victims, tuple(remaining))
             if error.status == _NOT_FOUND:
                 return  # the pod itself was deleted
             logger.warning("pod %s: %s", pod.key, error)
@@ -265,3 +248,12 @@ def nomination_of(decision: Decision, profile: Profile) -> str | None:
     without_preemption = decision.error or not profile.post_filters
     ends = profile.nominated_first and without_preemption and decision.held is None
     return "" if ends else None
+
+
+def as_victim(pod: Pod, behaviour: Behaviour, now: float) -> Pod:
+    """The pod as it will be once it is being deleted by this scheduler."""
+    conditions = list(pod.status.conditions or ())
+    if behaviour.marks_victims:
+        conditions.append(EVICTED)
+    metadata = replace(pod.metadata, deletion_timestamp=written(now))
+    return replace(pod, metadata=metadata, status=replace(pod.status, conditions=conditions))

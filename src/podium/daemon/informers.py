@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.daemon.clock import real_clocks
 from podium.kube.discovery import discover
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from podium.daemon.clock import Clocks
-    from podium.daemon.cluster_state import ClusterState
+    from podium.daemon.object_index import ObjectIndex
     from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
 
@@ -26,8 +26,15 @@ logger = logging.getLogger(__name__)
 _UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
+class Indexes(Protocol):
+    """What informers write to."""
+
+    def index(self, kind: str) -> ObjectIndex[Any]:
+        """The index of a kind."""
+
+
 class Informers:
-    """Keeps the indexes of a cluster state up to date.
+    """Keeps the indexes of a cluster state, or of a recording, up to date.
 
     Pods are listed last: what they refer to is known by then.
     """
@@ -35,7 +42,7 @@ class Informers:
     def __init__(
         self,
         client: KubeApi,
-        state: ClusterState,
+        state: Indexes,
         served: Served | None = None,
         *,
         warn: Callable[[str], None] = logger.warning,

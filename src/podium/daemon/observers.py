@@ -1,4 +1,4 @@
-"""What the scheduling loop reports to metrics, logs, the decision log and the shadow comparison.
+"""What the scheduling loop reports to metrics, logs, the decision log and the history.
 
 The loop calls every observer in turn, synchronously and in the order of events. An observer only
 records: it returns at once and cannot change what the scheduler does.
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
 
 #: Why pods enter a queue besides events of the cluster, in kube-scheduler's words.
@@ -73,6 +74,15 @@ class Observer:
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """A pod was added (no old one), changed, or was deleted (no new one)."""
+
+    def object_seen(self, kind: str, old: Object | None, new: Object | None) -> None:
+        """An object that is no pod was added, changed or deleted; the cache follows after this."""
+
+    def forgotten(self, pod: Pod) -> None:
+        """A pod that counted on a node without being bound does not any more."""
+
+    def victims_kept(self, victims: Sequence[Pod]) -> None:
+        """Pods that were about to be deleted could not be, and count as running again."""
 
     def event_seen(self, label: str, moved: int) -> None:
         """A cluster event was handled; it moved that many pods out of the unschedulable ones."""

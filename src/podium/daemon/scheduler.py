@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from podium.daemon.decider import Ask
     from podium.daemon.pod_events import Recorder
     from podium.daemon.rule_timings import RuleTimings
+    from podium.engine.cycle.ties import Ties
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.kube.api import KubeApi
@@ -137,6 +138,11 @@ class Scheduler:
     def queue(self) -> SchedulingQueue:
         """Pods that wait for a node."""
         return self.state.queue
+
+    @property
+    def ties(self) -> Ties:
+        """The rule that breaks ties."""
+        return self._decider.ties
 
     @property
     def binding(self) -> int:

@@ -133,7 +133,7 @@ class Checkpoint(Record, frozen=True, array_like=True, tag=11):
     """
 
     #: What the cache knows of the past, see `cluster.cache.past`.
-    past: dict[str, Any]
+    past: msgspec.Raw
     #: Pods in the order of their nodes: node, then for each pod its name.
     placed: list[tuple[str, list[str]]]
     #: Pods that count on a node and are not bound yet.

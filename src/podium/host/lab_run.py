@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from podium.daemon.logs import Log
+    from podium.host.record_run import RecordOptions
     from podium.lab.contents.documents import Document
     from podium.lab.contents.loader import Progress
     from podium.library.profile_choice import ChosenProfiles
@@ -67,6 +68,8 @@ class LabOptions:
     contents: LabContents
     #: A folder that keeps all objects; None to keep them in memory only.
     data: str | None = None
+    #: The history that the scheduler is recorded in; None for none.
+    record: RecordOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,9 @@ class Lab:
         client = await stack.enter_async_context(ApiClient(access))
         activity = Activity()
         options = HostOptions(
-            scheduler=SchedulerOptions(recorded_nodes=RECORDED_NODES), slow_seconds=SLOW_SECONDS
+            scheduler=SchedulerOptions(recorded_nodes=RECORDED_NODES),
+            slow_seconds=SLOW_SECONDS,
+            record=self._options.record,
         )
         host = await stack.enter_async_context(
             SchedulerHost(client, wanted.chosen, self._log, options, observers=[activity])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from podium.daemon.clock import Clocks, real_clocks
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.hindsight.recorder import HistoryRecorder
 from podium.daemon.http_server import Health, application
 from podium.daemon.logs import DecisionLines
 from podium.daemon.metrics import Metrics
@@ -24,6 +25,7 @@ from podium.daemon.scheduler import Scheduler
 from podium.daemon.shadow import Shadow
 from podium.daemon.slow_trace import SLOW_SECONDS, SlowTrace
 from podium.host.options import scheduler_options
+from podium.host.record_run import FLUSH_SECONDS
 from podium.kube.discovery import discover
 from podium.kube.events import CORE, EVENTS
 from podium.kube.recorder import EventRecorder
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.pod_events import Recorder
     from podium.host.extender_calls import ExtenderCalls
+    from podium.host.record_run import RecordOptions
     from podium.host.supervisor import Supervisor
     from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
@@ -60,6 +63,8 @@ class HostOptions:
     decision_file: str = ""
     #: From how many seconds on a decision is logged as slow.
     slow_seconds: float = SLOW_SECONDS
+    #: The history that everything is recorded in; None for none.
+    record: RecordOptions | None = None
 
 
 class SchedulerHost:
@@ -104,6 +109,8 @@ class SchedulerHost:
             self._observers.append(self.shadow)
             self.metrics.more.append(self.shadow.families)
         self._observers += observers
+        #: Writes the history, while the host is entered and one is asked for.
+        self.history: HistoryRecorder | None = None
 
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
@@ -111,6 +118,7 @@ class SchedulerHost:
             recorder = await self._enter_recorder(stack, served)
             self._open_decision_file(stack)
             extenders = await self._enter_extenders(stack)
+            self._open_history(stack)
             scheduler = Scheduler(
                 self._client,
                 self._chosen.profiles,
@@ -138,6 +146,9 @@ class SchedulerHost:
         """Run the scheduler as a supervised task, which ends when the scheduler is stopped."""
         scheduler = self.scheduler
         assert scheduler is not None
+        if self.history is not None:
+            flushing = supervisor.start("the history", self._flush_history(self.history))
+            self._stack.push_async_callback(supervisor.stop, flushing)
         task = supervisor.start("the scheduler", scheduler.run(), may_return=True)
         self._stack.push_async_callback(supervisor.release, task)
         self._stack.callback(scheduler.stop)
@@ -173,6 +184,19 @@ class SchedulerHost:
             self.decisions.listen(file.write)
             stack.callback(file.close)
 
+    def _open_history(self, stack: AsyncExitStack) -> None:
+        options = self._options.record
+        if options is not None:
+            writer = options.open(self._clocks.steady)
+            self.history = HistoryRecorder(writer, self._clocks.steady)
+            self._observers.append(self.history)
+            stack.callback(self.history.close)
+
+    async def _flush_history(self, history: HistoryRecorder) -> None:
+        while True:
+            await self._clocks.sleep(FLUSH_SECONDS)
+            history.flush()
+
     async def _enter_extenders(self, stack: AsyncExitStack) -> ExtenderCalls | None:
         if not any(profile.extenders for profile in self._chosen.profiles):
             return None
@@ -181,7 +205,9 @@ class SchedulerHost:
         return await stack.enter_async_context(ExtenderCalls(self._log.warning))
 
     def _connect(self, scheduler: Scheduler) -> None:
-        """Connect the gauges and the readiness check with the scheduler that they read."""
+        """Connect the gauges, the readiness check and the history with the scheduler."""
+        if self.history is not None:
+            self.history.scheduler = scheduler
         self.metrics.pending = lambda: {
             str(pool): count for pool, count in scheduler.queue.counts().items()
         }

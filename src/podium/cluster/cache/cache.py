@@ -27,6 +27,7 @@ from podium.cluster.cache.node_tree import (
     ZoneLabels,
     zone_key,
 )
+from podium.cluster.cache.past import Past
 from podium.engine.state.journal import DEFAULT_LIMIT
 from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
@@ -184,6 +185,17 @@ class Cache:
             self._start = (self._start + consumed - dropped) % max(len(self.tree), 1)
         else:
             self.tree.advance(consumed)
+
+    # The past
+    def past(self) -> Past:
+        """What decisions depend on and does not follow from the present nodes and pods."""
+        return Past(self._start, self.tree.position(), *self.columns.past())
+
+    def restore_past(self, past: Past) -> None:
+        """Continue a cache with the same nodes and pods, and this past."""
+        self._start = past.start
+        self.tree = NodeTree.restored(past.tree)
+        self.columns.restore_past(past)
 
     # Pods
     def is_assumed(self, uid: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from podium.cluster.cache.node_tree import zone_key
 from podium.engine.rules.nodes.v1_36 import seen_features
+from podium.engine.state.node_columns import ImageState
 from podium.engine.state.verdicts import Verdicts
 from podium.engine.state.view import View
 from podium.objects.quantity import value
@@ -19,7 +20,8 @@ from podium.objects.resource_names import is_attachable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from podium.engine.state.pod_class import Resident
+    from podium.cluster.cache.past import ImageCounts, ImageSizes, Past, Ports, Pressures
+    from podium.engine.state.pod_class import Port, Resident
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
@@ -86,10 +88,10 @@ class Columns(View):
             (name, value(raw)) for name, raw in allocatable.items() if is_attachable(name)
         )
         facts.attach_limits.put(row, limits)
-        reported = {c.type: c.status for c in conditions if c.type in PRESSURES}
-        under = {name for name, status in reported.items() if status == "True"}
+        reported = {c.type for c in conditions if c.type in PRESSURES}
+        under = _reported_pressures(node)
         before = facts.pressures.on(row)
-        facts.pressures.put(row, frozenset(before - reported.keys() | under))
+        facts.pressures.put(row, frozenset(before - reported | under))
 
     # Pods ---------------------------------------------------------------------------------------
 
@@ -132,6 +134,62 @@ class Columns(View):
             self.journal.note_volumes(resident.row)
         self.journal.note_pods(resident.row)
 
+    # The past -----------------------------------------------------------------------------------
+
+    def past(self) -> tuple[ImageSizes, ImageCounts, Pressures, Ports]:
+        """Facts of rows that depend on earlier versions of nodes, and on pods that have left.
+
+        Image sizes as first reported; numbers of nodes that had an image at the last update of a
+        node, where that is not the present number; pressures that are no longer reported; and host
+        ports in use, where these are not all that the pods name.
+        """
+        nodes, names = self.nodes, self.nodes.names
+        sizes = {name: size for name, (size, _) in nodes.image_registry.items()}
+        counts: ImageCounts = {}
+        for image, states in nodes.images.items():
+            present = len(nodes.image_registry[image][1])
+            for row, state in states.items():
+                if state.nodes != present:
+                    counts.setdefault(names[row], {})[image] = state.nodes
+        pressures: Pressures = {}
+        for row in nodes.order.tolist():
+            found = nodes.facts.pressures.on(row)
+            if found != _reported_pressures(nodes.objects[row]):
+                pressures[names[row]] = sorted(found)
+        ports = {
+            names[row]: sorted(used)
+            for row, used in enumerate(self.pods.ports)
+            if used != {port for pod in self.pods.residents[row] for port in pod.cls.ports}
+        }
+        return sizes, counts, pressures, ports
+
+    def restore_past(self, past: Past) -> None:
+        """Replace what the present nodes and pods say by what earlier ones had said."""
+        nodes, row_of = self.nodes, self.nodes.row_of
+        for image, states in nodes.images.items():
+            rows = nodes.image_registry[image][1]
+            size = past.image_sizes[image]
+            nodes.image_registry[image] = (size, rows)
+            for row in states:
+                states[row] = ImageState(size, len(rows))
+        for name, counts in past.image_counts.items():
+            for image, number in counts.items():
+                states = nodes.images[image]
+                states[row_of[name]] = ImageState(past.image_sizes[image], number)
+        for name, found in past.pressures.items():
+            nodes.facts.pressures.put(row_of[name], frozenset(found))
+        for name, used in past.ports.items():
+            self._restore_ports(row_of[name], {(ip, kind, number) for ip, kind, number in used})
+        self.journal.start_epoch()
+
+    def _restore_ports(self, row: int, used: set[Port]) -> None:
+        for port in self.pods.ports[row] - used:
+            rows = self.pods.port_rows[port]
+            rows.discard(row)
+            if not rows:
+                del self.pods.port_rows[port]
+        self.pods.ports[row] = used
+
     # Derived data -------------------------------------------------------------------------------
 
     def trim(self) -> None:
@@ -143,3 +201,10 @@ class Columns(View):
         self.nodes.trim()
         self.verdicts = Verdicts()
         self.journal.start_epoch()
+
+
+def _reported_pressures(node: Node | None) -> set[str]:
+    """The pressures that the conditions of a node report; of several of a type the last counts."""
+    conditions = (node.status.conditions if node is not None else None) or ()
+    reported = {c.type: c.status for c in conditions if c.type in PRESSURES}
+    return {name for name, status in reported.items() if status == "True"}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 #: Labels that name region and zone; of several labels the first that a node has counts.
 ZoneLabels = tuple[tuple[str, ...], tuple[str, ...]]
@@ -48,6 +48,19 @@ class _Zone:
 
     names: list[str] = field(default_factory=list)
     cursor: int = 0
+
+
+class TreePosition(NamedTuple):
+    """A tree as plain values."""
+
+    #: Key, names and cursor of each zone.
+    zones: list[tuple[str, list[str], int]]
+    turn: int
+    calls: int
+    #: The list that was last made; None when it is the present one.
+    listed: list[str] | None
+    #: Whether names came or went since it was made.
+    stale: bool
 
 
 class NodeTree:
@@ -170,6 +183,27 @@ class NodeTree:
                 self._listed = self._walks()[1]
                 self._listed_names = frozenset(self._zone_of)
         return self._listed
+
+    def position(self) -> TreePosition:
+        """The zones, the cursors and the list, from which `restored` makes the same tree."""
+        zones = [(key, list(zone.names), zone.cursor) for key, zone in self._zones.items()]
+        usual = not self._list_stale and self._listed == self._walks()[1]
+        listed = None if usual else list(self._listed)
+        return TreePosition(zones, self._turn, self._calls, listed, self._list_stale)
+
+    @classmethod
+    def restored(cls, position: TreePosition) -> NodeTree:
+        """The tree whose `position` this is."""
+        tree = cls()
+        for key, names, cursor in position.zones:
+            tree._zones[key] = _Zone(list(names), cursor)
+            tree._zone_of.update(dict.fromkeys(names, key))
+        tree._turn, tree._calls = position.turn, position.calls
+        tree._lead = tree._cycle = None
+        tree._listed = tree._walks()[1] if position.listed is None else tuple(position.listed)
+        tree._listed_names = frozenset(tree._listed)
+        tree._list_stale = position.stale
+        return tree
 
     def _walks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The lead and the cycle, computed again after a change."""

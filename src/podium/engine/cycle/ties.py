@@ -6,7 +6,10 @@ The state is the caller's: it carries over from pod to pod, and only moves when 
 from __future__ import annotations
 
 import random
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Ties(Protocol):
@@ -16,6 +19,12 @@ class Ties(Protocol):
 
     def choose(self, count: int) -> int:
         """An index below `count`."""
+
+    def position(self) -> list[Any]:
+        """The state as plain values, from which `restore` continues."""
+
+    def restore(self, position: Sequence[Any]) -> None:
+        """Continue from a position."""
 
 
 class RoundRobin:
@@ -30,6 +39,14 @@ class RoundRobin:
         self.cursor = (self.cursor + 1) % (1 << 64)
         return index
 
+    def position(self) -> list[Any]:
+        """The counter."""
+        return [self.cursor]
+
+    def restore(self, position: Sequence[Any]) -> None:
+        """Continue from a counter."""
+        (self.cursor,) = position
+
 
 class First:
     """Chooses the first in node order."""
@@ -39,6 +56,13 @@ class First:
     def choose(self, count: int) -> int:  # noqa: ARG002 - the same for any number
         """Always 0."""
         return 0
+
+    def position(self) -> list[Any]:
+        """Nothing is kept."""
+        return []
+
+    def restore(self, position: Sequence[Any]) -> None:
+        """Nothing is kept."""
 
 
 class Seeded:
@@ -52,6 +76,16 @@ class Seeded:
     def choose(self, count: int) -> int:
         """A random index, the same for the same seed."""
         return self._random.randrange(count)
+
+    def position(self) -> list[Any]:
+        """The state of the generator."""
+        version, numbers, spare = self._random.getstate()
+        return [version, list(numbers), spare]
+
+    def restore(self, position: Sequence[Any]) -> None:
+        """Continue from a state of the generator."""
+        version, numbers, spare = position
+        self._random.setstate((version, tuple(numbers), spare))
 
 
 def ties(rule: str) -> RoundRobin | First | Seeded:

@@ -1,0 +1,92 @@
+"""`podium record`: the history of a cluster, by list and watch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli.console import note, write, write_data
+from podium.cli.flags import (
+    HistoryLimits,
+    cluster_flags,
+    history_limit_flags,
+    output_flag,
+    policy_configmap_flags,
+    profile_flags,
+)
+from podium.cli.parsing import FlagsCommand
+from podium.library.profile_source import ProfileSource
+from podium.render.plain import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@click.command(cls=FlagsCommand)
+@click.argument("folder", metavar="DIR", type=click.Path())
+@cluster_flags()
+@click.option("--for", "duration", metavar="DURATION", help="Stop after this time, such as 10m.")
+@history_limit_flags
+@policy_configmap_flags
+@output_flag("text", "json", "yaml")
+@profile_flags
+def record(
+    *,
+    folder: str,
+    kubeconfig: str | None,
+    context: str | None,
+    server: str | None,
+    duration: str | None,
+    limits: HistoryLimits,
+    policy_configmap: str | None,
+    policy_configmap_namespace: str,
+    output: str,
+    flags: ProfileSource,
+) -> int:
+    """Record what scheduling reads of a cluster in the folder DIR, from now until Ctrl-C.
+
+    Every object that `podium snapshot` reads is listed and then watched; each change is written as
+    it comes. Rights to list and watch are enough, and whichever scheduler the cluster has goes on
+    as before. `podium judge` says afterwards how its placements compare with Podium's decisions, by
+    the profile that is named here.
+
+    Exit code: 0 recorded, 2 the cluster cannot be read or the folder cannot be written.
+    """
+    from podium.daemon.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415  not for the help
+    from podium.host.history_rules import record_options  # noqa: PLC0415
+    from podium.host.record_run import run_record  # noqa: PLC0415
+    from podium.kube.access import load_access  # noqa: PLC0415
+    from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
+
+    access = load_access(kubeconfig, context, server)
+    if policy_configmap is None:
+        chosen = flags.choose()
+    else:
+        space = policy_configmap_namespace
+        chosen = policy_in_configmap(access, flags, space, policy_configmap)
+    options = record_options(folder, limits.made(), flags, chosen)
+
+    def ready(counts: Mapping[str, int]) -> None:
+        listed = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
+        note(f"recording {access.shown} to {folder}: {listed or 'nothing yet'}; Ctrl-C ends it")
+
+    log = Log(TEXT, WARNINGS_ONLY)
+    found = run_record(access, options, log, seconds=_seconds(duration), on_ready=ready)
+    if output == "text":
+        write(f"{counted(found.changes, 'change')} recorded in {folder}\n")
+    else:
+        about = {"apiVersion": "podium/v1", "kind": "Recorded", "folder": folder}
+        write_data({**about, "changes": found.changes, "objects": dict(found.objects)}, output)
+    return 0
+
+
+def _seconds(duration: str | None) -> float | None:
+    from podium.objects.durations import SECOND, parse  # noqa: PLC0415
+
+    if duration is None:
+        return None
+    try:
+        return parse(duration) / SECOND
+    except ValueError as error:
+        raise click.UsageError(f"--for: {error}; 10m would be one") from None

@@ -1,0 +1,245 @@
+"""`podium replay`: the decisions of a history, made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from podium.cli.console import console, note, print_parts, tracked, write, write_data
+from podium.cli.flags import output_flag, profile_flags
+from podium.cli.parsing import FlagsCommand
+from podium.errors import InputError
+from podium.library.profile_source import ProfileSource
+
+if TYPE_CHECKING:
+    from podium.daemon.hindsight.replay import Difference
+    from podium.daemon.hindsight.seeking import Derived, Place
+    from podium.history.reading import History
+    from podium.history.records import Decided
+
+#: The most differences that are printed.
+_MOST: Final = 20
+
+
+@click.command(cls=FlagsCommand)
+@click.argument("path", metavar="HISTORY", type=click.Path())
+@click.option("--pod", metavar="[NAMESPACE/]NAME", help="Explain the decision about this pod.")
+@click.option(
+    "--attempt",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Which attempt of the pod.  [default: the last]",
+)
+@click.option("--at", metavar="TIME", help="Explain the last decision up to this time.")
+@output_flag("table", "json", "yaml", "html")
+@profile_flags
+def replay(
+    *,
+    path: str,
+    pod: str | None,
+    attempt: int | None,
+    at: str | None,
+    output: str,
+    flags: ProfileSource,
+) -> int:
+    """Make the decisions of a HISTORY again, and compare each with what was recorded.
+
+    HISTORY is a folder that `podium run --record` or `podium lab --record` wrote. Every decision is
+    derived from what the scheduler knew at that moment, and must have the recorded digest.
+
+    With --pod or --at one decision is explained as it was made, with the verdicts and scores of all
+    nodes. TIME is 2026-01-31T12:00:00Z, or seconds since 1970.
+
+    Exit code: 0 all decisions are equal (with --pod and --at: the pod got a node), 1 some differ
+    (the pod got none), 2 the history cannot be read.
+    """
+    from podium.history.reading import History  # noqa: PLC0415  not needed for the help
+
+    if attempt is not None and pod is None:
+        raise click.UsageError("--attempt says which attempt of --pod; give both")
+    if pod is not None and at is not None:
+        raise click.UsageError("--pod and --at exclude each other; give one of them")
+    history = History(path)
+    if pod is None and at is None:
+        if output == "html":
+            raise click.UsageError("-o html shows one decision; give --pod or --at")
+        return _replay_all(history, flags, output)
+    place = _place_of_pod(history, pod, attempt) if pod is not None else _place_at(history, at)
+    return _explain(history, place, flags, output)
+
+
+# One decision ---------------------------------------------------------------------------------
+
+
+def _place_of_pod(history: History, pod: str, attempt: int | None) -> Place:
+    from podium.daemon.hindsight.seeking import decisions_about  # noqa: PLC0415
+
+    key = pod if "/" in pod else f"default/{pod}"
+    found = decisions_about(history, key, attempt)
+    if not found:
+        which = "" if attempt is None else f", attempt {attempt}"
+        raise InputError(f"has no decision about pod {key}{which}", where=str(history.path))
+    return found[-1]
+
+
+def _place_at(history: History, at: str | None) -> Place:
+    from podium.daemon.hindsight.seeking import decision_at  # noqa: PLC0415
+
+    assert at is not None
+    found = decision_at(history, _time(at))
+    if found is None:
+        raise InputError(f"has no decision before {at}", where=str(history.path))
+    return found
+
+
+def _time(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        hint = "2026-01-31T12:00:00Z would be one, or seconds since 1970"
+        raise InputError(f"--at: {text!r} is no time", hint=hint) from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _explain(history: History, place: Place, flags: ProfileSource, output: str) -> int:
+    from podium.daemon.hindsight.seeking import derive  # noqa: PLC0415
+    from podium.host.history_rules import recorded_rules  # noqa: PLC0415
+    from podium.render.decision.explanation import Explanation  # noqa: PLC0415
+
+    rules_of = recorded_rules(flags)
+    found = derive(history, place, rules_of)
+    rules = rules_of(history.header)
+    profile = rules.profiles.get(found.entry.scheduler) or next(iter(rules.profiles.values()))
+    explanation = Explanation(found.decision, None, ties=profile.ties, max_score=profile.max_score)
+    if found.difference is not None and not flags.named():
+        note(f"the recorded decision was another one: {found.difference.what}")
+    if output == "html":
+        from podium.render.decision.page import explanation_page  # noqa: PLC0415
+
+        write(explanation_page(explanation))
+    elif output == "table":
+        from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
+
+        entry = found.entry
+        write(f"{shown_time(entry.time)}  attempt {entry.attempt}\n\n")
+        printer = console()
+        print_parts(explanation_tables(explanation, printer.width), printer)
+    else:
+        write_data({**explanation.as_json(), **_about(found)}, output)
+    return int(found.decision.node is None)
+
+
+def _about(found: Derived) -> dict[str, Any]:
+    entry = found.entry
+    return {
+        "attempt": entry.attempt,
+        "time": shown_time(entry.time),
+        "asRecorded": found.difference is None,
+    }
+
+
+def shown_time(seconds: float) -> str:
+    """A time to the millisecond."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"
+
+
+# All of them ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Result:
+    equal: int = 0
+    placed: int = 0
+    #: Decisions whose verdicts and scores were recorded, too, and are equal.
+    matrices: int = 0
+    asked_extenders: int = 0
+    torn: list[str] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    complete: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "apiVersion": "podium/v1",
+            "kind": "Replay",
+            "decisions": self.equal + len(self.differences),
+            "equal": self.equal,
+            "withMatrix": self.matrices,
+            "placed": self.placed,
+            "askedExtenders": self.asked_extenders,
+            "torn": self.torn,
+            "complete": self.complete,
+            "differences": [
+                {
+                    "pod": each.entry.pod,
+                    "attempt": each.entry.attempt,
+                    "time": shown_time(each.entry.time),
+                    "recorded": each.entry.node,
+                    "replayed": each.decision.node,
+                    "what": each.what,
+                }
+                for each in self.differences
+            ],
+        }
+
+
+def _replay_all(history: History, flags: ProfileSource, output: str) -> int:
+    from podium.daemon.hindsight.seeking import derive_all  # noqa: PLC0415
+    from podium.history.reading import Torn  # noqa: PLC0415
+    from podium.host.history_rules import recorded_rules  # noqa: PLC0415
+
+    total = sum(1 for _ in history.decisions())
+    result = _Result()
+    if not total:
+        note(f"{history.path} has no decisions; `podium judge` compares placements")
+    try:
+        for found in tracked(derive_all(history, recorded_rules(flags)), total, "deciding again"):
+            if isinstance(found, Torn):
+                result.torn.append(f"{found.path.name} ends after {found.read} bytes")
+            elif found is None:
+                result.asked_extenders += 1
+            elif found.difference is None:
+                result.equal += 1
+                result.placed += found.entry.node is not None
+                result.matrices += found.entry.matrix is not None
+            else:
+                result.differences.append(found.difference)
+    except KeyboardInterrupt:
+        result.complete = False
+    if output == "table":
+        _print(result, total)
+    else:
+        write_data(result.as_json(), output)
+    return int(bool(result.differences)) if result.complete else 130
+
+
+def _print(result: _Result, total: int) -> None:
+    from podium.render.plain import counted, printable  # noqa: PLC0415
+
+    done = result.equal + len(result.differences)
+    write(f"{counted(done, 'decision')} made again, {result.equal} equal\n")
+    if result.matrices:
+        write(f"  {result.matrices:>8}  with equal verdicts and scores of every node\n")
+    if result.asked_extenders:
+        write(f"  {result.asked_extenders:>8}  took answers of extenders (not compared)\n")
+    if not result.complete:
+        write(f"  {total - done:>8}  not compared: interrupted\n")
+    for sentence in result.torn:
+        note(f"{sentence}: it was not written to its end")
+    if result.differences:
+        write("\nDifferences:\n")
+    for each in result.differences[:_MOST]:
+        write(f"  {_line(each.entry)}: {printable(each.what)}\n")
+    if len(result.differences) > _MOST:
+        write(f"  and {len(result.differences) - _MOST} more\n")
+
+
+def _line(entry: Decided) -> str:
+    return f"{shown_time(entry.time)}  {entry.pod}, attempt {entry.attempt}"

@@ -1,0 +1,227 @@
+"""Goes through a history again, with the same cache and the same engine.
+
+`Replay` applies entries in order. A decision that is passed by is applied as it was written: its
+pod counts on the node it went to, and the cursors move as they did. A decision that is derived is
+made again from the state at that moment; `compare` holds it against what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from podium.daemon.cluster_state import ClusterState
+from podium.daemon.failure_handler import as_victim
+from podium.daemon.hindsight.checkpoint import restore
+from podium.daemon.hindsight.digest import digest, matrix
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
+from podium.engine.cycle.ties import ties
+from podium.engine.fast.class_answers import AnswerCache
+from podium.errors import InputError
+from podium.history.reading import ObjectChange, SegmentStart, decided_pod
+from podium.history.records import Checkpoint, Decided, Evicting, Forgotten, Kept, Nominated
+
+if TYPE_CHECKING:
+    from podium.daemon.behaviour import Behaviour
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.history.reading import Entry
+    from podium.objects.kinds.meta import Object
+    from podium.objects.kinds.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides in a replay: profiles by the name of their scheduler, and their behaviour."""
+
+    profiles: Mapping[str, Profile]
+    behaviour: Behaviour
+
+
+#: The rules by which a segment was decided, from its header.
+RulesOf = Callable[[Mapping[str, Any]], Rules]
+
+
+class Replay:
+    """The state of a scheduler at some moment of a history."""
+
+    def __init__(self, rules_of: RulesOf) -> None:
+        """Begin before the first entry."""
+        self._rules_of = rules_of
+        self.now = 0.0
+        #: Objects before a checkpoint, until it comes; None outside of one.
+        self._listed: list[tuple[str, Object]] | None = None
+        self._nominated: dict[str, list[tuple[str, str]]] = {}
+        self._begin(None)
+
+    def _begin(self, header: Mapping[str, Any] | None) -> None:
+        self._rules = None if header is None else self._rules_of(header)
+        self._nominated = {}
+        if self._rules is None:
+            return
+        profiles = self._rules.profiles
+        first = next(iter(profiles.values()))
+        self.state = ClusterState(profiles, self._rules.behaviour, lambda: self.now)
+        self.ties = ties(first.ties)
+        self._answers = {
+            name: AnswerCache(self.state.cache.columns, profile)
+            for name, profile in profiles.items()
+        }
+
+    # Entries ----------------------------------------------------------------------------------
+
+    def apply(self, entry: Entry) -> None:
+        """Follow an entry; a decision is applied as it was written."""
+        if isinstance(entry, SegmentStart):
+            self._begin(entry.header)
+            self._listed = None if entry.empty else []
+            return
+        if isinstance(entry, ObjectChange):
+            self.now = entry.time
+            self._follow_object(entry)
+        elif isinstance(entry, Decided):
+            self.now = entry.time
+            self._follow_decision(entry, None)
+        elif isinstance(entry, Nominated):
+            self._follow_nominations(entry)
+        elif isinstance(entry, Checkpoint):
+            self._follow_checkpoint(entry)
+        elif isinstance(entry, Forgotten):
+            self.now = entry.time
+            self._follow_forgotten(entry)
+        elif isinstance(entry, Evicting | Kept):
+            self.now = entry.time
+            self._follow_victims(entry)
+
+    def _follow_object(self, entry: ObjectChange) -> None:
+        if self._listed is not None:
+            assert entry.new is not None
+            self._listed.append((entry.kind, entry.new))
+        elif entry.new is not None:
+            self.state.index(entry.kind).put(entry.new)
+        elif entry.old is not None:
+            self.state.index(entry.kind).drop(entry.old)
+
+    def _follow_checkpoint(self, entry: Checkpoint) -> None:
+        restore(self.state, self.ties, entry, self._listed or ())
+        self._listed = None
+        self._nominated = {node: list(pods) for node, pods in entry.nominated}
+        self._set_nominated()
+
+    def _follow_nominations(self, entry: Nominated) -> None:
+        for node, pods in entry.pods.items():
+            if pods:
+                self._nominated[node] = pods
+            else:
+                self._nominated.pop(node, None)
+        if entry.order is not None:
+            self._nominated = {node: self._nominated[node] for node in entry.order}
+        self._set_nominated()
+
+    def _set_nominated(self) -> None:
+        self.state.cache.columns.set_nominated(
+            {
+                node: [pod for key, uid in pods if (pod := self._pod(key, uid)) is not None]
+                for node, pods in self._nominated.items()
+            }
+        )
+
+    def _pod(self, key: str, uid: str) -> Pod | None:
+        found = self.state.pod_named(key)
+        return found if found is not None and found.uid == uid else None
+
+    def _follow_forgotten(self, entry: Forgotten) -> None:
+        pod = self._pod(entry.pod, entry.uid)
+        if pod is not None:
+            self.state.forget(pod)
+
+    def _follow_victims(self, entry: Evicting | Kept) -> None:
+        keys = entry.victims if isinstance(entry, Evicting) else entry.pods
+        pods = [pod for key in keys if (pod := self.state.pod_named(key)) is not None]
+        if isinstance(entry, Kept):
+            self.state.keep_victims(pods)
+            return
+        assert self._rules is not None
+        for pod in pods:
+            self.state.mark_victim(pod, as_victim(pod, self._rules.behaviour, entry.time))
+
+    def _follow_decision(self, entry: Decided, decision: Decision | None) -> None:
+        """Move the cursors as they were moved, and put the pod where it went."""
+        if decision is None and entry.reserves:
+            decision = self._decision(entry, recording=False)
+        elif decision is None and entry.tied:
+            self.ties.choose(entry.tied)
+        cache = self.state.cache
+        cache.advance(entry.consumed, dropped=entry.dropped)
+        pod = self._pod(entry.pod, entry.uid)
+        if entry.node is not None and pod is not None:
+            reservations = decision.reservations if decision is not None else {}
+            cache.assume(self._decided_pod(entry), entry.node, reservations)
+
+    # Decisions --------------------------------------------------------------------------------
+
+    def derive(self, entry: Decided, *, recording: bool = False) -> Decision:
+        """Make the decision of an entry again, then follow the entry as it was written.
+
+        With *recording*, the decision has every verdict and every score.
+        """
+        self.now = entry.time
+        decision = self._decision(entry, recording=recording)
+        self._follow_decision(entry, decision)
+        return decision
+
+    def _decision(self, entry: Decided, *, recording: bool) -> Decision:
+        profile = self.profile_of(entry)
+        cache = self.state.cache
+        attempt = Attempt(
+            cache.columns.pods.incoming(self._decided_pod(entry)),
+            profile,
+            cache.order(),
+            self.ties,
+            recording=recording,
+            answers=self._answers[profile.scheduler_name],
+        )
+        return decide(cache.columns, attempt)
+
+    def profile_of(self, entry: Decided) -> Profile:
+        """The profile that decided; the first one if none has the name of its scheduler."""
+        assert self._rules is not None
+        profiles = self._rules.profiles
+        return profiles.get(entry.scheduler) or next(iter(profiles.values()))
+
+    def _decided_pod(self, entry: Decided) -> Pod:
+        """The pod as it was when it was decided about."""
+        if entry.object is not None:
+            return decided_pod(entry.object)
+        pod = self._pod(entry.pod, entry.uid)
+        if pod is None:
+            raise InputError(f"pod {entry.pod} is decided about before it is there")
+        if entry.nominated is not None:
+            pod = replace(pod, status=replace(pod.status, nominated_node_name=entry.nominated))
+        return pod
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A decision that was made otherwise in a replay."""
+
+    entry: Decided
+    decision: Decision
+    #: What differs: the node, the digest, or single verdicts and scores.
+    what: str
+
+
+def compare(entry: Decided, decision: Decision) -> Difference | None:
+    """Compare a decision that was made again with what was written; None if they are equal."""
+    if decision.node != entry.node:
+        ours, theirs = decision.node or "no node", entry.node or "no node"
+        return Difference(entry, decision, f"{ours} instead of {theirs}")
+    if digest(decision) != entry.digest:
+        return Difference(entry, decision, "another outcome on the way to the same node")
+    if entry.matrix is not None and decision.examined and matrix(decision) != entry.matrix:
+        return Difference(entry, decision, "other verdicts or scores")
+    return None

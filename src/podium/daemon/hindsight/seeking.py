@@ -1,0 +1,111 @@
+"""Finds a decision in a history, and makes it again from the state at that moment.
+
+Deciding everything before it is not necessary: the replay begins with the checkpoint of the
+segment, and passes by decisions as they were written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podium.daemon.hindsight.replay import Replay, compare
+from podium.errors import InputError
+from podium.history.reading import SegmentStart, Torn
+from podium.history.records import Decided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.daemon.hindsight.replay import Difference, RulesOf
+    from podium.engine.framework.decision import Decision
+    from podium.history.reading import History
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a decision is written: the number of its segment, and of the decision in it."""
+
+    segment: int
+    number: int
+    entry: Decided
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A decision that was made again, and how it differs from what was written."""
+
+    entry: Decided
+    decision: Decision
+    difference: Difference | None
+
+
+def places(history: History) -> Iterator[Place]:
+    """Every decision of a history, in order, without making any of them again."""
+    segment, number = -1, 0
+    for record in history.records():
+        if isinstance(record, SegmentStart):
+            segment, number = history.segments.index(record.path), 0
+        elif isinstance(record, Decided):
+            yield Place(segment, number, record)
+            number += 1
+
+
+def decisions_about(history: History, pod: str, attempt: int | None = None) -> list[Place]:
+    """The decisions about a pod (`namespace/name`), or one attempt of it, in order."""
+    return [
+        place
+        for place in places(history)
+        if place.entry.pod == pod and attempt in (None, place.entry.attempt)
+    ]
+
+
+def decision_at(history: History, time: float) -> Place | None:
+    """The last decision up to a time."""
+    found = None
+    for place in places(history):
+        if place.entry.time > time:
+            break
+        found = place
+    return found
+
+
+def travel(history: History, place: Place, rules_of: RulesOf) -> tuple[Replay, Decided]:
+    """The state in which a decision was made: everything before it has happened."""
+    replay = Replay(rules_of)
+    number = 0
+    for entry in history.entries(place.segment):
+        if isinstance(entry, Decided):
+            if number == place.number:
+                return replay, entry
+            number += 1
+        replay.apply(entry)
+    raise InputError("the decision is not readable any more", where=str(history.path))
+
+
+def derive(history: History, place: Place, rules_of: RulesOf) -> Derived:
+    """One decision made again, with every verdict and score."""
+    replay, entry = travel(history, place, rules_of)
+    if entry.extenders:
+        raise InputError(
+            f"the decision about pod {entry.pod} took answers of extenders",
+            where=str(history.path),
+            hint="these are not in a history, so that it cannot be made again",
+        )
+    decision = replay.derive(entry, recording=True)
+    return Derived(entry, decision, compare(entry, decision))
+
+
+def derive_all(history: History, rules_of: RulesOf) -> Iterator[Derived | Torn | None]:
+    """Every decision made again; None for one that cannot be: it took answers of extenders."""
+    replay = Replay(rules_of)
+    for entry in history.entries():
+        if isinstance(entry, Torn):
+            yield entry
+        elif isinstance(entry, Decided) and not entry.extenders:
+            decision = replay.derive(entry, recording=entry.matrix is not None)
+            yield Derived(entry, decision, compare(entry, decision))
+        else:
+            replay.apply(entry)
+            if isinstance(entry, Decided):
+                yield None

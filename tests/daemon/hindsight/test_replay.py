@@ -1,0 +1,221 @@
+"""Replays of recorded schedulers: every decision follows again, wherever a replay begins."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from builders import node, pod
+from daemon.fakes import PROFILES, VERSIONS
+from daemon.hindsight.driver import Driver
+from podium.daemon.hindsight.replay import Difference, Replay, Rules, compare
+from podium.engine.framework.decision import Decision
+from podium.history.reading import History, SegmentStart
+from podium.history.records import Checkpoint, Decided, Evicting, Nominated
+from podium.history.writing import Limits
+from podium.objects.kinds.pod import Pod
+from random_clusters import NODE_NAMES, OTHERS, Extremes, body_kind, node_kind, tie_kind, wish_kind
+
+#: Volumes are reserved, and a checkpoint waits for that; selectors that are broken fail attempts.
+USUAL = Extremes(huge=False, broken=False, odd_volumes=False)
+MANY = 1 << 30
+ACTS = [
+    "node",
+    "pod",
+    "pod",
+    "pod",
+    "turn",
+    "turn",
+    "turn",
+    "turn",
+    "bind",
+    "bind",
+    "drop",
+    "change",
+    "other",
+]
+
+
+def random_pod(dice: Random, name: str) -> Pod:
+    made: dict[str, Any] = {"requests": {"cpu": dice.choice(["100m", 1, 2])}}
+    if dice.random() < 0.4:
+        made = body_kind(dice.randrange(250), USUAL) | tie_kind(dice.randrange(250), USUAL)
+        made |= wish_kind(dice.randrange(250))
+        made["namespace"] = "default"
+    made["labels"] = {"app": dice.choice("xy")}
+    made["priority"] = dice.choice([0, 0, 5, 10])
+    return pod(name, uid=f"{name}-{dice.randrange(MANY)}", **made)
+
+
+def step(driver: Driver, dice: Random, number: int) -> None:  # noqa: C901  a list of choices
+    """One random thing that happens to a scheduler."""
+    pods = list(driver.state.pods())
+    act = dice.choice(ACTS)
+    if act == "node":
+        name = dice.choice(NODE_NAMES)
+        known = driver.state.node(name)
+        if known is not None and dice.random() < 0.3:
+            driver.drop(known)
+        else:
+            made: dict[str, Any] = {"cpu": 4, "labels": {"zone": dice.choice("12")}}
+            if dice.random() < 0.5:
+                made = node_kind(dice.randrange(250), USUAL)
+            driver.put(node(name, **made))
+    elif act == "pod":
+        driver.put(random_pod(dice, f"p{number}"))
+    elif act == "turn":
+        driver.turn()
+    elif act == "other":
+        driver.put(dice.choice(OTHERS))
+    elif pods:
+        found = dice.choice(pods)
+        if act == "bind":
+            driver.bind(found, dice)
+        elif act == "drop":
+            driver.drop(found)
+        elif driver.state.cache.is_assumed(found.uid) and dice.random() < 0.5:
+            driver.state.forget(found)
+        else:
+            labels = {**found.labels, "app": dice.choice("xy")}
+            driver.put(replace(found, metadata=replace(found.metadata, labels=labels)))
+
+
+def replayed(
+    folder: Path, driver: Driver, *, recording: bool = False
+) -> list[tuple[Decided, Decision, Difference | None]]:
+    """Every decision of a history, made again."""
+    rules = Rules({driver.profile.scheduler_name: driver.profile}, driver.behaviour)
+    replay = Replay(lambda _: rules)
+    found = []
+    for entry in History(folder).entries():
+        if isinstance(entry, Decided):
+            decision = replay.derive(entry, recording=recording or entry.matrix is not None)
+            found.append((entry, decision, compare(entry, decision)))
+        else:
+            replay.apply(entry)
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("ties", ["round-robin", "random:7"])
+@pytest.mark.parametrize("recorded", [0, 100], ids=["only outcomes", "whole matrices"])
+def test_every_decision_follows_again(
+    tmp_path: Path, version: str, ties: str, recorded: int
+) -> None:
+    profile, behaviour = PROFILES[version]
+    profile = dataclasses.replace(profile, ties=ties)
+    decisions = placed = segments = nominations = evictions = 0
+    for seed in range(6):
+        dice, folder = Random(seed), tmp_path / str(seed)  # noqa: S311  a seed
+        limits = Limits(segment_records=dice.choice([20, 60, 1000]), batch_records=3)
+        driver = Driver(folder, profile, behaviour, limits=limits, recorded_nodes=recorded)
+        for number in range(220):
+            step(driver, dice, number)
+            if dice.random() < 0.1:
+                driver.recorder.flush()
+        driver.recorder.close()
+
+        found = replayed(folder, driver, recording=recorded > 0)
+
+        assert [difference for _, _, difference in found if difference] == []
+        assert [entry.node for entry, _, _ in found] == [d.node for _, d in driver.decisions]
+        decisions += len(found)
+        placed += sum(entry.node is not None for entry, _, _ in found)
+        entries = list(History(folder).entries())
+        segments += sum(isinstance(each, SegmentStart) for each in entries)
+        nominations += sum(isinstance(each, Nominated) for each in entries)
+        evictions += sum(isinstance(each, Evicting) for each in entries)
+    assert placed > 50
+    assert decisions - placed > 50
+    assert segments > 8
+    assert nominations > 5
+    assert evictions > 2
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_replay_may_begin_at_any_segment(tmp_path: Path, version: str) -> None:
+    profile, behaviour = PROFILES[version]
+    dice = Random(5)  # noqa: S311  a seed
+    limits = Limits(segment_records=25, batch_records=3)
+    driver = Driver(tmp_path, profile, behaviour, limits=limits)
+    for number in range(300):
+        step(driver, dice, number)
+        driver.recorder.flush()
+    driver.recorder.close()
+    whole = [(entry, decision.node) for entry, decision, _ in replayed(tmp_path, driver)]
+    history = History(tmp_path)
+
+    assert len(history.segments) > 3
+    for path in history.segments:
+        found = replayed(path, driver)
+        assert found
+        assert [difference for _, _, difference in found if difference] == []
+        first = whole.index((found[0][0], found[0][1].node))
+        assert [(entry, decision.node) for entry, decision, _ in found] == whole[
+            first : first + len(found)
+        ]
+
+
+def test_a_matrix_made_again_is_the_one_that_was_recorded(tmp_path: Path) -> None:
+    """All verdicts and scores, compared one by one and not by their hash."""
+    profile, behaviour = PROFILES["v1.36"]
+    dice = Random(3)  # noqa: S311  a seed
+    driver = Driver(tmp_path, profile, behaviour, recorded_nodes=100)
+    for number in range(400):
+        step(driver, dice, number)
+    driver.recorder.close()
+
+    found = replayed(tmp_path, driver, recording=True)
+
+    assert len(found) > 80
+    for (_, live), (_, again, _) in zip(driver.decisions, found, strict=True):
+        assert again.examined == live.examined
+        assert again.failed() == live.failed()
+        assert again.feasible == live.feasible
+        assert [c.name for c in again.scores] == [c.name for c in live.scores]
+        for ours, theirs in zip(again.scores, live.scores, strict=True):
+            assert ours.raw.tolist() == theirs.raw.tolist()
+            assert ours.score.tolist() == theirs.score.tolist()
+        assert again.message == live.message
+        assert again.preemption == live.preemption
+
+
+def test_another_rule_is_noticed(tmp_path: Path) -> None:
+    profile, behaviour = PROFILES["v1.36"]
+    driver = Driver(tmp_path, profile, behaviour)
+    driver.put(node("small", cpu=1))
+    driver.put(node("large", cpu=4))
+    driver.put(pod("p", requests={"cpu": 2}))
+    driver.turn()
+    driver.recorder.close()
+    driver.profile = dataclasses.replace(profile, predicates=())
+
+    ((entry, _, difference),) = replayed(tmp_path, driver)
+
+    assert entry.node == "large"
+    assert difference is not None
+
+
+def test_a_checkpoint_waits_for_reservations(tmp_path: Path) -> None:
+    profile, behaviour = PROFILES["v1.36"]
+    driver = Driver(tmp_path, profile, behaviour, limits=Limits(segment_records=1, batch_records=1))
+    driver.put(node("n"))
+    driver.put(pod("p"))
+    taken = driver.state.pod_named("default/p")
+    assert taken is not None
+    driver.state.cache.assume(taken, "n", {"volumes": object()})
+    driver.recorder.flush()
+    before = len(History(tmp_path).segments)
+    driver.state.forget(taken)
+    driver.recorder.flush()
+    driver.recorder.close()
+
+    assert before == 1
+    assert len(History(tmp_path).segments) == 2
+    entries = list(History(tmp_path).entries())
+    assert any(isinstance(each, Checkpoint) for each in entries)
