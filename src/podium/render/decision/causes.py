@@ -104,7 +104,7 @@ def cause_text(cause: causes.Cause) -> str:
 def cause_data(each: GroupCause) -> dict[str, Any]:
     """A cause as plain data: its kind and fields, the words, and the nodes."""
     found: dict[str, Any] = {"predicate": each.predicate}
-    found |= msgspec.to_builtins(each.cause)
+    found |= msgspec.json.decode(msgspec.json.encode(each.cause))
     return found | {"text": cause_text(each.cause), "nodes": list(each.nodes)}
 
 

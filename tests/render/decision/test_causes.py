@@ -1,0 +1,190 @@
+"""Causes as tables, JSON and pages show them: with few nodes, and with thousands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+import builders as b
+import builders_v1_36 as c
+import podium
+from podium.engine.cycle.causes import find_causes
+from podium.engine.framework import causes
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
+from podium.render.decision.analysis import rejection_groups
+from podium.render.decision.as_json import to_json
+from podium.render.decision.causes import cause_lines, causes_of_groups, causes_of_node
+from podium.render.decision.explanation import Explanation
+from podium.render.decision.from_json import from_json
+from podium.render.decision.page import explanation_page
+
+DOCUMENTS = Path(__file__).parents[3] / "docs"
+
+
+def explained(
+    wanted: Pod, *items: Object, generation: str = "v1.36", **options: Any
+) -> Explanation:
+    profile = podium.default_profile(generation, podium.Options(**options))
+    return podium.explain(b.objects(*items, wanted), wanted, profile)
+
+
+def entries(found: Explanation) -> list[dict[str, Any]]:
+    return [cause for group in found.as_json()["rejections"] for cause in group["causes"]]
+
+
+def test_a_nominated_pod_is_named_where_its_room_is_missing() -> None:
+    found = explained(
+        b.pod("p", requests={"cpu": "1"}),
+        b.node("n", cpu="2"),
+        b.pod("vip", nominated="n", requests={"cpu": "1500m"}, priority=10),
+    )
+
+    [cause] = entries(found)
+    assert cause == {
+        "predicate": "NodeResourcesFit",
+        "kind": "room",
+        "reason": "Insufficient cpu",
+        "resource": "cpu",
+        "wanted": 1000,
+        "allocatable": 2000,
+        "used": 0,
+        "nominated": [{"pod": "default/vip", "amount": 1500}],
+        "text": "cpu: wants 1, 500m free of 2 (0 used, 1500m promised to default/vip)",
+        "nodes": ["n"],
+    }
+
+
+def test_the_room_of_one_node_includes_what_is_promised() -> None:
+    wanted = b.pod("p", requests={"cpu": "1"})
+    vip = b.pod("vip", nominated="n", requests={"cpu": "1500m"}, priority=10)
+    objects = b.objects(b.node("n", cpu="2"), vip, wanted)
+
+    found = podium.explain(objects, wanted, podium.default_profile("v1.13"), node="n")
+
+    [cpu, *_] = found.as_json()["asked"]["room"]
+    assert cpu == {
+        "resource": "cpu",
+        "wanted": 1000,
+        "used": 0,
+        "promised": 1500,
+        "allocatable": 2000,
+    }
+    assert [each["kind"] for each in found.as_json()["asked"]["causes"]] == ["room"]
+
+
+def test_a_node_that_plugins_left_out_has_the_expression_as_its_cause() -> None:
+    named = b.node_term(fields=[b.expression("metadata.name", "In", "m")])
+    found = explained(b.pod("p", node_affinity=[named]), b.node("n"), b.node("m"))
+
+    [group] = found.as_json()["rejections"]
+    assert group["reasons"] == ["node(s) didn't satisfy plugin(s) [NodeAffinity]"]
+    assert [(each["predicate"], each["text"]) for each in group["causes"]] == [
+        ("NodeAffinity", "nodeSelectorTerms[0]: metadata.name In [m]: the node is n")
+    ]
+
+
+def test_reasons_belong_to_their_predicates_when_all_are_checked() -> None:
+    policy = {"kind": "Policy", "apiVersion": "v1", "alwaysCheckAllPredicates": True}
+    profile = podium.from_policy(policy)
+    wanted = b.pod("p", requests={"cpu": "9"})
+    full = b.node("n", cpu="1", unschedulable=True, taints=[b.taint("gpu")])
+
+    found = podium.explain(b.objects(full, wanted), wanted, profile, node="n")
+
+    data = found.as_json()
+    [group] = data["rejections"]
+    assert group["byRule"] == [
+        {"predicate": "CheckNodeUnschedulable", "reasons": ["node(s) were unschedulable"]},
+        {"predicate": "GeneralPredicates", "reasons": ["Insufficient cpu"]},
+        {
+            "predicate": "PodToleratesNodeTaints",
+            "reasons": ["node(s) had taints that the pod didn't tolerate"],
+        },
+    ]
+    assert data["asked"]["byRule"] == group["byRule"]
+    assert [(each["predicate"], each["reason"]) for each in group["causes"]] == [
+        ("CheckNodeUnschedulable", "node(s) were unschedulable"),
+        ("GeneralPredicates", "Insufficient cpu"),
+        ("PodToleratesNodeTaints", "node(s) had taints that the pod didn't tolerate"),
+    ]
+    again = from_json(json.loads(json.dumps(data)))
+    assert to_json(again)["rejections"] == data["rejections"]
+
+
+@pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
+def test_thousands_of_nodes_give_few_lines(generation: str) -> None:
+    nodes = [
+        b.node(f"n{i:04}", cpu=f"{i % 7}", labels={"disk": "hdd"} if i % 2 else None)
+        for i in range(2000)
+    ]
+    wanted = b.pod("p", requests={"cpu": "7"}, node_selector={"disk": "ssd"})
+    found = explained(wanted, *nodes, generation=generation)
+
+    groups = rejection_groups(found.decision)
+    lines = [cause_lines(each, 5) for each in causes_of_groups(found.decision, groups)]
+
+    assert all(len(each) <= 5 for each in lines)
+    texts = {line.text: len(line.nodes) for each in lines for line in each}
+    assert texts["nodeSelector: disk In [ssd]: the node has hdd"] == 1000
+    assert texts["nodeSelector: disk In [ssd]: the node does not have it"] == 1000
+    if generation == "v1.13":
+        assert texts["cpu: wants 7, 6 free of 6 (0 used) on n0006, which has the most"] == 2000
+
+
+def test_more_causes_than_lines_are_counted() -> None:
+    nodes = [b.node(f"n{i}", taints=[b.taint(f"t{i}")]) for i in range(9)]
+    found = explained(b.pod("p"), *nodes)
+    [group] = causes_of_groups(found.decision, rejection_groups(found.decision))
+
+    lines = cause_lines(group, 4)
+
+    assert [len(line.nodes) for line in lines] == [1, 1, 1, 6]
+    assert lines[-1].text == "6 more causes, all of them with -o json"
+
+
+def test_a_cause_of_a_later_version_is_skipped() -> None:
+    found = explained(b.pod("p"), b.node("n", unschedulable=True)).as_json()
+    found["rejections"][0]["causes"].append(
+        {"kind": "comet", "predicate": "Sky", "reason": "x", "text": "y", "nodes": ["n"]}
+    )
+
+    again = from_json(found)
+
+    assert [each.cause for each in again.causes] == [causes.Cordoned("node(s) were unschedulable")]
+
+
+def test_the_page_shows_causes() -> None:
+    page = explanation_page(explained(b.pod("p"), b.node("n", taints=[b.taint("gpu")])))
+
+    assert "<td>taint gpu:NoSchedule is not tolerated</td>" in page
+
+
+def test_finding_causes_changes_nothing() -> None:
+    columns = c.view(b.node("n", taints=[b.taint("gpu")]), b.pod("u", node="n"))
+    profile, wanted = podium.default_profile("v1.36"), b.pod("p", requests={"cpu": "1"})
+    before = b.decided(columns, wanted, profile)
+
+    incoming = columns.pods.incoming(wanted)
+    first = find_causes(columns, incoming, profile, before)
+
+    after = b.decided(columns, wanted, profile)
+    assert find_causes(columns, incoming, profile, after) == first
+    assert to_json(after) == to_json(before)
+    assert before.causes == ()
+
+
+def test_the_document_lists_every_kind_with_its_fields() -> None:
+    listed = {}
+    for line in (DOCUMENTS / "decision.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 5 and cells[1].startswith("`"):
+            listed[cells[1].strip("`")] = cells[2].replace("`", "").replace(" ", "")
+    for kind in get_args(causes.AnyCause):
+        fields = [f.encode_name for f in msgspec.structs.fields(kind) if f.name != "reason"]
+        assert listed[kind.__struct_config__.tag] == ",".join(fields)
+    assert len(causes_of_node(explained(b.pod("p"), b.node("n")).decision, "n")) == 0
