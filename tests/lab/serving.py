@@ -7,7 +7,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -141,7 +141,7 @@ class LabServer:
         assert reply.status < 300, reply
         return reply.body
 
-    def watch(self, path: str, *, seconds: float = 10) -> Iterator[Any]:
+    def watch(self, path: str, *, seconds: float = 10) -> Generator[Any]:
         """The events of a watch in the order in which they are received."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         glue = "&" if "?" in path else "?"

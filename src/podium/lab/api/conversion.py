@@ -41,4 +41,6 @@ def to_stored(resource: Resource, item: JsonObject) -> JsonObject:
     made = {names.get(field, field): value for field, value in item.items()}
     if resource.kind == "Event":
         made.setdefault("involvedObject", {})
+    if resource.custom is not None:
+        return made | {"apiVersion": resource.custom.stored_version}
     return made | {"apiVersion": stored(resource.view_of).group_version}

@@ -7,8 +7,10 @@ policy/v1beta1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+from podium.lab.api.custom_version import CustomVersion
 
 READ = ("get", "list", "watch")
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -41,11 +43,20 @@ class Resource:
     verbs: tuple[str, ...] = ALL
     #: The qualified name of the resource whose stored objects this one serves in another version.
     view_of: str = ""
+    #: The names that a definition gives a custom resource, if they do not follow from its kind.
+    singular_name: str = ""
+    list_name: str = ""
+    #: Set for custom resources only.
+    custom: CustomVersion | None = field(default=None, repr=False)
+
+    def __hash__(self) -> int:
+        """Resources of equal names have equal hashes."""
+        return hash((self.group, self.version, self.plural))
 
     @property
     def singular(self) -> str:
         """The singular name: `pod`."""
-        return self.kind.lower()
+        return self.singular_name or self.kind.lower()
 
     @property
     def qualified(self) -> str:
@@ -65,7 +76,7 @@ class Resource:
     @property
     def list_kind(self) -> str:
         """The kind of its lists: `PodList`."""
-        return f"{self.kind}List"
+        return self.list_name or f"{self.kind}List"
 
     @property
     def prefix(self) -> str:
@@ -103,6 +114,14 @@ _SERVICE_ACCOUNT = {
 _PDB = "poddisruptionbudgets.policy"
 _NO_COLLECTION = ("create", "delete", "get", "list", "patch", "update", "watch")
 
+_IDLE_WEBHOOKS = "the lab calls no webhooks: this configuration is kept and idle"
+#: Kinds that the lab keeps and never acts on, and what a client is told about them.
+IDLE: Mapping[str, str] = {
+    "APIService": "the lab has no other API servers behind it: this APIService is kept and idle",
+    "MutatingWebhookConfiguration": _IDLE_WEBHOOKS,
+    "ValidatingWebhookConfiguration": _IDLE_WEBHOOKS,
+}
+
 TABLE: tuple[Resource, ...] = (
     # core
     Resource("", "v1", "bindings", "Binding", verbs=CREATE_ONLY),
@@ -129,6 +148,16 @@ TABLE: tuple[Resource, ...] = (
              subresources=_SERVICE_ACCOUNT),
     Resource("", "v1", "services", "Service", short=("svc",), categories=("all",),
              subresources=_own_status("Service")),
+    # kinds that other kinds come from or that others would answer for
+    Resource("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
+             "MutatingWebhookConfiguration", namespaced=False),
+    Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations",
+             "ValidatingWebhookConfiguration", namespaced=False),
+    Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+             namespaced=False, short=("crd", "crds"), categories=("api-extensions",),
+             subresources=_own_status("CustomResourceDefinition")),
+    Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False,
+             categories=("api-extensions",), subresources=_own_status("APIService")),
     # apps
     Resource("apps", "v1", "controllerrevisions", "ControllerRevision"),
     Resource("apps", "v1", "daemonsets", "DaemonSet", short=("ds",), categories=("all",),
@@ -203,10 +232,10 @@ def stored(name: str) -> Resource:
     return BY_NAME[name]
 
 
-def groups() -> dict[str, list[str]]:
+def groups(resources: Iterable[Resource] = TABLE) -> dict[str, list[str]]:
     """The versions of each group, the preferred one first; the core group is `""`."""
     found: dict[str, list[str]] = {}
-    for each in TABLE:
+    for each in resources:
         versions = found.setdefault(each.group, [])
         if each.version not in versions:
             versions.append(each.version)

@@ -9,10 +9,12 @@ down for the garbage collector, which would delete the dependents otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
 
 from podium.errors import InputError
+from podium.lab.api.conversion import to_stored
 from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import StatusError
 from podium.lab.contents.cluster_import import ClusterImport
@@ -24,14 +26,22 @@ from podium.lab.controllers.nodes.node_registration import (
     registered_status,
 )
 from podium.lab.controllers.storage.volume_binding import PROVISIONER
+from podium.lab.registry.custom_resources import (
+    DEFINITIONS,
+    CustomResources,
+    admit_custom,
+    set_definition_defaults,
+)
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import check_types
+from podium.lab.validation.custom_definitions import validate_definition
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading.collection import label
 
 #: Kinds that other objects refer to; they are loaded first.
 _FIRST: Final = (
     "Namespace",
+    "CustomResourceDefinition",
     "PriorityClass",
     "StorageClass",
     "Node",
@@ -82,8 +92,10 @@ def load(
     """Load all documents, in the order in which objects depend on each other."""
     result = LoadResult()
     served: list[tuple[Resource, Document]] = []
+    documents = list(documents)
+    custom = _custom_resources(registry, documents)
     for document in documents:
-        resource = _resource_of(document.item)
+        resource = _resource_of(document.item, custom)
         if document.item["apiVersion"] == _SNAPSHOT_HEADER:
             continue
         if resource is None:
@@ -110,7 +122,24 @@ def load(
     return result
 
 
-def _resource_of(item: JsonObject) -> Resource | None:
+def _custom_resources(registry: Registry, documents: Sequence[Document]) -> CustomResources:
+    """The custom resources of the registry and of the definitions among the documents."""
+    found = CustomResources()
+    for record in registry.store.table(DEFINITIONS).records.values():
+        found.put(record.object())
+    for document in documents:
+        if document.item["kind"] == "CustomResourceDefinition":
+            definition = deepcopy(document.item)
+            set_definition_defaults(definition)
+            if not list(validate_definition(definition)):
+                found.put(definition)
+    return found
+
+
+def _resource_of(item: JsonObject, custom: CustomResources) -> Resource | None:
+    own = custom.of_object(item)
+    if own is not None:
+        return own
     resource = BY_NAME.get(str(item["kind"]))
     group = str(item.get("apiVersion", "")).rpartition("/")[0]
     if resource is None or resource.qualified not in STORED:
@@ -145,6 +174,10 @@ def _load_one(
         metadata["labels"] = {**(metadata.get("labels") or {}), **default_labels(item)}
         item["status"] = registered_status(item, registry.timestamp())
     status = item.get("status")
+    if resource.custom is not None:
+        admit_custom(resource, item)
+        registry.create(resource.storage, to_stored(resource, item))
+        return
     made = registry.create(resource.kind, item)
     if status and status != made.get("status"):
         name, namespace = made["metadata"]["name"], made["metadata"].get("namespace", "")
@@ -225,7 +258,7 @@ def _note_missing_owners(registry: Registry, items: list[JsonObject]) -> None:
 
 def _check_types(resource: Resource, document: Document) -> None:
     """Refuse fields of a wrong type in objects from files; generated objects have none."""
-    if not document.where:
+    if not document.where or resource.custom is not None:
         return
     try:
         check_types(resource, document.item)

@@ -57,11 +57,18 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         for row in STORED.values():
             if row.kind not in _UNOWNED:
                 self.watch(row.kind, self._on_object)
+        self.watch_custom(self._on_change)
 
     def _on_object(self, old: JsonObject | None, new: JsonObject | None) -> None:
         item = new if new is not None else old
         assert item is not None
-        uid, place = uid_of(item), ObjectPlace(item["kind"], key_of(item))
+        self._on_change(item["kind"], old, new)
+
+    def _on_change(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
+        """Follow the owners of an object; *kind* is the qualified name of a custom resource."""
+        item = new if new is not None else old
+        assert item is not None
+        uid, place = uid_of(item), ObjectPlace(kind, key_of(item))
         owners = _owner_uids(new)
         before = _owner_uids(old)
         if owners != before:
@@ -103,11 +110,11 @@ class GarbageCollector(Controller[str | ObjectPlace]):
             return
         finalizers = item["metadata"].get("finalizers") or ()
         if is_terminating(item) and ORPHAN in finalizers:
-            self._orphan_dependents(item)
+            self._orphan_dependents(key, item)
         elif is_terminating(item) and FOREGROUND in finalizers:
-            self._delete_dependents_first(item)
+            self._delete_dependents_first(key, item)
         else:
-            self._delete_if_unowned(item)
+            self._delete_if_unowned(key, item)
 
     def _sync_owner(self, uid: str) -> None:
         places = self._dependents.get(uid, ())
@@ -117,28 +124,30 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         elif uid in self._waiting:
             self.enqueue(self._waiting[uid])
 
-    def _delete_if_unowned(self, item: JsonObject) -> None:
+    def _delete_if_unowned(self, place: ObjectPlace, item: JsonObject) -> None:
         """Delete an object that has owner references and none of whose owners exists."""
         references = item["metadata"].get("ownerReferences") or []
         if not references or is_terminating(item):
             return
         if any(self._may_exist(each) for each in references):
             return
-        self.cluster.delete(item, propagation="Background")
+        self.cluster.delete(item, propagation="Background", kind=place.kind)
 
     def _may_exist(self, reference: JsonObject) -> bool:
         """Whether an owner exists here, was left behind, or is of a kind that is not served."""
         uid = reference.get("uid", "")
-        served = reference.get("kind", "") in BY_NAME
+        kind = reference.get("kind", "")
+        custom = self.cluster.registry.custom
+        served = kind in BY_NAME or custom.has_kind(reference.get("apiVersion", ""), kind)
         return uid in self._live or uid in self._missing_owners or not served
 
-    def _orphan_dependents(self, item: JsonObject) -> None:
+    def _orphan_dependents(self, owner: ObjectPlace, item: JsonObject) -> None:
         uid = uid_of(item)
         for place in list(self._dependents.get(uid, ())):
             self.cluster.update(place.kind, place.key, lambda found: remove_owner(found, uid))
-        self._remove_finalizer(item, ORPHAN)
+        self._remove_finalizer(owner, ORPHAN)
 
-    def _delete_dependents_first(self, item: JsonObject) -> None:
+    def _delete_dependents_first(self, owner: ObjectPlace, item: JsonObject) -> None:
         """Delete dependents, and the owner itself once none of them blocks its deletion."""
         uid = uid_of(item)
         blocking: list[ObjectPlace] = []
@@ -154,17 +163,17 @@ class GarbageCollector(Controller[str | ObjectPlace]):
             if not is_terminating(found) and not has_other:
                 has_dependents = uid_of(found) in self._dependents
                 propagation = "Foreground" if has_dependents else "Background"
-                self.cluster.delete(found, propagation=propagation)
+                self.cluster.delete(found, propagation=propagation, kind=place.kind)
         if any(place in self._dependents.get(uid, ()) for place in blocking):
-            self._waiting[uid] = ObjectPlace(item["kind"], key_of(item))
+            self._waiting[uid] = owner
         else:
             self._waiting.pop(uid, None)
-            self._remove_finalizer(item, FOREGROUND)
+            self._remove_finalizer(owner, FOREGROUND)
 
-    def _remove_finalizer(self, item: JsonObject, finalizer: str) -> None:
+    def _remove_finalizer(self, place: ObjectPlace, finalizer: str) -> None:
         self.cluster.update(
-            item["kind"],
-            key_of(item),
+            place.kind,
+            place.key,
             lambda found: remove_finalizer(found["metadata"], finalizer),
         )
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from podium.lab.api.resources import STORED
 from podium.lab.api.status import StatusError
+from podium.lab.controllers.custom_resource_cleanup import CustomResourceCleanup
 from podium.lab.controllers.disruption import DisruptionController
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.cluster import Cluster
@@ -73,6 +74,7 @@ class ControllerManager:
             GarbageCollector(self.cluster),
             NamespaceController(self.cluster),
             NamespaceContentsController(self.cluster),
+            CustomResourceCleanup(self.cluster),
             QuotaController(self.cluster),
         )
         self._handlers: dict[str, list[Handler]] = {}
@@ -84,10 +86,18 @@ class ControllerManager:
             for controller in self.controllers
             if controller.pod_handler is not None
         ]
+        self._custom_handlers = [
+            controller.custom_handler
+            for controller in self.controllers
+            if controller.custom_handler is not None
+        ]
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe = [
             registry.subscribe([kind], self._subscriber(kind)) for kind in self._kinds()
         ]
+        self._unsubscribe.append(
+            registry.subscribe_custom(lambda _, old, new: self._on_custom(old, new))
+        )
         self._list_all()
 
     def _kinds(self) -> list[str]:
@@ -106,6 +116,9 @@ class ControllerManager:
         registry = self.cluster.registry
         kinds = sorted(self._kinds(), key=lambda kind: kind == "Pod")
         listed = {kind: registry.list(kind) for kind in kinds}
+        for resource in registry.custom.stored():
+            for item in registry.list(resource.storage):
+                self._on_custom(None, item)
         for kind, items in listed.items():
             for item in items:
                 if kind != "Pod":
@@ -116,6 +129,14 @@ class ControllerManager:
                     self._on_pod(None, item)
                 else:
                     self._on_object(kind, None, item)
+
+    def _on_custom(self, old: JsonObject | None, new: JsonObject | None) -> None:
+        item = new if new is not None else old
+        assert item is not None
+        resource = self.cluster.registry.custom.of_object(item)
+        if resource is not None:
+            for handler in self._custom_handlers:
+                handler(resource.storage, old, new)
 
     def _on_object(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
         self.cluster.observe(kind, old, new)

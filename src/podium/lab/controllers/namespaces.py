@@ -34,6 +34,7 @@ class NamespaceController(Controller[str]):
         for row in self._resources:
             self.watch(row.kind, self._on_content)
         self.watch("Namespace", self._on_namespace)
+        self.watch_custom(lambda _, old, new: self._on_content(old, new))
 
     def _on_namespace(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None:
@@ -55,7 +56,8 @@ class NamespaceController(Controller[str]):
         if namespace is None or not is_terminating(namespace):
             return
         left, budget = 0, _BURST
-        for row in self._resources:
+        custom = [row for row in self.cluster.registry.custom.stored() if row.namespaced]
+        for row in (*self._resources, *custom):
             table = self.cluster.registry.store.table(row.storage)
             for record in list(table.in_namespace(key).values()):
                 if budget <= 0:
@@ -68,12 +70,13 @@ class NamespaceController(Controller[str]):
 
     def _delete(self, row: Resource, name: str, namespace: str) -> int:
         """Delete an object unless it is terminating; returns the number of deletions."""
-        found = self.cluster.get(row.kind, namespace, name)
+        kind = row.kind if row.custom is None else row.storage
+        found = self.cluster.get(kind, namespace, name)
         if found is not None and is_terminating(found):
             return 0
         options = DeleteOptions(propagation="Background")
         try:
-            self.cluster.registry.delete(row.kind, name, namespace, options)
+            self.cluster.registry.delete(kind, name, namespace, options)
         except StatusError as error:
             if error.code != _NOT_FOUND:
                 raise

@@ -34,6 +34,7 @@ class QuotaController(Controller[Key]):
                 self.watch(row.kind, self._on_object)
         self.watch("ResourceQuota", self._on_quota)
         self.watch_pods(self._on_pod)
+        self.watch_custom(lambda _, old, new: self._on_object(old, new))
 
     def _on_quota(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None:
@@ -47,7 +48,7 @@ class QuotaController(Controller[Key]):
             return
         spec_changed = new is not None and old.get("spec") != new.get("spec")
         if new is None or spec_changed:
-            self._count_again(old["metadata"]["namespace"])
+            self._count_again(old["metadata"].get("namespace", ""))
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         if old is not None and (new is None or old.finished != new.finished):

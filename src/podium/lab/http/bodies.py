@@ -14,6 +14,7 @@ from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.http import protobuf
 from podium.lab.http.negotiation import object_media_type
+from podium.lab.registry.custom_resources import admit_custom
 from podium.lab.schema import typed_bodies
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
@@ -27,10 +28,25 @@ def read_object(
 
     Unknown fields are rejected if the body is read *strict*.
     """
+    if resource.custom is not None:
+        item, _ = read_custom(resource, data, content_type, strict=strict)
+        return to_stored(resource, item)
     item = read_kind(resource.kind, resource.group_version, data, content_type)
     if strict:
         typed_bodies.reject_unknown_fields(resource, item)
     return to_stored(resource, item)
+
+
+def read_custom(
+    resource: Resource, data: bytes, content_type: str, *, strict: bool = False
+) -> tuple[JsonObject, list[str]]:
+    """The custom object in a body, pruned and completed, and the fields that were pruned."""
+    kind, group_version = resource.kind, resource.group_version
+    item = typed_bodies.read_custom_object(kind, group_version, to_json(data, content_type))
+    own_kind, own_version = item.get("kind") or kind, item.get("apiVersion") or group_version
+    if (own_kind, own_version) != (kind, group_version):
+        raise _wrong_kind(kind, group_version, str(own_kind), str(own_version))
+    return item, admit_custom(resource, item, strict=strict)
 
 
 def read_kind(

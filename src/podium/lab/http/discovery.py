@@ -5,9 +5,10 @@ Upstream: apiserver/pkg/endpoints/discovery; apidiscovery.k8s.io/v2 is the aggre
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
-from podium.lab.api.resources import TABLE, Resource, groups
+from podium.lab.api.resources import Resource, groups
 from podium.lab.schema.release import minor_release
 from podium.objects.kinds.meta import JsonObject
 
@@ -38,40 +39,6 @@ def core_versions(address: str) -> JsonObject:
 def _group(name: str, versions: list[str]) -> JsonObject:
     listed = [{"groupVersion": f"{name}/{each}", "version": each} for each in versions]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
-
-
-@cache
-def group_list() -> JsonObject:
-    """The document at `/apis`."""
-    found = [_group(name, versions) for name, versions in groups().items() if name]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
-
-
-@cache
-def group(name: str) -> JsonObject | None:
-    """The document at `/apis/GROUP`, `None` if there is no such group."""
-    versions = groups().get(name)
-    if not name or versions is None:
-        return None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
-
-
-@cache
-def resource_list(group_version: str) -> JsonObject | None:
-    """The document at `/api/v1` or `/apis/GROUP/VERSION`, `None` if there is none."""
-    resources = [each for each in TABLE if each.group_version == group_version]
-    if not resources:
-        return None
-    found: list[JsonObject] = []
-    for resource in resources:
-        found.append(_resource(resource))
-        found += [_subresource(resource, name) for name in sorted(resource.subresources)]
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": group_version,
-        "resources": found,
-    }
 
 
 def _resource(resource: Resource) -> JsonObject:
@@ -117,36 +84,6 @@ def _stable_hash(text: str) -> int:
     return found
 
 
-@cache
-def aggregated_list(version: str, *, core: bool) -> JsonObject:
-    """All groups, or the core group alone, with their resources in one document."""
-    found = [
-        {
-            "metadata": {"name": name, "creationTimestamp": None}
-            if name
-            else {"creationTimestamp": None},
-            "versions": [_aggregated_version(name, each) for each in versions],
-        }
-        for name, versions in groups().items()
-        if bool(name) is not core
-    ]
-    return {
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": f"apidiscovery.k8s.io/{version}",
-        "metadata": {},
-        "items": found,
-    }
-
-
-def _aggregated_version(name: str, version: str) -> JsonObject:
-    resources = [each for each in TABLE if (each.group, each.version) == (name, version)]
-    return {
-        "version": version,
-        "resources": [_aggregated_resource(each) for each in resources],
-        "freshness": "Current",
-    }
-
-
 def _kind(resource: Resource, kind: str, group: str | None, version: str | None) -> JsonObject:
     return {
         "group": resource.group if group is None else group,
@@ -179,24 +116,100 @@ def _aggregated_resource(resource: Resource) -> JsonObject:
     return made
 
 
-def document(path: str, address: str, *, aggregated: str = "") -> JsonObject | None:
-    """The document at a path of discovery, `None` if the path is not one.
+class Discovery:
+    """The documents about some resources; each is made when it is first asked for."""
 
-    *aggregated* is the version of aggregated discovery that the client accepts, if any.
-    """
-    parts = path.strip("/").split("/")
-    found: JsonObject | None = None
-    match parts:
-        case ["version"]:
-            found = server_version()
-        case ["api"]:
-            found = aggregated_list(aggregated, core=True) if aggregated else core_versions(address)
-        case ["apis"]:
-            found = aggregated_list(aggregated, core=False) if aggregated else group_list()
-        case ["api", version]:
-            found = resource_list(version)
-        case ["apis", name]:
-            found = group(name)
-        case ["apis", name, version]:
-            found = resource_list(f"{name}/{version}")
-    return found
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        """Describe *resources*."""
+        self._resources = tuple(resources)
+        self._groups = groups(self._resources)
+        self._made: dict[tuple[str, ...], JsonObject | None] = {}
+
+    def document(self, path: str, address: str, *, aggregated: str = "") -> JsonObject | None:
+        """The document at a path of discovery, `None` if the path is not one.
+
+        *aggregated* is the version of aggregated discovery that the client accepts, if any.
+        """
+        parts = path.strip("/").split("/")
+        if parts == ["version"]:
+            return server_version()
+        if parts == ["api"] and not aggregated:
+            return core_versions(address)
+        key = (*parts, aggregated)
+        if key not in self._made:
+            found = self._document(parts, aggregated)
+            if found is None:
+                return None
+            self._made[key] = found
+        return self._made[key]
+
+    def _document(self, parts: list[str], aggregated: str) -> JsonObject | None:
+        found: JsonObject | None = None
+        match parts:
+            case ["api"]:
+                found = self._aggregated_list(aggregated, core=True)
+            case ["apis"] if aggregated:
+                found = self._aggregated_list(aggregated, core=False)
+            case ["apis"]:
+                found = self._group_list()
+            case ["api", version]:
+                found = self._resource_list(version)
+            case ["apis", name]:
+                found = self._group_document(name)
+            case ["apis", name, version]:
+                found = self._resource_list(f"{name}/{version}")
+        return found
+
+    def _group_list(self) -> JsonObject:
+        found = [_group(name, versions) for name, versions in self._groups.items() if name]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
+
+    def _group_document(self, name: str) -> JsonObject | None:
+        versions = self._groups.get(name)
+        if not name or versions is None:
+            return None
+        return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
+
+    def _resource_list(self, group_version: str) -> JsonObject | None:
+        """The document at `/api/v1` or `/apis/GROUP/VERSION`, `None` if there is none."""
+        resources = [each for each in self._resources if each.group_version == group_version]
+        if not resources:
+            return None
+        found: list[JsonObject] = []
+        for resource in resources:
+            found.append(_resource(resource))
+            found += [_subresource(resource, name) for name in sorted(resource.subresources)]
+        return {
+            "kind": "APIResourceList",
+            "apiVersion": "v1",
+            "groupVersion": group_version,
+            "resources": found,
+        }
+
+    def _aggregated_list(self, version: str, *, core: bool) -> JsonObject:
+        """All groups, or the core group alone, with their resources in one document."""
+        found = [
+            {
+                "metadata": {"name": name, "creationTimestamp": None}
+                if name
+                else {"creationTimestamp": None},
+                "versions": [self._aggregated_version(name, each) for each in versions],
+            }
+            for name, versions in self._groups.items()
+            if bool(name) is not core
+        ]
+        return {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": f"apidiscovery.k8s.io/{version}",
+            "metadata": {},
+            "items": found,
+        }
+
+    def _aggregated_version(self, name: str, version: str) -> JsonObject:
+        wanted = (name, version)
+        resources = [each for each in self._resources if (each.group, each.version) == wanted]
+        return {
+            "version": version,
+            "resources": [_aggregated_resource(each) for each in resources],
+            "freshness": "Current",
+        }

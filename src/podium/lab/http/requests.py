@@ -12,6 +12,7 @@ from podium.lab.api.field_errors import invalid_value
 from podium.lab.api.resources import BY_PATH, Resource
 from podium.lab.api.status import bad_request, too_large, unknown_path
 from podium.lab.http.unserved import unserved
+from podium.lab.registry.custom_resources import CustomResources
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -125,8 +126,8 @@ class Route:
     watch: bool
 
 
-def route(path: str) -> Route:
-    """What *path* names; 404 if nothing is served there."""
+def route(path: str, custom: CustomResources) -> Route:
+    """What *path* names, perhaps one of *custom*; 404 if nothing is served there."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -137,15 +138,20 @@ def route(path: str) -> Route:
     watch = rest[0] == "watch"
     if watch:
         rest = rest[1:]
-    return _route_in_version(group, version, rest, watch=watch)
+    return _route_in_version(custom, (group, version), rest, watch=watch)
 
 
-def _route_in_version(group: str, version: str, rest: list[str], *, watch: bool) -> Route:
+def _route_in_version(
+    custom: CustomResources, group_version: tuple[str, str], rest: list[str], *, watch: bool
+) -> Route:
+    group, version = group_version
     namespace = ""
     # `namespaces/x/pods` is in a namespace; `namespaces/x/status` is a subresource of one.
     if len(rest) >= 3 and rest[0] == "namespaces" and not _names_namespace(group, rest):
         namespace, rest = rest[1], rest[2:]
     resource = BY_PATH.get((group, version, rest[0])) if rest else None
+    if resource is None and rest:
+        resource = custom.at(group, version, rest[0])
     if (
         resource is None
         or len(rest) > 3

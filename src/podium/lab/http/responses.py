@@ -13,7 +13,7 @@ from podium.lab.http.list_pages import Page
 from podium.lab.http.negotiation import PARTIAL_METADATA, TABLE, WHOLE, Representation
 from podium.lab.http.requests import Send
 from podium.lab.store.store import Record, line_of
-from podium.lab.tables.tables import table
+from podium.lab.tables.tables import custom_table, table
 from podium.objects.kinds.meta import JsonObject
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -131,7 +131,10 @@ def _represented(resource: Resource, item: JsonObject, form: Representation) -> 
 
 
 def _table(resource: Resource, items: list[JsonObject], form: Representation) -> JsonObject:
-    made = table(resource.kind, items, include_object=form.include_object)
+    if resource.custom is not None:
+        made = custom_table(resource.custom, items, include_object=form.include_object)
+    else:
+        made = table(resource.kind, items, include_object=form.include_object)
     made["apiVersion"] = f"meta.k8s.io/{form.version}"
     if len(items) == 1:
         made["metadata"] = {"resourceVersion": items[0]["metadata"].get("resourceVersion", "")}

@@ -13,8 +13,9 @@ import logging
 import random
 import secrets
 
+from podium.lab.api.resources import TABLE, Resource
 from podium.lab.api.status import StatusError, bad_request, internal, unknown_path
-from podium.lab.http import discovery
+from podium.lab.http.discovery import Discovery
 from podium.lab.http.negotiation import negotiate
 from podium.lab.http.request_options import representation
 from podium.lab.http.requests import (
@@ -56,6 +57,8 @@ class ApiServer:
         self.tokens = tokens or ServiceAccountTokens(registry, secrets.token_bytes(32))
         self.verbs = Verbs(registry, self.tokens)
         self._signals = ChangeSignals(registry.store)
+        #: The documents of discovery, and the generation of custom resources they are made for.
+        self._discovery, self._discovered = Discovery(TABLE), 0
         journal = registry.store.journal
         if journal is not None:
             journal.listeners.append(self._signals.notify_all)
@@ -76,10 +79,10 @@ class ApiServer:
 
     async def _respond(self, request: Request, receive: Receive, send: Send) -> Response | None:
         """The response, `None` if it was a watch, which has been sent already."""
-        document = _document(request)
+        document = self._document(request)
         if document is not None:
             return document
-        where = route(request.path)
+        where = route(request.path, self.registry.custom)
         is_watch = where.watch or request.flag("watch")
         if request.method == "GET" and not where.subresource and is_watch:
             await self._watch(request, where, receive, send)
@@ -94,6 +97,30 @@ class ApiServer:
         journal = self.registry.store.journal
         if journal is not None:
             await journal.wait_durable()
+        return response
+
+    def _document(self, request: Request) -> Response | None:
+        """Health, discovery and OpenAPI: responses that need no object."""
+        path = request.path.rstrip("/") or "/"
+        if path in _HEALTH_PATHS or path.startswith(("/healthz/", "/livez/", "/readyz/")):
+            return Response(200, b"ok", b"text/plain; charset=utf-8")
+        custom = self.registry.custom
+        if path.startswith("/openapi/"):
+            return _openapi(path, request.header(b"accept"), tuple(custom))
+        if path.count("/") > 3 or request.method not in {"GET", "HEAD"}:
+            return None
+        if self._discovered != custom.generation:
+            self._discovery, self._discovered = Discovery((*TABLE, *custom)), custom.generation
+        version = ""
+        if path in {"/api", "/apis"}:
+            version = negotiate(request.header(b"accept")).discovery
+        found = self._discovery.document(path, request.header(b"host"), aggregated=version)
+        if found is None:
+            return None
+        response = json_response(found)
+        if version:
+            kind = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+            return response._replace(content_type=kind.encode())
         return response
 
     async def _watch(self, request: Request, where: Route, receive: Receive, send: Send) -> None:
@@ -165,39 +192,17 @@ async def _until_disconnected(receive: Receive) -> None:
         pass
 
 
-def _document(request: Request) -> Response | None:
-    """Health, discovery and OpenAPI: responses that need no object."""
-    path = request.path.rstrip("/") or "/"
-    if path in _HEALTH_PATHS or path.startswith(("/healthz/", "/livez/", "/readyz/")):
-        return Response(200, b"ok", b"text/plain; charset=utf-8")
-    if path.startswith("/openapi/"):
-        return _openapi(path, request.header(b"accept"))
-    if path.count("/") > 3 or request.method not in {"GET", "HEAD"}:
-        return None
-    version = ""
-    if path in {"/api", "/apis"}:
-        version = negotiate(request.header(b"accept")).discovery
-    found = discovery.document(path, request.header(b"host"), aggregated=version)
-    if found is None:
-        return None
-    response = json_response(found)
-    if version:
-        kind = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-        return response._replace(content_type=kind.encode())
-    return response
-
-
-def _openapi(path: str, accept: str) -> Response:
+def _openapi(path: str, accept: str, custom: tuple[Resource, ...]) -> Response:
     """An OpenAPI document; kubectl asks for version 2 as a protocol buffer."""
     from podium.lab.openapi import documents  # noqa: PLC0415  tens of milliseconds
 
     match path.split("/", 3)[2:]:
         case ["v2"] if "protobuf" in accept:
-            return Response(200, documents.v2_protobuf(), documents.V2_PROTOBUF.encode())
+            return Response(200, documents.v2_protobuf(custom), documents.V2_PROTOBUF.encode())
         case ["v2"]:
-            return Response(200, documents.v2_json())
+            return Response(200, documents.v2_json(custom))
         case ["v3"]:
-            return Response(200, documents.v3_index())
+            return Response(200, documents.v3_index(custom))
         case ["v3", name]:
-            return Response(200, documents.v3_document(name))
+            return Response(200, documents.v3_document(name, custom))
     raise unknown_path()

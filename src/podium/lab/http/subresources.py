@@ -70,7 +70,7 @@ class Subresources:
         self, where: Route, verb: str, body: bytes, content_type: str, options: WriteOptions
     ) -> JsonObject:
         resource, name, namespace = where.resource, where.name, where.namespace
-        current = scale_of(self._registry.get(resource.storage, name, namespace))
+        current = scale_of(self._registry.get(resource.storage, name, namespace), resource)
         if verb == "get":
             return current
         if verb == "patch":

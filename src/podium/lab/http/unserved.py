@@ -18,9 +18,7 @@ _NEEDS_CONTAINERS = {
 _GROUPS = {
     "autoscaling": "no autoscalers: nothing runs in its pods, so there is no load to follow",
     "metrics.k8s.io": "no metrics of pods and nodes: nothing runs in its pods",
-    "apiextensions.k8s.io": "no custom resources, only the kinds of `kubectl api-resources`",
-    "apiregistration.k8s.io": "no other API servers behind it",
-    "admissionregistration.k8s.io": "no admission webhooks",
+    "admissionregistration.k8s.io": "no admission policies; webhooks are kept and not called",
     "certificates.k8s.io": "no certificates: it speaks plain HTTP on loopback",
 }
 

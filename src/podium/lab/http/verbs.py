@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podium.lab.api.conversion import to_served
+from podium.lab.api.conversion import to_served, to_stored
 from podium.lab.api.media_types import APPLY_PATCH, PATCH_TYPES
 from podium.lab.api.options import WriteOptions
-from podium.lab.api.resources import Resource
+from podium.lab.api.resources import IDLE, Resource
 from podium.lab.api.status import method_not_allowed, success, unsupported_media_type
 from podium.lab.http import bodies
 from podium.lab.http.list_pages import list_page
@@ -92,8 +92,7 @@ class Verbs:
         options = write_options(request, "CreateOptions")
         if "list" not in resource.verbs:
             return self._create_unstored(request, where, body, options)
-        item = bodies.read_object(resource, body, request.content_type, strict=options.strict)
-        warnings = _warnings(request, resource, item)
+        item, warnings = _read(request, resource, body, options)
         made = self.registry.create(
             resource.storage, item, namespace=where.namespace, options=options
         )
@@ -115,8 +114,7 @@ class Verbs:
     def _update(self, request: Request, where: Route, body: bytes) -> Response:
         resource = where.resource
         options = write_options(request, "UpdateOptions")
-        item = bodies.read_object(resource, body, request.content_type, strict=options.strict)
-        warnings = _warnings(request, resource, item)
+        item, warnings = _read(request, resource, body, options)
         made = self.registry.update(
             resource.storage,
             item,
@@ -194,10 +192,29 @@ def _verb(request: Request, where: Route) -> str:
     return verb
 
 
+def _read(
+    request: Request, resource: Resource, body: bytes, options: WriteOptions
+) -> tuple[JsonObject, Headers]:
+    """The object in a body, and the warnings about it."""
+    content_type = request.content_type
+    if resource.custom is not None:
+        item, pruned = bodies.read_custom(resource, body, content_type, strict=options.strict)
+        texts = [resource.custom.deprecation] if resource.custom.deprecation else []
+        if request.parameter("fieldValidation") == "Warn":
+            texts += [f"unknown field {quoted(each)}" for each in pruned[:_MOST_WARNINGS]]
+        return to_stored(resource, item), _warning_headers(texts)
+    item = bodies.read_object(resource, body, content_type, strict=options.strict)
+    idle = IDLE.get(resource.kind)
+    return item, _warnings(request, resource, item) + _warning_headers([idle] if idle else [])
+
+
+def _warning_headers(texts: list[str]) -> Headers:
+    return tuple((b"warning", f"299 - {quoted(text)}".encode("ascii", "replace")) for text in texts)
+
+
 def _warnings(request: Request, resource: Resource, item: JsonObject) -> Headers:
     """A `Warning` header for each unknown field if the client asks for warnings."""
     if request.parameter("fieldValidation") != "Warn" or resource.view_of:
         return ()
     unknown = unknown_fields(resource.kind, resource.group_version, item)
-    texts = [quoted(f"unknown field {quoted(each)}") for each in unknown[:_MOST_WARNINGS]]
-    return tuple((b"warning", f"299 - {text}".encode("ascii", "replace")) for text in texts)
+    return _warning_headers([f"unknown field {quoted(each)}" for each in unknown[:_MOST_WARNINGS]])

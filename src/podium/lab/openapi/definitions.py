@@ -23,19 +23,35 @@ _GROUPS = (
     ("apps", r"(DaemonSet|Deployment|ReplicaSet|StatefulSet|RollingUpdate|ControllerRevision)\w*"),
     ("batch", r"(Job|CronJob|UncountedTerminatedPods|PodFailurePolicy|SuccessPolicy)\w*"),
     ("policy", r"PodDisruptionBudget\w*|Eviction"),
+    ("apiextensions", r"CustomResource\w*"),
+    ("apiregistration", r"APIService\w*"),
+    (
+        "admissionregistration",
+        r"\w*Webhook(Configuration)?(List)?|RuleWithOperations|MatchCondition",
+    ),
     ("autoscaling", r"Scale|ScaleSpec|ScaleStatus"),
     ("storage", r"(StorageClass|CSIDriver|CSINode|CSIStorageCapacity|VolumeAttachment)\w*"),
     ("storage", r"VolumeError|VolumeNodeResources|TokenRequest"),
     ("coordination", r"Lease\w*"),
     ("scheduling", r"PriorityClass\w*"),
     ("discovery", r"EndpointSlice\w*|Endpoint|EndpointConditions|EndpointHints|ForZone|ForNode"),
-    ("authentication", r"SelfSubjectReview\w*|UserInfo"),
+    ("authentication", r"SelfSubjectReview\w*|UserInfo|TokenReview\w*|BoundObjectReference"),
+    ("authentication", r"TokenRequest(Spec|Status)"),
+    ("node", r"RuntimeClass\w*|Overhead|Scheduling"),
     ("authorization", r"(SelfSubjectAccess|SelfSubjectRules)Review\w*|FieldSelector\w+"),
-    ("authorization", r"(SubjectAccess|SubjectRules)Review\w*|(Non)?Resource(Attributes|Rule)"),
+    (
+        "authorization",
+        r"(Local)?(SubjectAccess|SubjectRules)Review\w*|(Non)?Resource(Attributes|Rule)",
+    ),
     ("authorization", r"LabelSelectorAttributes"),
 )
 _GROUP_OF = tuple((group, re.compile(pattern)) for group, pattern in _GROUPS)
-_QUALIFIED = {"CoreV1": "core", "EventsV1": "events", "DiscoveryV1": "discovery"}
+_QUALIFIED = {
+    "AuthenticationV1": "authentication",
+    "CoreV1": "core",
+    "EventsV1": "events",
+    "DiscoveryV1": "discovery",
+}
 
 #: The names of the scalar types that have a schema of their own.
 _NAMED_SCALARS = {

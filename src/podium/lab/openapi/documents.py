@@ -7,13 +7,14 @@ and version, and an index of them.
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+from functools import lru_cache
 
 import msgspec
 
 from podium import __version__
-from podium.lab.api.resources import TABLE
+from podium.lab.api.resources import TABLE, Resource
 from podium.lab.api.status import unknown_path
+from podium.lab.openapi.custom import custom_definitions
 from podium.lab.openapi.definitions import definitions
 from podium.lab.openapi.paths import paths
 from podium.lab.openapi.protobuf import encode_document
@@ -25,49 +26,63 @@ V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _INFO = {"title": "Kubernetes", "version": f"podium-{__version__}"}
 
 
-def _v2() -> JsonObject:
+#: The documents with custom resources that were asked for last, by these resources.
+_LAST_CUSTOM = 4
+
+
+def _v2(custom: tuple[Resource, ...]) -> JsonObject:
+    spec = SpecVersion.V2
     return {
         "swagger": "2.0",
         "info": _INFO,
-        "paths": paths(TABLE, SpecVersion.V2),
-        "definitions": definitions(TABLE, SpecVersion.V2),
+        "paths": paths((*TABLE, *custom), spec),
+        "definitions": {**definitions(TABLE, spec), **custom_definitions(custom, spec)},
     }
 
 
-@cache
-def v2_json() -> bytes:
+@lru_cache(maxsize=_LAST_CUSTOM)
+def v2_json(custom: tuple[Resource, ...] = ()) -> bytes:
     """The document of version 2 as JSON."""
-    return msgspec.json.encode(_v2())
+    return msgspec.json.encode(_v2(custom))
 
 
-@cache
-def v2_protobuf() -> bytes:
+@lru_cache(maxsize=_LAST_CUSTOM)
+def v2_protobuf(custom: tuple[Resource, ...] = ()) -> bytes:
     """The document of version 2 as a protocol buffer."""
-    return encode_document(_v2())
+    return encode_document(_v2(custom))
 
 
-@cache
-def v3_index() -> bytes:
+@lru_cache(maxsize=_LAST_CUSTOM)
+def v3_index(custom: tuple[Resource, ...] = ()) -> bytes:
     """The paths of the documents of version 3, with a hash that changes with the resources."""
-    content_hash = hashlib.sha256(repr((__version__, TABLE)).encode()).hexdigest()[:32].upper()
-    names = sorted({each.prefix.removeprefix("/") for each in TABLE})
+    schemas = [each.custom.schema for each in custom if each.custom is not None]
+    described = repr((__version__, TABLE, custom)).encode() + msgspec.json.encode(schemas)
+    content_hash = hashlib.sha256(described).hexdigest()[:32].upper()
+    names = sorted({each.prefix.removeprefix("/") for each in (*TABLE, *custom)})
     found = {
         name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={content_hash}"} for name in names
     }
     return msgspec.json.encode({"paths": found})
 
 
-@cache
-def v3_document(group_version: str) -> bytes:
+@lru_cache(maxsize=64)
+def v3_document(group_version: str, custom: tuple[Resource, ...] = ()) -> bytes:
     """The document of one group and version: `v1` or `api/v1`, `apps/v1` or `apis/apps/v1`."""
     wanted = group_version.removeprefix("apis/").removeprefix("api/")
-    resources = [each for each in TABLE if each.group_version == wanted]
+    resources = [each for each in (*TABLE, *custom) if each.group_version == wanted]
     if not resources:
         raise unknown_path()
+    spec = SpecVersion.V3
+    own = [each for each in resources if each.custom is None]
     document = {
         "openapi": "3.0.0",
         "info": _INFO,
-        "paths": paths(resources, SpecVersion.V3),
-        "components": {"schemas": definitions(resources, SpecVersion.V3)},
+        "paths": paths(resources, spec),
+        "components": {
+            "schemas": {
+                **definitions(own or TABLE[:1], spec),
+                **custom_definitions(resources, spec),
+            }
+        },
     }
     return msgspec.json.encode(document)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from podium.lab.api.media_types import PATCH_TYPES
+from podium.lab.api.media_types import PATCH_TYPES, STRATEGIC_MERGE_PATCH
 from podium.lab.api.resources import Resource
+from podium.lab.openapi.custom import custom_definition_name
 from podium.lab.openapi.definitions import PATCH, definition_name
 from podium.lab.openapi.spec_version import SpecVersion
 from podium.lab.schema import api_types
@@ -43,6 +44,22 @@ _FOR_LISTS = (
 )
 _FOR_WRITES = ("dryRun", "fieldManager", "fieldValidation")
 _FOR_DELETIONS = ("dryRun", "gracePeriodSeconds", "propagationPolicy")
+
+
+class _Kind(NamedTuple):
+    """The kind of the objects at a path, and whether it is a custom one."""
+
+    group: str
+    version: str
+    name: str
+    is_custom: bool = False
+
+    def definition(self, suffix: str = "") -> str:
+        """The name of the schema of the kind, or of its list if *suffix* is `List`."""
+        if self.is_custom:
+            return custom_definition_name(self.group, self.version, self.name) + suffix
+        model = api_types.model_of_kind(self.name, f"{self.group}/{self.version}") + suffix
+        return definition_name(model, self.version)
 
 
 class _Operation(NamedTuple):
@@ -82,7 +99,7 @@ def paths(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonObj
     """The paths of *resources* with their operations."""
     found: dict[str, JsonObject] = {}
     for each in resources:
-        kind = (each.group, each.version, each.kind)
+        kind = _Kind(each.group, each.version, each.kind, each.custom is not None)
         where = each.path("{namespace}")
         found[where] = _item(where, each.verbs, kind, _COLLECTION, spec)
         if each.namespaced and "list" in each.verbs:
@@ -93,7 +110,8 @@ def paths(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonObj
         found[where] = _item(where, each.verbs, kind, _OBJECT, spec)
         for name, sub in each.subresources.items():
             group = each.group if sub.group is None else sub.group
-            sub_kind = (group, sub.version or each.version, sub.kind)
+            is_custom = each.custom is not None and sub.kind == each.kind
+            sub_kind = _Kind(group, sub.version or each.version, sub.kind, is_custom)
             path = f"{where}/{name}"
             found[path] = _item(path, sub.verbs, sub_kind, _SUBRESOURCE, spec)
     return dict(sorted(found.items()))
@@ -102,7 +120,7 @@ def paths(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonObj
 def _item(
     path: str,
     verbs: Iterable[str],
-    kind: tuple[str, str, str],
+    kind: _Kind,
     operations: Iterable[_Operation],
     spec: SpecVersion,
 ) -> JsonObject:
@@ -118,14 +136,10 @@ def _item(
     return item
 
 
-def _operation(
-    path: str, kind: tuple[str, str, str], operation: _Operation, spec: SpecVersion
-) -> JsonObject:
-    group, version, name = kind
+def _operation(path: str, kind: _Kind, operation: _Operation, spec: SpecVersion) -> JsonObject:
+    group, version, name, _ = kind
     action = operation.action
-    listed = "List" if action == "list" else ""
-    model = api_types.model_of_kind(name, f"{group}/{version}") + listed
-    target = spec.reference(definition_name(model, version))
+    target = spec.reference(kind.definition("List" if action == "list" else ""))
     body_schema = spec.reference(PATCH) if action == "patch" else target
     if action.startswith("delete"):
         body_schema = spec.reference(definition_name("V1DeleteOptions"))
@@ -138,7 +152,11 @@ def _operation(
         "x-kubernetes-action": action,
         "x-kubernetes-group-version-kind": {"group": group, "kind": name, "version": version},
     }
-    types: tuple[str, ...] = PATCH_TYPES if action == "patch" else ("application/json",)
+    types: tuple[str, ...] = ("application/json",)
+    if action == "patch":
+        types = PATCH_TYPES
+        if kind.is_custom:
+            types = tuple(each for each in PATCH_TYPES if each != STRATEGIC_MERGE_PATCH)
     if spec is SpecVersion.V2:
         found |= {"consumes": list(types), "produces": ["application/json"]}
         if operation.has_body:

@@ -19,8 +19,8 @@ from podium.objects.kinds.meta import JsonObject
 
 
 def apply_patch(kind: str, content_type: str, current: JsonObject, patch: object) -> JsonObject:
-    """The object of this kind after the patch; neither argument is changed."""
-    model = api_types.model_of_kind(kind, str(current.get("apiVersion", "")))
+    """The object of this kind, empty for custom ones, after the patch; no argument is changed."""
+    model = api_types.model_of_kind(kind, str(current.get("apiVersion", ""))) if kind else ""
     model = model if api_types.has_model(model) else ""
     if content_type == JSON_PATCH:
         result = apply_json_patch(current, patch)

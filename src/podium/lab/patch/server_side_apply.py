@@ -74,12 +74,16 @@ def apply(
     force: bool,
     now: str,
     subresource: str = "",
+    custom: FieldSchema | None = None,
 ) -> JsonObject:
-    """The object after applying *config* to *live*, or to nothing."""
+    """The object after applying *config* to *live*, or to nothing.
+
+    *custom* is the schema of a kind that is not one of the API's own.
+    """
     if config.get("metadata", {}).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     version = str(config.get("apiVersion", ""))
-    schema = kind_schema(kind, version)
+    schema = custom or kind_schema(kind, version)
     applied = _writable_part(config, subresource)
     _reject_undeclared(schema, applied)
     current = without_managed_fields(live or {})
@@ -117,8 +121,14 @@ def track_update(
     operation: str = UPDATE,
     now: str,
     subresource: str = "",
+    custom: FieldSchema | None = None,
+    custom_status: bool = False,
 ) -> JsonObject:
-    """The object of an ordinary write, with *manager* as owner of the fields that it changed."""
+    """The object of an ordinary write, with *manager* as owner of the fields that it changed.
+
+    *custom* is the schema of a kind that is not one of the API's own, and *custom_status* whether
+    its status is written through a subresource only.
+    """
     sent = new.get("metadata", {}).get("managedFields")
     managers = read_managers(new if sent is not None else old)
     result = without_managed_fields(new)
@@ -126,13 +136,15 @@ def track_update(
         # The client sent an empty list to end the tracking, or the object was never tracked.
         return result
     version = str(new.get("apiVersion", ""))
-    before = _with_zero_values(kind, without_managed_fields(old or {}))
-    changes = compare(kind_schema(kind, version), before, _with_zero_values(kind, result))
+    own_kind = kind if custom is None else ""
+    schema = custom or kind_schema(kind, version)
+    before = _with_zero_values(own_kind, without_managed_fields(old or {}))
+    changes = compare(schema, before, _with_zero_values(own_kind, result))
     if not changes:
         return with_managers(result, managers)
     updater = Manager(manager, operation, version, subresource)
     changed = frozenset(changes.modified | changes.added)
-    if not subresource and kind in _WITH_STATUS:
+    if not subresource and (custom_status or own_kind in _WITH_STATUS):
         changed = frozenset(path for path in changed if path[0] != "f:status")
     taken = changed | changes.removed
     owned = {

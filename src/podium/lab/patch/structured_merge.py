@@ -119,6 +119,60 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+@dataclass(frozen=True, slots=True)
+class CustomFieldSchema(FieldSchema):
+    """How ownership divides a value of a custom object, by its structural schema."""
+
+    #: The part of the schema that describes the value.
+    structure: JsonObject = field(default_factory=dict, compare=False, repr=False)
+    #: Whether this is a whole object, which has metadata.
+    is_root: bool = False
+
+    def field(self, name: str) -> FieldSchema:
+        """The schema of a field of an object or map."""
+        if self.is_root and name == "metadata":
+            return FieldSchema(OBJECT, "V1ObjectMeta")
+        if self.is_root and name in {"apiVersion", "kind"}:
+            return ATOMIC_FIELD
+        known = (self.structure.get("properties") or {}).get(name)
+        if known is None:
+            known = self.structure.get("additionalProperties")
+        return _structural(known) if isinstance(known, dict) else UNKNOWN_FIELD
+
+    def item(self) -> FieldSchema:
+        """The schema of the items of a list."""
+        items = self.structure.get("items")
+        return _structural(items) if isinstance(items, dict) else UNKNOWN_FIELD
+
+    def declares(self, name: str) -> bool:
+        """Whether the schema has the field by its name."""
+        if self.is_root and name in {"apiVersion", "kind", "metadata"}:
+            return True
+        return name in (self.structure.get("properties") or {})
+
+
+def custom_schema(structure: JsonObject) -> FieldSchema:
+    """The schema of a whole custom object."""
+    return CustomFieldSchema(OBJECT, structure=structure, is_root=True)
+
+
+def _structural(structure: JsonObject) -> FieldSchema:
+    """The schema of a value by its part of a structural schema."""
+    kind = structure.get("type")
+    if kind == "array":
+        list_type = structure.get("x-kubernetes-list-type")
+        if list_type not in (MAP, SET):
+            return ATOMIC_FIELD
+        keys = tuple(structure.get("x-kubernetes-list-map-keys") or ())
+        return CustomFieldSchema(ASSOCIATIVE_LIST, keys=keys, structure=structure)
+    if kind == "object" or structure.get("properties"):
+        if structure.get("x-kubernetes-map-type") == ATOMIC:
+            return ATOMIC_FIELD
+        is_map = isinstance(structure.get("additionalProperties"), dict)
+        return CustomFieldSchema(OBJECT, is_map=is_map, structure=structure)
+    return UNKNOWN_FIELD if structure.get("x-kubernetes-preserve-unknown-fields") else ATOMIC_FIELD
+
+
 def kind_schema(kind: str, api_version: str = "") -> FieldSchema:
     """The schema of a whole object of a kind."""
     model = api_types.model_of_kind(kind, api_version)

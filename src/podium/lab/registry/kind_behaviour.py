@@ -48,6 +48,11 @@ from podium.lab.defaults.workloads import (
     set_stateful_set_defaults,
     set_template_generation,
 )
+from podium.lab.registry.custom_resources import (
+    add_cleanup_finalizer,
+    new_definition_status,
+    set_definition_defaults,
+)
 from podium.lab.validation.cluster_objects import (
     validate_budget,
     validate_csi_node,
@@ -60,6 +65,10 @@ from podium.lab.validation.cluster_objects import (
     validate_priority_class_update,
     validate_service,
     validate_service_update,
+)
+from podium.lab.validation.custom_definitions import (
+    validate_definition,
+    validate_definition_update,
 )
 from podium.lab.validation.metadata import validate_metadata
 from podium.lab.validation.names import (
@@ -271,6 +280,14 @@ _BY_KIND: Mapping[str, KindBehaviour] = {
         set_defaults=set_csi_driver_defaults, allows_unconditional_update=False
     ),
     "CSINode": KindBehaviour(validate=validate_csi_node, allows_unconditional_update=False),
+    "CustomResourceDefinition": KindBehaviour(
+        set_defaults=set_definition_defaults,
+        complete_new=add_cleanup_finalizer,
+        new_status=new_definition_status,
+        has_generation=True,
+        validate=validate_definition,
+        validate_update=validate_definition_update,
+    ),
     "ConfigMap": KindBehaviour(validate=validate_data_keys),
     "Secret": KindBehaviour(
         set_defaults=set_secret_defaults,
@@ -291,6 +308,33 @@ _BY_KIND: Mapping[str, KindBehaviour] = {
 }
 
 
+class CustomBehaviour(KindBehaviour):
+    """How custom objects are completed and validated; the schema is checked where they are read."""
+
+    def prepare_for_create(self, resource: Resource, item: JsonObject) -> None:
+        """Remove the status of a new object if only its subresource may write it."""
+        if "status" in resource.subresources:
+            item.pop("status", None)
+
+
+class CustomBehaviourWithoutStatus(CustomBehaviour):
+    """The behaviour where the status is a field as all others are."""
+
+    def prepare_for_update(self, item: JsonObject, old: JsonObject, subresource: str) -> JsonObject:  # noqa: ARG002
+        """The object to be stored: *item* as a whole."""
+        return item
+
+    def changes_generation(self, item: JsonObject, old: JsonObject) -> bool:
+        """Whether an update changes anything besides metadata."""
+        return {**item, "metadata": None} != {**old, "metadata": None}
+
+
+_CUSTOM = CustomBehaviour(has_generation=True)
+_CUSTOM_WITHOUT_STATUS = CustomBehaviourWithoutStatus(has_generation=True)
+
+
 def behaviour_of(resource: Resource) -> KindBehaviour:
     """The behaviour of a resource's kind."""
+    if resource.custom is not None:
+        return _CUSTOM if "status" in resource.subresources else _CUSTOM_WITHOUT_STATUS
     return _BY_KIND.get(resource.kind, _DEFAULT)

@@ -10,13 +10,20 @@ from typing import Any
 
 from podium.lab.api.conversion import to_served, to_stored
 from podium.lab.api.field_errors import required
+from podium.lab.api.media_types import PATCH_TYPES, STRATEGIC_MERGE_PATCH
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import bad_request, invalid
+from podium.lab.api.status import bad_request, invalid, unsupported_media_type
 from podium.lab.patch.patches import apply_patch
 from podium.lab.patch.server_side_apply import apply, track_update
+from podium.lab.patch.structured_merge import FieldSchema, custom_schema
 from podium.lab.registry import metadata
-from podium.lab.schema.typed_bodies import check_types, reject_unknown_fields
+from podium.lab.registry.custom_resources import admit_custom
+from podium.lab.schema.typed_bodies import (
+    check_custom_metadata,
+    check_types,
+    reject_unknown_fields,
+)
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
 
@@ -26,12 +33,28 @@ def apply_patch_to(
 ) -> JsonObject:
     """The object after a patch of the version of *resource*; 400 if a field gets the wrong type."""
     before = to_served(resource, current)
+    if resource.custom is not None:
+        return _patched_custom(resource, content_type, before, patch, options)
     new = apply_patch(resource.kind, content_type, before, patch)
     if not isinstance(new.get("metadata"), dict):
         raise bad_request("metadata: expected a mapping")
     new = check_types(resource, new)
     if options.strict:
         reject_unknown_fields(resource, new, before)
+    return to_stored(resource, new)
+
+
+def _patched_custom(
+    resource: Resource, content_type: str, before: JsonObject, patch: Any, options: WriteOptions
+) -> JsonObject:
+    """A custom object after a patch; strategic merge patches need types that it does not have."""
+    if content_type == STRATEGIC_MERGE_PATCH:
+        raise unsupported_media_type([each for each in PATCH_TYPES if each != content_type])
+    new = apply_patch("", content_type, before, patch)
+    if not isinstance(new.get("metadata"), dict):
+        raise bad_request("metadata: expected a mapping")
+    check_custom_metadata(new)
+    admit_custom(resource, new, strict=options.strict)
     return to_stored(resource, new)
 
 
@@ -51,9 +74,13 @@ def apply_configuration(
         raise invalid("PatchOptions", "meta.k8s.io", "", [error])
     if not isinstance(patch, dict):
         raise bad_request("error decoding YAML: the body must be a mapping")
-    config = check_types(resource, patch)
-    if options.strict:
-        reject_unknown_fields(resource, config)
+    if resource.custom is not None:
+        config = patch
+        check_custom_metadata(config)
+    else:
+        config = check_types(resource, patch)
+        if options.strict:
+            reject_unknown_fields(resource, config)
     about = metadata.set_type_and_namespace(config, resource, key.namespace)
     if about.setdefault("name", key.name) != key.name:
         raise bad_request(
@@ -68,8 +95,16 @@ def apply_configuration(
         force=options.force,
         now=now,
         subresource=subresource,
+        custom=_custom_schema(resource),
     )
+    if resource.custom is not None:
+        admit_custom(resource, made)
     return to_stored(resource, made)
+
+
+def _custom_schema(resource: Resource) -> FieldSchema | None:
+    """How ownership divides custom objects; `None` for all others."""
+    return None if resource.custom is None else custom_schema(resource.custom.schema)
 
 
 def track_fields(
@@ -85,4 +120,13 @@ def track_fields(
     if not options.manager:
         return new
     manager = options.manager
-    return track_update(resource.kind, old, new, manager=manager, now=now, subresource=subresource)
+    return track_update(
+        resource.kind,
+        old,
+        new,
+        manager=manager,
+        now=now,
+        subresource=subresource,
+        custom=_custom_schema(resource),
+        custom_status=resource.custom is not None and "status" in resource.subresources,
+    )

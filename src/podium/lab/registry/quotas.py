@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from podium.lab.api.resources import STORED, Resource, stored
+from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import forbidden
 from podium.lab.registry.quota_usage import (
     has_deadline,
@@ -80,7 +80,7 @@ def count(registry: Registry, quota: JsonObject) -> JsonObject:
     namespace = quota["metadata"]["namespace"]
     hard: Mapping[str, str] = (quota.get("spec") or {}).get("hard") or {}
     used: Amounts = dict.fromkeys(hard, 0)
-    for resource in STORED.values():
+    for resource in registry.stored_resources():
         limited = limited_names(resource, hard) if resource.namespaced else []
         if not limited:
             continue

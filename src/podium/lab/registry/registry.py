@@ -18,7 +18,7 @@ from typing import Any
 from podium.lab.api.field_errors import FieldError
 from podium.lab.api.media_types import APPLY_PATCH
 from podium.lab.api.options import DeleteOptions, WriteOptions
-from podium.lab.api.resources import Resource, stored
+from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import (
     StatusError,
     already_exists,
@@ -30,6 +30,7 @@ from podium.lab.api.status import (
 from podium.lab.api.timestamps import format_time
 from podium.lab.registry import admission, deletion, metadata, patches, quotas
 from podium.lab.registry.binding import bind
+from podium.lab.registry.custom_resources import DEFINITIONS, CustomResources
 from podium.lab.registry.eviction import evict
 from podium.lab.registry.kind_behaviour import behaviour_of
 from podium.lab.registry.subscriptions import Subscriber, Subscriptions
@@ -41,6 +42,8 @@ from podium.objects.kinds.meta import JsonObject
 DEFAULT_WRITE = WriteOptions()
 DEFAULT_DELETE = DeleteOptions()
 _NAME_ATTEMPTS = 8
+#: The name under which writes of custom objects are announced.
+_CUSTOM = "custom resources"
 
 
 class Registry:
@@ -58,12 +61,25 @@ class Registry:
         self.clock = clock
         self.rng = rng or random.Random()  # noqa: S311  names and uids are not secret
         self._subscriptions = Subscriptions()
+        #: The resources of the stored CustomResourceDefinitions.
+        self.custom = CustomResources()
+        for record in self.store.table(DEFINITIONS).records.values():
+            self.custom.put(record.object())
         admission.create_system_objects(self)
+
+    def resource(self, kind: str) -> Resource:
+        """The stored resource of this kind, plural or qualified name; custom ones by the latter."""
+        found = BY_NAME.get(kind)
+        return self.custom.by_storage(kind) if found is None else found
+
+    def stored_resources(self) -> Iterable[Resource]:
+        """All resources whose objects are stored, custom ones included."""
+        return (*STORED.values(), *self.custom.stored())
 
     # Reading
     def record(self, kind: str, name: str, namespace: str = "") -> Record:
         """The stored record of an object; 404 if it does not exist."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         found = self.store.get(resource.storage, key_of(resource, namespace, name))
         if found is None:
             raise not_found(resource.qualified, name)
@@ -75,7 +91,7 @@ class Registry:
 
     def find(self, kind: str, name: str, namespace: str = "") -> JsonObject | None:
         """An object, if it exists."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         found = self.store.get(resource.storage, key_of(resource, namespace, name))
         return None if found is None else found.object()
 
@@ -83,7 +99,7 @@ class Registry:
         self, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> builtins.list[JsonObject]:
         """The selected objects, ordered by namespace and name; of all namespaces by default."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         wanted = selection(resource, labels, fields)
         records = self.store.table(resource.storage).ordered(namespace)
         return [each.object() for each in records if wanted.matches(each)]
@@ -98,7 +114,7 @@ class Registry:
         options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonObject:
         """Complete, admit, validate and store a new object."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         behaviour = behaviour_of(resource)
         about = metadata.set_type_and_namespace(item, resource, namespace)
         name = str(about.get("name", ""))
@@ -136,7 +152,7 @@ class Registry:
         options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonObject:
         """Replace an object; 409 if its resource version is not the current one."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         about = metadata.set_type_and_namespace(item, resource, namespace)
         if not about.get("name"):
             about["name"] = name
@@ -170,7 +186,7 @@ class Registry:
         options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonObject:
         """Replace an object by the result of *change*, which is called with the present one."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         record = self.record(kind, name, namespace)
         return self._replace(
             resource,
@@ -193,7 +209,7 @@ class Registry:
     ) -> JsonObject:
         """Apply a JSON, merge, strategic merge or server-side apply patch."""
         patched, _ = self.patch_or_create(
-            stored(kind),
+            self.resource(kind),
             name,
             patch,
             content_type=content_type,
@@ -219,7 +235,7 @@ class Registry:
         Only server-side apply creates objects.
         """
         record = self.store.get(resource.storage, key_of(resource, namespace, name))
-        storage = stored(resource.storage)
+        storage = self.resource(resource.storage)
         if content_type == APPLY_PATCH:
             live = None if record is None else record.object()
             new = patches.apply_configuration(
@@ -296,7 +312,7 @@ class Registry:
         self, kind: str, name: str, namespace: str = "", options: DeleteOptions = DEFAULT_DELETE
     ) -> tuple[JsonObject, bool]:
         """Delete an object; returns its last state, and whether it is removed already."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         admission.check_deletion(resource, name)
         return deletion.delete(self, resource, key_of(resource, namespace, name), options)
 
@@ -310,7 +326,7 @@ class Registry:
         options: DeleteOptions = DEFAULT_DELETE,
     ) -> builtins.list[JsonObject]:
         """Delete all selected objects; returns them."""
-        resource = stored(kind)
+        resource = self.resource(kind)
         wanted = selection(resource, labels, fields)
         records = list(self.store.table(resource.storage).ordered(namespace))
         found = [each for each in records if wanted.matches(each)]
@@ -338,9 +354,9 @@ class Registry:
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
         record = self.store.put(resource.storage, key, item, fields_of(resource.storage, item))
-        self._subscriptions.announce(
-            resource.storage, ADDED if old is None else MODIFIED, old, item
-        )
+        if resource.storage == DEFINITIONS:
+            self.custom.put(item)
+        self._announce(resource, ADDED if old is None else MODIFIED, old, item)
         return record
 
     def erase(self, resource: Resource, item: JsonObject, old: JsonObject) -> JsonObject:
@@ -348,8 +364,16 @@ class Registry:
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
         self.store.delete(resource.storage, key, item, fields_of(resource.storage, item))
-        self._subscriptions.announce(resource.storage, DELETED, old, None)
+        self._announce(resource, DELETED, old, None)
+        if resource.storage == DEFINITIONS:
+            self.custom.drop(about["name"])
         return item
+
+    def _announce(
+        self, resource: Resource, event: str, old: JsonObject | None, new: JsonObject | None
+    ) -> None:
+        name = resource.storage if resource.custom is None else _CUSTOM
+        self._subscriptions.announce(name, event, old, new)
 
     # Subscriptions
     def subscribe(self, kinds: Iterable[str], subscriber: Subscriber) -> Callable[[], None]:
@@ -357,8 +381,12 @@ class Registry:
 
         The objects it is called with are shared and must not be changed.
         """
-        names = [stored(each).storage for each in kinds]
+        names = [self.resource(each).storage for each in kinds]
         return self._subscriptions.add(names, subscriber)
+
+    def subscribe_custom(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call *subscriber* after every write of a custom object; the returned function ends it."""
+        return self._subscriptions.add([_CUSTOM], subscriber)
 
     def timestamp(self) -> str:
         """The present time as objects carry it."""

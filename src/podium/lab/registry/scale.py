@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(item: JsonObject) -> JsonObject:
-    """The `Scale` of a workload."""
+def scale_of(item: JsonObject, resource: Resource) -> JsonObject:
+    """The `Scale` of a workload, or of a custom object whose definition says where it is."""
+    if resource.custom is not None:
+        return _custom_scale(item, resource.custom.scale or {})
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     return {
         "kind": "Scale",
@@ -43,6 +45,40 @@ def scale_of(item: JsonObject) -> JsonObject:
             "selector": _selector_text(spec.get("selector")),
         },
     }
+
+
+def _custom_scale(item: JsonObject, paths: JsonObject) -> JsonObject:
+    metadata = item["metadata"]
+    status: JsonObject = {"replicas": _at(item, paths.get("statusReplicasPath")) or 0}
+    selector = _at(item, paths.get("labelSelectorPath"))
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in _METADATA if name in metadata},
+        "spec": {"replicas": _at(item, paths.get("specReplicasPath")) or 0},
+        "status": status,
+    }
+
+
+def _at(item: JsonObject, path: str | None) -> Any:
+    """The value at a path of fields (`.spec.replicas`); `None` if there is none."""
+    found: Any = item
+    for name in (path or "").strip(".").split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _set_replicas(item: JsonObject, resource: Resource, replicas: int) -> None:
+    path = ".spec.replicas"
+    if resource.custom is not None and resource.custom.scale:
+        path = resource.custom.scale.get("specReplicasPath") or path
+    *parents, last = path.strip(".").split(".")
+    target = item
+    for name in parents:
+        target = target.setdefault(name, {})
+    target[last] = replicas
 
 
 def _selector_text(selector: JsonObject | None) -> str:
@@ -101,8 +137,8 @@ def update_scale(
         raise conflict(resource.qualified, name)
 
     def change(item: JsonObject) -> JsonObject:
-        item["spec"]["replicas"] = replicas
+        _set_replicas(item, resource, replicas)
         return item
 
     made = registry.modify(resource.storage, name, namespace, change=change, options=options)
-    return scale_of(made)
+    return scale_of(made, resource)

@@ -76,6 +76,8 @@ _SPECIAL = {
 }
 _SPECIAL_TYPES = {field: kind for kind, text in _SPECIAL.items() for field in text.split()}
 
+#: Models that contain themselves; they are read without a look at their fields.
+_RECURSIVE = frozenset({"V1JSONSchemaProps"})
 #: Kinds whose model is not named `V1` and the kind.
 _MODELS = {"Event": "CoreV1Event", "TokenRequest": "AuthenticationV1TokenRequest"}
 _PREFIX = re.compile(
@@ -172,6 +174,8 @@ def _field_type(type_name: str, field: str, written: str) -> FieldType:
         container, inner = MAP, written[5:-1].partition(", ")[2]
     if inner.startswith("list["):
         inner = "object"
+    if inner in _RECURSIVE:
+        return FieldType(ANY, container)
     special = _SPECIAL_TYPES.get(f"{type_name}.{field}")
     return FieldType(special or _PYTHON_TYPES.get(inner, inner), container)
 

@@ -111,6 +111,28 @@ def read_object(kind: str, group_version: str, data: bytes) -> JsonObject:
     return with_canonical_quantities(kind, group_version, item)
 
 
+def read_custom_object(kind: str, group_version: str, data: bytes) -> JsonObject:
+    """The custom object in the JSON *data*; 400 if its metadata has a field of the wrong type."""
+    try:
+        item: Any = decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(kind, data, error) from None
+    if not isinstance(item, dict):
+        raise bad_request(f"{_unhandled(kind, group_version)}: the body must be a mapping")
+    check_custom_metadata(item)
+    return item
+
+
+def check_custom_metadata(item: JsonObject) -> None:
+    """Raise 400 if the metadata of a custom object has a field of the wrong type."""
+    metadata = item.setdefault("metadata", {})
+    try:
+        _decoder("V1ObjectMeta").decode(encode(metadata))
+    except msgspec.ValidationError as error:
+        reason = _type_error("V1ObjectMeta", str(error))
+        raise bad_request(f"metadata: {reason}") from None
+
+
 def check_types(resource: Resource, item: JsonObject) -> JsonObject:
     """*item* as it is read from JSON; 400 if a field has the wrong type."""
     return read_object(resource.kind, resource.group_version, to_json(item))

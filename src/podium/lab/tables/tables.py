@@ -9,7 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podium.lab.api.custom_version import CustomVersion
 from podium.lab.tables import cluster, pods, services, storage, workloads
+from podium.lab.tables.custom import cells, column_definitions
 from podium.lab.tables.object_fields import metadata_of, name_of, text_at
 from podium.lab.tables.printer import Printer
 from podium.objects.kinds.meta import JsonObject
@@ -58,6 +60,27 @@ def table(
         "metadata": {},
         "columnDefinitions": printer.column_definitions(),
         "rows": rows,
+    }
+
+
+def custom_table(
+    custom: CustomVersion,
+    objects: Sequence[JsonObject],
+    *,
+    include_object: str = "Metadata",
+    now: float | None = None,
+) -> JsonObject:
+    """A `Table` of custom objects, with the columns of their definition."""
+    at = time.time() if now is None else now
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {},
+        "columnDefinitions": column_definitions(custom),
+        "rows": [
+            {"cells": cells(custom, each, at), "object": _included(each, include_object)}
+            for each in objects
+        ],
     }
 
 

@@ -53,9 +53,12 @@ class Cluster:
 
     # Reading
     def get(self, kind: str, namespace: str, name: str) -> JsonObject | None:
-        """An object, if it exists; pods are decoded from the store, others are cached."""
-        if kind == "Pod":
-            return self.registry.find("Pod", name, namespace)
+        """An object, if it exists; pods and custom objects are decoded from the store.
+
+        The *kind* of a custom object is the qualified name of its resource.
+        """
+        if kind == "Pod" or "." in kind:
+            return self.registry.find(kind, name, namespace)
         return self._objects.get(kind, _NO_OBJECTS).get((namespace, name))
 
     def list(self, kind: str) -> Collection[JsonObject]:
@@ -110,10 +113,10 @@ class Cluster:
 
         self.update(item["kind"], key_of(item), edit, "status")
 
-    def delete(self, item: JsonObject, *, propagation: str = "Background") -> None:
-        """Delete an object, unless another one has taken its name."""
+    def delete(self, item: JsonObject, *, propagation: str = "Background", kind: str = "") -> None:
+        """Delete an object, unless another one has taken its name; *kind* is that of `get`."""
         options = DeleteOptions(uid=uid_of(item), propagation=propagation)
-        self._delete(item["kind"], key_of(item), options)
+        self._delete(kind or item["kind"], key_of(item), options)
 
     def delete_pod(self, pod: PodInfo, *, grace: int | None = None) -> None:
         """Delete a pod, unless another one has taken its name; *grace* 0 removes it at once."""

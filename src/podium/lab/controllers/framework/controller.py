@@ -19,6 +19,8 @@ from podium.objects.kinds.meta import JsonObject
 Handler = Callable[[JsonObject | None, JsonObject | None], None]
 #: The same for pods, which are not decoded as a whole.
 PodHandler = Callable[[PodInfo | None, PodInfo | None], None]
+#: The same for custom objects, with the qualified name of their resource.
+CustomHandler = Callable[[str, JsonObject | None, JsonObject | None], None]
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 
@@ -34,6 +36,7 @@ class Controller(Generic[KeyT]):
         #: Handlers of changes by kind.
         self.handlers: dict[str, Handler] = {}
         self.pod_handler: PodHandler | None = None
+        self.custom_handler: CustomHandler | None = None
 
     def watch(self, kind: str, handler: Handler) -> None:
         """Have *handler* called for every change of an object of this kind."""
@@ -42,6 +45,10 @@ class Controller(Generic[KeyT]):
     def watch_pods(self, handler: PodHandler) -> None:
         """Have *handler* called for every change of a pod."""
         self.pod_handler = handler
+
+    def watch_custom(self, handler: CustomHandler) -> None:
+        """Have *handler* called for every change of a custom object."""
+        self.custom_handler = handler
 
     def enqueue(self, key: KeyT, after: float = 0.0) -> None:
         """Sync *key* as soon as possible, or in so many seconds."""

@@ -1,0 +1,111 @@
+"""Validation of CustomResourceDefinitions.
+
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from podium.lab.api.field_errors import FieldError, invalid_value, not_supported, required
+from podium.objects.kinds.meta import JsonObject
+
+_SCOPES: Final = ("Cluster", "Namespaced")
+_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+
+
+def validate_definition(item: JsonObject) -> Iterator[FieldError]:
+    """The errors in a new or changed definition."""
+    spec = item.get("spec") or {}
+    names = spec.get("names") or {}
+    group, plural = spec.get("group") or "", names.get("plural") or ""
+    for field, value in (
+        ("spec.group", group),
+        ("spec.names.plural", plural),
+        ("spec.names.kind", names.get("kind")),
+        ("spec.scope", spec.get("scope")),
+        ("spec.versions", spec.get("versions")),
+    ):
+        if not value:
+            yield required(field)
+    name = item["metadata"].get("name", "")
+    if group and plural and name != f"{plural}.{group}":
+        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    if spec.get("scope") and spec["scope"] not in _SCOPES:
+        yield not_supported("spec.scope", spec["scope"], _SCOPES)
+    conversion = (spec.get("conversion") or {}).get("strategy") or "None"
+    if conversion not in {"None", "Webhook"}:
+        yield not_supported("spec.conversion.strategy", conversion, ["None", "Webhook"])
+    yield from _version_errors(spec.get("versions") or [])
+
+
+def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
+    stored = [each for each in versions if each.get("storage")]
+    if versions and len(stored) != 1:
+        why = "must have exactly one version marked as storage version"
+        yield invalid_value("spec.versions", [each.get("name") for each in versions], why)
+    seen: set[str] = set()
+    for index, each in enumerate(versions):
+        path = f"spec.versions[{index}]"
+        name = str(each.get("name") or "")
+        if not name:
+            yield required(f"{path}.name")
+        if name in seen:
+            why = "must contain unique version names"
+            yield invalid_value("spec.versions", name, why)
+        seen.add(name)
+        schema = (each.get("schema") or {}).get("openAPIV3Schema")
+        if not isinstance(schema, dict):
+            yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
+            continue
+        yield from _schema_errors(schema, f"{path}.schema.openAPIV3Schema", is_root=True)
+        for number, column in enumerate(each.get("additionalPrinterColumns") or ()):
+            where = f"{path}.additionalPrinterColumns[{number}]"
+            if not column.get("jsonPath"):
+                yield required(f"{where}.jsonPath")
+            if column.get("type") not in _COLUMN_TYPES:
+                yield not_supported(f"{where}.type", column.get("type"), _COLUMN_TYPES)
+
+
+def _schema_errors(schema: Any, path: str, *, is_root: bool = False) -> Iterator[FieldError]:
+    """The errors of a schema that is not structural: every field has a type."""
+    if not isinstance(schema, dict):
+        yield invalid_value(path, schema, "must be an object")
+        return
+    kind = schema.get("type")
+    if kind is not None and kind not in _TYPES:
+        yield not_supported(f"{path}.type", kind, _TYPES)
+    if is_root and kind != "object":
+        yield invalid_value(f"{path}.type", kind or "", "must be object at the root")
+    untyped = schema.get("x-kubernetes-int-or-string") or schema.get(
+        "x-kubernetes-preserve-unknown-fields"
+    )
+    if not kind and not untyped and not is_root:
+        yield required(f"{path}.type", "must not be empty for specified object fields")
+    for name, each in (schema.get("properties") or {}).items():
+        yield from _schema_errors(each, f"{path}.properties[{name}]")
+    if isinstance(schema.get("items"), dict):
+        yield from _schema_errors(schema["items"], f"{path}.items")
+    elif kind == "array":
+        yield required(f"{path}.items", "must be specified")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from _schema_errors(schema["additionalProperties"], f"{path}.additionalProperties")
+        if schema.get("properties"):
+            why = "additionalProperties and properties are mutual exclusive"
+            yield FieldError("FieldValueForbidden", f"{path}.additionalProperties", "", why)
+
+
+def validate_definition_update(item: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    """The errors in a change of a definition: group, scope, kind and plural cannot change."""
+    spec, before = item.get("spec") or {}, old.get("spec") or {}
+    names, earlier = spec.get("names") or {}, before.get("names") or {}
+    for field, new, was in (
+        ("spec.group", spec.get("group"), before.get("group")),
+        ("spec.scope", spec.get("scope"), before.get("scope")),
+        ("spec.names.kind", names.get("kind"), earlier.get("kind")),
+        ("spec.names.plural", names.get("plural"), earlier.get("plural")),
+    ):
+        if new != was:
+            yield invalid_value(field, new, "field is immutable")
