@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from podium.library.explaining import explain
     from podium.library.pending import pending
     from podium.library.planning.capacity import PodKind, capacity
+    from podium.library.planning.fix import apply_fix, fix
     from podium.library.planning.node_shapes import NodeShape
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from podium.render.decision.as_json import to_json
     from podium.render.decision.explanation import Explanation
     from podium.render.planning.capacity import Capacity
+    from podium.render.planning.fixes import Fix, Fixes
 
 __version__ = "0.1.0"
 
@@ -70,6 +72,8 @@ __all__ = [
     "Decision",
     "Difference",
     "Explanation",
+    "Fix",
+    "Fixes",
     "InputError",
     "Node",
     "NodeShape",
@@ -91,10 +95,12 @@ __all__ = [
     "Step",
     "Survival",
     "__version__",
+    "apply_fix",
     "capacity",
     "cluster_documents",
     "default_profile",
     "explain",
+    "fix",
     "from_config",
     "from_policy",
     "from_provider",
@@ -126,6 +132,7 @@ _MODULES = {
     "podium.library.explaining": ("explain",),
     "podium.library.pending": ("pending",),
     "podium.library.planning.capacity": ("PodKind", "capacity"),
+    "podium.library.planning.fix": ("apply_fix", "fix"),
     "podium.library.planning.node_shapes": ("NodeShape",),
     "podium.library.profile_choice": ("ChosenProfiles",),
     "podium.library.profile_source": ("ProfileSource",),
@@ -164,6 +171,7 @@ _MODULES = {
     "podium.render.decision.as_json": ("to_json",),
     "podium.render.decision.explanation": ("Explanation",),
     "podium.render.planning.capacity": ("Capacity",),
+    "podium.render.planning.fixes": ("Fix", "Fixes"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

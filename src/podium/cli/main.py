@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "explain": ("podium.cli.explain", "Show the whole reasoning for one pod."),
     "why": ("podium.cli.why", "Ask a running scheduler what it decided about a pod."),
     "capacity": ("podium.cli.capacity", "Say how many more pods of a kind fit, and what runs out."),
+    "fix": ("podium.cli.fix", "Find the smallest changes that would give a pending pod a node."),
     "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),

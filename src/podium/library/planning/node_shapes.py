@@ -97,6 +97,11 @@ def drop_node(simulation: Simulation, node: Node, pods: Sequence[Pod]) -> None:
     simulation.cache.drop_node(node)
 
 
+def daemons_for(objects: Objects, like: str, name: str) -> list[Pod]:
+    """The pods of DaemonSets that a new node *name* runs, as the node that it is *like* does."""
+    return [_moved(pod, name) for pod in _daemons(objects).get(like, ())]
+
+
 def _daemons(objects: Objects) -> dict[str, list[Pod]]:
     """The pods of DaemonSets, by their node."""
     found: dict[str, list[Pod]] = {}

@@ -1,0 +1,132 @@
+"""What would make a pod fit: the result of `podium fix`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from podium.render.plain import counted
+from podium.render.planning.text import BOLD, PLAIN, YELLOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.render.planning.text import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change to one object, or the eviction of pods, or a new node."""
+
+    #: What kind of edit it is: `request`, `toleration`, `label`, `uncordon`, `selector`,
+    #: `node affinity`, `pod affinity`, `spread`, `port`, `gate`, `evict`, `add node`.
+    action: str
+    #: What it does, in words.
+    sentence: str
+    #: Kind and key of the objects that it changes.
+    kind: str
+    names: tuple[str, ...]
+    #: The JSON patch (RFC 6902) of each of the objects; for a pod with an owner, of the pod itself.
+    patch: tuple[dict[str, Any], ...]
+    #: A command that carries it out; for a pod of a workload it changes the workload.
+    command: str
+    cost: float
+    #: The node that a new node is like.
+    like: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The edit as plain data."""
+        return {
+            "action": self.action,
+            "sentence": self.sentence,
+            "object": {"kind": self.kind, "names": list(self.names)},
+            "patch": list(self.patch),
+            "command": self.command,
+            "cost": self.cost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One edit, or two that help together only, and the node that the pod gets then."""
+
+    edits: tuple[Edit, ...]
+    node: str
+
+    @property
+    def cost(self) -> float:
+        """The sum of the costs of its edits."""
+        return round(sum(edit.cost for edit in self.edits), 2)
+
+    @property
+    def sentence(self) -> str:
+        """What to do, in one sentence."""
+        text = ", and ".join(edit.sentence for edit in self.edits)
+        return f"{text[:1].upper()}{text[1:]}."
+
+    def as_json(self) -> dict[str, Any]:
+        """The fix as plain data."""
+        return {
+            "sentence": self.sentence,
+            "cost": self.cost,
+            "node": self.node,
+            "edits": [edit.as_json() for edit in self.edits],
+        }
+
+
+@dataclass(slots=True)
+class Fixes:
+    """The changes that would give a pod a node: single edits first, each kind by its cost."""
+
+    pod: str
+    profile: str
+    #: Why it has no node now.
+    message: str
+    #: The node that it gets without any change.
+    node: str | None = None
+    #: The pods that the scheduler itself would evict for it, and from where.
+    preempts: tuple[str, ...] = ()
+    preempts_on: str = ""
+    fixes: list[Fix] = field(default_factory=list)
+    #: Whether everything was looked at; a large cluster or an interrupt ends the search early.
+    complete: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as plain data."""
+        return {
+            "kind": "Fixes",
+            "pod": self.pod,
+            "profile": self.profile,
+            "node": self.node,
+            "message": self.message,
+            "preempts": {"node": self.preempts_on, "pods": list(self.preempts)}
+            if self.preempts_on
+            else None,
+            "complete": self.complete,
+            "fixes": [fix.as_json() for fix in self.fixes],
+        }
+
+    def lines(self, most: int) -> Iterator[Line]:
+        """The result as text for a terminal, with the first fixes only."""
+        if self.node is not None:
+            yield f"{self.pod} fits on {self.node} now; nothing needs to change", BOLD
+            return
+        yield f"{self.pod} fits nowhere now", YELLOW
+        yield f"  {self.message}", PLAIN
+        if self.preempts_on:
+            evicted = ", ".join(self.preempts)
+            yield f"  the scheduler itself would evict {evicted} from {self.preempts_on}", PLAIN
+        yield "", PLAIN
+        if not self.fixes:
+            looked = "no edit" if self.complete else "no edit that was tried"
+            yield f"{looked} of the kinds that are known, and no two of them, would help", YELLOW
+            return
+        for number, fix in enumerate(self.fixes[:most], 1):
+            yield f"{number}. {fix.sentence}", BOLD
+            yield f"   cost {fix.cost:g}, then it goes to {fix.node}", PLAIN
+            for edit in fix.edits:
+                for line in edit.command.splitlines():
+                    yield f"   {line}", PLAIN
+        if len(self.fixes) > most:
+            yield "", PLAIN
+            yield f"{counted(len(self.fixes) - most, 'more fix')}".replace("fixs", "fixes"), PLAIN
