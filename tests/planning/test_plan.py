@@ -34,7 +34,9 @@ def test_drain_moves_the_pods_of_workloads() -> None:
     assert found.moved[0].workload == "Deployment/default/web"
     assert found.moved[0].pod != found.moved[0].new_pod
     assert nodes_of(found)["n1"] == 0
-    assert found.pending == found.gone == found.blocked == []
+    assert found.pending == []
+    assert found.gone == []
+    assert found.blocked == []
     assert not found.leaves_pods
 
 
