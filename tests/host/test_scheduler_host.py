@@ -18,10 +18,11 @@ from podium.errors import ConfigError
 from podium.host.cluster_run import LEADERSHIP_LOST, ClusterRun, Lease, RunOptions
 from podium.host.scheduler_host import HostOptions
 from podium.host.supervisor import TaskDiedError
+from podium.kube.connections import Answer
 from podium.kube.errors import ApiError
 from podium.kube.lease import LeaseTimes
 from podium.library.profile_source import ProfileSource
-from podium.simulation.in_process_api import Answer, InProcessApi
+from podium.simulation.in_process_api import InProcessApi
 
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"

@@ -55,22 +55,68 @@ class Lookup(Protocol):
         """The placed pod with this uid."""
 
 
-class ExtenderClient:
-    """Sends questions to extenders over HTTP. Use it in an `async with`."""
+class Post(Protocol):
+    """Sends a body to an address of an extender, within the time that the extender has."""
 
-    def __init__(self, lookup: Lookup, warn: Callable[[str], None] | None = None) -> None:
-        """Failures that the cycle ignores are reported to *warn*."""
-        self._lookup = lookup
-        self._warn = warn or (lambda _: None)
+    async def __call__(self, extender: Extender, url: str, body: bytes) -> tuple[int, bytes]:
+        """The code and the body of the answer; `TimeoutError` or `OSError` if there is none."""
+
+
+class HttpPost:
+    """Sends over HTTP, with a session per extender that is kept open between questions."""
+
+    def __init__(self) -> None:
         self._stack = AsyncExitStack()
         self._sessions: dict[int, tuple[Extender, aiohttp.ClientSession]] = {}
+
+    async def __call__(self, extender: Extender, url: str, body: bytes) -> tuple[int, bytes]:
+        """Post *body*; the code and the body of the answer."""
+        session = await self._session(extender)
+        name = extender.tls.get("server_name") or None
+        async with session.post(
+            url, data=body, headers=_HEADERS, server_hostname=str(name) if name else None
+        ) as response:
+            return response.status, await response.read()
+
+    async def _session(self, extender: Extender) -> aiohttp.ClientSession:
+        found = self._sessions.get(id(extender))
+        if found is None:
+            seconds = extender.timeout_seconds
+            limit = aiohttp.ClientTimeout(total=None if math.isinf(seconds) else seconds)
+            secure = extender.url_prefix.lower().startswith("https:")
+            connector = aiohttp.TCPConnector(ssl=context_of(extender) if secure else True)
+            session = aiohttp.ClientSession(connector=connector, timeout=limit)
+            await self._stack.enter_async_context(session)
+            # Keeping the extender keeps its id from being reused.
+            found = self._sessions[id(extender)] = (extender, session)
+        return found[1]
+
+    async def close(self) -> None:
+        """Close all sessions."""
+        await self._stack.aclose()
+        self._sessions.clear()
+
+
+class ExtenderClient:
+    """Sends questions to extenders. Use it in an `async with`."""
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        warn: Callable[[str], None] | None = None,
+        post: Post | None = None,
+    ) -> None:
+        """Ask over HTTP, or through *post*; failures that the cycle ignores go to *warn*."""
+        self._lookup = lookup
+        self._warn = warn or (lambda _: None)
+        self._http = HttpPost()
+        self._post: Post = post or self._http
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
-        self._sessions.clear()
+        await self._http.close()
 
     async def ask(self, question: Question | Together) -> Reply | tuple[Reply, ...]:
         """Send a question of the cycle and return the reply or a `Failure`.
@@ -161,37 +207,17 @@ class ExtenderClient:
     async def _send(self, extender: Extender, verb: str, body: bytes) -> bytes:
         """Post *body* to a verb of the extender; the body of the reply."""
         url = f"{extender.url_prefix.rstrip('/')}/{verb}"
-        session = await self._session(extender)
-        name = extender.tls.get("server_name") or None
         try:
-            async with session.post(
-                url, data=body, headers=_HEADERS, server_hostname=str(name) if name else None
-            ) as response:
-                if response.status != 200:
-                    word = "failed" if extender.protocol == "v1.36" else "Failed"
-                    raise _ExchangeError(
-                        f"{word} {verb} with extender at URL {url}, code {response.status}"
-                    )
-                return await response.read()
+            status, answer = await self._post(extender, url, body)
         except TimeoutError:
             seconds = extender.timeout_seconds
             raise _ExchangeError(f'Post "{url}": no answer within {seconds:g} s') from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _ExchangeError(f'Post "{url}": {words(error)}') from None
-
-    async def _session(self, extender: Extender) -> aiohttp.ClientSession:
-        """The HTTP session of an extender, kept open between questions."""
-        found = self._sessions.get(id(extender))
-        if found is None:
-            seconds = extender.timeout_seconds
-            limit = aiohttp.ClientTimeout(total=None if math.isinf(seconds) else seconds)
-            secure = extender.url_prefix.lower().startswith("https:")
-            connector = aiohttp.TCPConnector(ssl=context_of(extender) if secure else True)
-            session = aiohttp.ClientSession(connector=connector, timeout=limit)
-            await self._stack.enter_async_context(session)
-            # Keeping the extender keeps its id from being reused.
-            found = self._sessions[id(extender)] = (extender, session)
-        return found[1]
+        if status != 200:
+            word = "failed" if extender.protocol == "v1.36" else "Failed"
+            raise _ExchangeError(f"{word} {verb} with extender at URL {url}, code {status}")
+        return answer
 
 
 class _ExchangeError(Exception):

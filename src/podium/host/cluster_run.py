@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from podium.daemon.observers import Observer
     from podium.daemon.scheduler import Scheduler
+    from podium.extender.client import Post
     from podium.kube.access import Access
     from podium.kube.api import KubeApi
     from podium.library.profile_choice import ChosenProfiles
@@ -107,6 +108,7 @@ class ClusterRun:
         rng: random.Random | None = None,
         identity: str = "",
         observers: Sequence[Observer] = (),
+        extender_post: Post | None = None,
     ) -> None:
         self._client, self._log, self._options = client, log, options
         self._clocks = clocks or real_clocks()
@@ -120,6 +122,7 @@ class ClusterRun:
             observers=observers,
             clocks=self._clocks,
             rng=self._rng,
+            extender_post=extender_post,
         )
         self._supervisor = Supervisor()
         self._stopping = False

@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
     from podium.daemon.cluster_state import ClusterState
     from podium.engine.framework.profile import Profile
+    from podium.extender.client import Post
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
 
 class ExtenderCalls:
-    """Asks extenders over HTTP about the pods of one scheduler. Use it in an `async with`.
+    """Asks extenders about the pods of one scheduler. Use it in an `async with`.
 
     Extenders are asked about nodes and pods by name, so `state` must be set before the first call.
     """
 
-    def __init__(self, warn: Callable[[str], None]) -> None:
+    def __init__(self, warn: Callable[[str], None], post: Post | None = None) -> None:
+        """Ask over HTTP, or through *post*."""
         self.state: ClusterState | None = None
-        self._client = ExtenderClient(self, warn)
+        self._client = ExtenderClient(self, warn, post)
         self._warn = warn
 
     async def __aenter__(self) -> Self:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from podium.daemon.observers import Observer
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.pod_events import Recorder
+    from podium.extender.client import Post
     from podium.host.extender_calls import ExtenderCalls
     from podium.host.record_run import RecordOptions
     from podium.host.supervisor import Supervisor
@@ -84,10 +85,14 @@ class SchedulerHost:
         observers: Sequence[Observer] = (),
         clocks: Clocks | None = None,
         rng: random.Random | None = None,
+        extender_post: Post | None = None,
     ) -> None:
-        """Schedule by the *chosen* profiles; *observers* are called after those of the host."""
+        """Schedule by the *chosen* profiles; *observers* are called after those of the host.
+
+        Extenders are asked over HTTP, or through *extender_post*.
+        """
         self._client, self._chosen, self._log = client, chosen, log
-        self._options = options
+        self._options, self._extender_post = options, extender_post
         self._scheduler_options = scheduler_options(chosen, options.scheduler)
         self._clocks = clocks or real_clocks()
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
@@ -202,7 +207,9 @@ class SchedulerHost:
             return None
         from podium.host.extender_calls import ExtenderCalls  # noqa: PLC0415  brings its client
 
-        return await stack.enter_async_context(ExtenderCalls(self._log.warning))
+        return await stack.enter_async_context(
+            ExtenderCalls(self._log.warning, self._extender_post)
+        )
 
     def _connect(self, scheduler: Scheduler) -> None:
         """Connect the gauges, the readiness check and the history with the scheduler."""

@@ -15,13 +15,12 @@ from yarl import URL
 from podium import __version__
 from podium.kube.access import Access
 from podium.kube.api import JSON, KubeApi
+from podium.kube.asked_pause import with_asked_pause
 from podium.kube.connections import Answer, Pool, notice_death
 from podium.kube.errors import ApiError, UnreachableError, refusal, words
 
 _CONNECT_SECONDS = 10.0
-_UNAUTHORIZED, _TOO_MANY, _UNAVAILABLE = 401, 429, 503
-#: A longer wait than this is left to the caller, which gets the refusal.
-_LONGEST_WAIT_SECONDS = 10.0
+_UNAUTHORIZED = 401
 
 
 class ApiClient(KubeApi):
@@ -78,28 +77,21 @@ class ApiClient(KubeApi):
         API server asks for with 429 or 503, if that is short.
         """
         target = _target(path, params)
-        send = self._through_proxy if self._proxy else self._pool.exchange
-        try:
-            answer = await send(method, target, body, content_type, seconds=timeout)
+        exchange = self._through_proxy if self._proxy else self._pool.exchange
+
+        async def send(seconds: float) -> Answer:
+            answer = await exchange(method, target, body, content_type, seconds=seconds)
             if answer.status == _UNAUTHORIZED and await self.access.rejected():
-                answer = await send(method, target, body, content_type, seconds=timeout)
-            pause = self._pause_asked_for(method, target, answer)
-            if pause is not None and pause < timeout:
-                await self._sleep(pause)
-                left = timeout - pause
-                answer = await send(method, target, body, content_type, seconds=left)
+                answer = await exchange(method, target, body, content_type, seconds=seconds)
+            return answer
+
+        try:
+            answer = await with_asked_pause(send, self._sleep, timeout)
         except (aiohttp.ClientError, OSError) as error:
             raise self._unreachable(error) from error
         if answer.status >= 300:
             raise self._refusal(method, target, answer)
         return answer.body
-
-    def _pause_asked_for(self, method: str, target: str, answer: Answer) -> float | None:
-        """The seconds to wait before the request is sent again; None if it is not."""
-        if answer.status not in {_TOO_MANY, _UNAVAILABLE}:
-            return None
-        pause = self._refusal(method, target, answer).retry_after
-        return pause if pause is not None and 0 <= pause <= _LONGEST_WAIT_SECONDS else None
 
     async def _through_proxy(
         self, method: str, target: str, body: bytes | None, content_type: str, *, seconds: float

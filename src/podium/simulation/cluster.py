@@ -33,6 +33,7 @@ from podium.daemon.observers import Observer
 from podium.daemon.options import SchedulerOptions
 from podium.daemon.scheduler import Scheduler
 from podium.errors import PodiumError
+from podium.extender.client import Post
 from podium.host.cluster_run import ClusterRun, Lease, RunOptions
 from podium.host.scheduler_host import HostOptions
 from podium.kube.api import KubeApi
@@ -194,11 +195,13 @@ class SimulatedCluster:
         clock: VirtualClock | None = None,
         log: Log | None = None,
         observers: Sequence[Observer] = (),
+        extender_post: Post | None = None,
     ) -> Replica:
         """Start a scheduler, which begins with discovery and lists as soon as time passes.
 
         *name* is its identity in the election of a leader. *client* sends its requests, *clock* is
         the time of its machine. *observers* are called for every attempt and binding.
+        *extender_post* takes the place of HTTP to extenders, which virtual time refuses.
         """
         options = options or ReplicaOptions()
         clock = clock or self.clock
@@ -225,6 +228,7 @@ class SimulatedCluster:
             rng=self.rng(name),
             identity=name,
             observers=observers,
+            extender_post=extender_post,
         )
         task = self.loop.create_task(run.run(), name=name)
         replica = Replica(name, run, task, stream)

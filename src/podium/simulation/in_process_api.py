@@ -8,24 +8,18 @@ come in time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, urlencode
 
 from podium.kube.api import JSON, KubeApi
+from podium.kube.asked_pause import with_asked_pause
+from podium.kube.connections import Answer
 from podium.kube.errors import UnreachableError, refusal
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
-
-
-class Answer(NamedTuple):
-    """The answer to a request, as it would be sent over HTTP."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class InProcessApi(KubeApi):
@@ -34,7 +28,15 @@ class InProcessApi(KubeApi):
     `server` may be replaced by another one over the same store, as when the server is restarted.
     """
 
-    def __init__(self, server: ApiServer | None = None) -> None:
+    def __init__(
+        self,
+        server: ApiServer | None = None,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Call *server*; the pauses that it asks for are spent in *sleep*."""
+        self._sleep = sleep
+        self._watches: set[asyncio.Task[None]] = set()
         self.server = server or ApiServer(Registry(Store()))
 
     @property
@@ -52,12 +54,19 @@ class InProcessApi(KubeApi):
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
     ) -> bytes:
-        """Send one request; the body of the answer."""
-        try:
-            async with asyncio.timeout(timeout):
-                answer = await self.exchange(method, path, params, body, content_type)
-        except TimeoutError:
-            raise UnreachableError("no answer in time") from None
+        """Send one request; the body of the answer.
+
+        It is sent once more after the pause that the API server asks for with 429 or 503.
+        """
+
+        async def send(seconds: float) -> Answer:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self.exchange(method, path, params, body, content_type)
+            except TimeoutError:
+                raise UnreachableError("no answer in time") from None
+
+        answer = await with_asked_pause(send, self._sleep, timeout)
         if answer.status >= 300:
             raise refusal(answer.status, answer.headers, answer.body, f"{method} {path}")
         return answer.body
@@ -108,6 +117,7 @@ class InProcessApi(KubeApi):
                     yield message["body"]
 
         task = asyncio.get_running_loop().create_task(watch())
+        self._watches.add(task)
         try:
             start = await messages.get()
             if start is None:
@@ -117,8 +127,14 @@ class InProcessApi(KubeApi):
                 raise refusal(start["status"], _headers(start), text, f"GET {path}")
             yield received()
         finally:
+            self._watches.discard(task)
             task.cancel()
             await asyncio.wait([task])
+
+    def drop_watches(self) -> None:
+        """End all watches, as a server does that is stopped."""
+        for task in self._watches:
+            task.cancel()
 
 
 def _scope(
