@@ -206,3 +206,33 @@ def test_other_profiles_keep_the_placed_pods(state: ClusterState) -> None:
     assert state.cache.is_assumed(A.uid)
     assert state.queue.pool_of(theirs) is Pool.ACTIVE
     assert state.queue.pool_of(ours) is None
+
+
+def test_a_change_that_raises_after_a_freeze_hides_no_other(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreported: list[str] = []
+    state.on_unreported = unreported.append
+    put_node = state.cache.put_node
+    bad, good = node("bad"), node("good")
+
+    def put(item: Any) -> None:
+        if item.name == "bad":
+            raise ValueError("a node like no other")
+        put_node(item)
+
+    monkeypatch.setattr(state.cache, "put_node", put)
+    state.freeze()
+    state.index("Node").put(bad)
+    state.index("Pod").put(A)
+    state.index("Node").put(good)
+    state.thaw()
+
+    assert state.node("good") is not None
+    assert state.queue.pool_of(A) is Pool.ACTIVE
+    assert unreported == ["Node"]
+    assert "default/bad" not in state.index("Node").known
+
+    monkeypatch.undo()
+    state.index("Node").replace([bad, good])
+    assert state.node("bad") is not None

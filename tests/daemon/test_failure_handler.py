@@ -227,11 +227,75 @@ def test_retries_that_have_not_begun_are_cancelled() -> None:
 def test_the_status_of_a_deleted_pod_is_not_missed(caplog: pytest.LogCaptureFixture) -> None:
     made = cluster()
     made.api.script("status", refused(404))
+    turn, result = made.attempt(**rejected())
+
+    async def run() -> None:
+        made.actions.failure_handler.not_decided(turn, result)
+        await until_a_retry_waits(made)
+        made.drop(waiting())
+        await made.finish()
+
+    asyncio.run(run())
+
+    assert caplog.text == ""
+    assert made.pool(waiting()) is None
+
+
+def test_a_pod_that_is_there_in_spite_of_a_404_is_attempted_again() -> None:
+    made = cluster()
+    made.api.script("status", refused(404))
 
     made.fail(**rejected())
 
-    assert caplog.text == ""
-    assert made.pool(waiting()) is Pool.UNSCHEDULABLE
+    assert made.pool(waiting()) is Pool.ACTIVE
+
+
+def test_nothing_is_written_about_a_pod_that_was_deleted_before_its_turn() -> None:
+    victim = running("one")
+    made = cluster(victim)
+    turn, result = made.attempt(**preempting(victim))
+
+    async def run() -> None:
+        made.actions.failure_handler.not_decided(turn, result)
+        made.drop(waiting())
+        await made.finish()
+
+    asyncio.run(run())
+
+    assert made.api.named("status") == []
+    assert made.api.named("delete") == []
+    resident = made.state.cache.columns.pods.by_uid.get(victim.uid)
+    assert resident is not None
+    assert not resident.terminating
+
+
+@pytest.mark.parametrize("error", [refused(404), refused(500), ValueError("a bug")])
+@pytest.mark.parametrize("request_", ["status", "delete"])
+def test_a_victim_that_was_not_evicted_counts_as_it_is_and_the_pod_tries_again(
+    request_: str, error: Exception
+) -> None:
+    victim = running("one")
+    made = cluster(victim)
+    made.api.script(request_, *(() if request_ == "delete" else (None,)), error)
+
+    made.fail(**preempting(victim))
+
+    resident = made.state.cache.columns.pods.by_uid.get(victim.uid)
+    assert resident is not None
+    assert not resident.terminating
+    assert made.pool(waiting()) is Pool.ACTIVE
+
+
+def test_the_loop_is_woken_for_a_pod_whose_binding_failed_late() -> None:
+    made = cluster()
+    woken: list[bool] = []
+    made.state._on_pod_ready = lambda: woken.append(True)
+    made.api.script("bind", refused(403))
+
+    made.bind()
+
+    assert made.pool(waiting()) is Pool.BACKOFF
+    assert woken
 
 
 def test_a_status_that_was_not_written_is_written_after_the_next_attempt() -> None:
@@ -338,7 +402,7 @@ def test_a_victim_that_is_gone_does_not_keep_the_others(request_name: str) -> No
     assert [about for about, reason, _ in made.events.written if reason == "Preempted"] == [
         "default/two"
     ]
-    assert made.pool(waiting()) is Pool.UNSCHEDULABLE
+    assert made.pool(waiting()) is Pool.ACTIVE  # in case the victim is there after all
 
 
 @pytest.mark.parametrize(

@@ -137,3 +137,17 @@ def test_the_last_condition_of_a_pod_is_forgotten_with_it(new: Pod | None) -> No
     asyncio.run(writer.write(written, NO_ROOM))
 
     assert len(statuses(api)) == 2
+
+
+def test_a_pod_that_is_deleted_while_its_status_is_written_is_not_remembered() -> None:
+    writer = writer_to(FakeApi())
+
+    class Deleting(FakeApi):
+        async def patch_pod_status(self, namespace: str, name: str, patch: Any) -> None:
+            writer.pod_seen(waiting(), None)
+
+    writer._client = Deleting()
+
+    write(writer, NO_ROOM)
+
+    assert writer._last == {}

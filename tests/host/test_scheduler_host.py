@@ -201,6 +201,53 @@ def test_a_replica_that_cannot_renew_stops_before_it_hands_the_lease_back() -> N
     assert found["spec"]["holderIdentity"] == ""
 
 
+def slow_events(world: World) -> None:
+    """Let every event take a second to be written."""
+    exchange = world.api.exchange
+
+    async def slow(method: str, path: str, *rest: Any) -> Answer:
+        if path.endswith("/events"):
+            await asyncio.sleep(0.2)
+        return await exchange(method, path, *rest)
+
+    world.api.exchange = slow  # type: ignore[method-assign]
+
+
+def test_events_that_wait_are_not_written_once_the_lease_is_lost() -> None:
+    world = World(options(lease=LEASE))
+    slow_events(world)
+    written: list[str] = []
+
+    async def script(world: World) -> None:
+        for number in range(40):
+            await world.api.create(PODS, pod(f"p{number}", cpu="1m"))
+        await until(lambda: all(world.is_bound(name) for name in world.pods()))
+        thief = {"holderIdentity": "thief", "leaseDurationSeconds": 3600}
+        await world.api.patch(f"{LEASES}/podium", {"spec": thief})
+        await until(lambda: "leader election lost" in world.log.getvalue())
+        written.append(str(len(world.api.registry.list("Event"))))
+        await asyncio.Event().wait()
+
+    assert asyncio.run(world.play(script)) == LEADERSHIP_LOST
+    assert int(written[0]) < 40
+    assert len(world.api.registry.list("Event")) == int(written[0])
+
+
+def test_the_lease_is_released_after_the_last_event() -> None:
+    world = World(options(lease=LEASE))
+    slow_events(world)
+
+    async def script(world: World) -> None:
+        for number in range(8):
+            await world.api.create(PODS, pod(f"p{number}", cpu="1m"))
+        await until(lambda: all(world.is_bound(name) for name in world.pods()))
+
+    assert asyncio.run(world.play(script)) == 0
+    assert len(world.api.registry.list("Event")) == 8
+    writes = [path for method, path in world.api.requests if method != "GET"]
+    assert writes[-1] == f"{LEASES}/podium"
+
+
 def test_in_shadow_mode_nothing_is_written() -> None:
     world = World(options(shadow=True))
 

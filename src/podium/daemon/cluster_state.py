@@ -26,6 +26,7 @@ from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from podium.cluster.queue.queued_pod import Pool, Turn
     from podium.cluster.wakeups.wakeups import ClusterEvent
     from podium.daemon.behaviour import Behaviour
     from podium.engine.framework.profile import Profile
@@ -77,6 +78,8 @@ class ClusterState:
         self._before_foreign_binding = before_foreign_binding
         #: Changes that wait for `thaw`; None while nothing is frozen.
         self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        #: Called with a kind of which an object is not known any more as it was reported.
+        self.on_unreported: Callable[[str], None] = lambda _: None
         self._pods = PodIndex(lambda old, new: self.apply(self._pod_changed, old, new))
         self._nodes: ObjectIndex[Node] = ObjectIndex(
             lambda old, new: self.apply(self._node_changed, old, new)
@@ -172,10 +175,25 @@ class ClusterState:
         self._waiting = []
 
     def thaw(self) -> None:
-        """Make the queued changes in their order, and change at once from now on."""
+        """Make the queued changes in their order, and change at once from now on.
+
+        A change that raises is logged and hides none of the others. An object that was reported
+        with it counts as unknown again, and `on_unreported` is called with its kind.
+        """
         waiting, self._waiting = self._waiting or [], None
         for change, arguments in waiting:
-            change(*arguments)
+            try:
+                change(*arguments)
+            except Exception:
+                logger.exception("a change that waited for an extender")
+                self._note_unreported(change, arguments)
+
+    def _note_unreported(self, change: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        if change in {self._pod_changed, self._node_changed, self._object_changed}:
+            old, new = arguments[-2:]
+            kind = type(new if new is not None else old).__name__
+            self.index(kind).unreported(old, new)
+            self.on_unreported(kind)
 
     # --- pods -------------------------------------------------------------------------------
 
@@ -249,6 +267,14 @@ class ClusterState:
         if self._waiting is None and self.cache.expire(now):
             self.queue.move_all()
             self._on_pod_ready()
+
+    def requeue(
+        self, turn: Turn, pod: Pod, *, rejected_by: Iterable[str], cycle: int | None
+    ) -> Pool:
+        """Return a pod to the queue after a failure, and let the loop see when it is next due."""
+        pool = self.queue.requeue(turn, pod, rejected_by=rejected_by, cycle=cycle)
+        self._on_pod_ready()
+        return pool
 
     def activate(self, pod: Pod) -> None:
         """Let one parked pod be attempted again, without an event that wakes it."""

@@ -148,7 +148,7 @@ class FailureHandler:
             return None
         updated = self._status.with_condition(pod, outcome)
         cycle = queue.scheduling_cycle if late else None
-        pool = queue.requeue(turn, updated, rejected_by=rejected_by, cycle=cycle)
+        pool = self._state.requeue(turn, updated, rejected_by=rejected_by, cycle=cycle)
         for observer in self._observers:
             observer.queued(pool, ATTEMPT_FAILED)
         if outcome.nomination is not None and not self._read_only:
@@ -178,27 +178,45 @@ class FailureHandler:
     async def _write(
         self, pod: Pod, outcome: Outcome, result: AttemptResult, victims: Iterable[Pod]
     ) -> None:
-        """Write the outcome, then end nominations, then evict; the first failure ends the list."""
+        """Write the outcome, then end nominations, then evict; the first failure ends the list.
+
+        A victim that is not found was deleted, most likely. In case it was not, it counts as it is
+        known, and the pod is attempted again.
+        """
         remaining = deque(victims)
+        missing: list[Pod] = []
+        known = self._state.pod(pod)
+        if known is None or known.spec.node_name:
+            self._state.apply(self._state.keep_victims, tuple(remaining))
+            return  # it was deleted or bound while the write waited for a worker
         try:
             await self._status.write(pod, outcome)
             await self._end_nominations(pod, result)
             while remaining:
-                await self._evict(remaining[0], pod, result)
+                if not await self._evict(remaining[0], pod, result):
+                    missing.append(remaining[0])
                 remaining.popleft()
+            if missing:
+                self._state.apply(self._state.keep_victims, tuple(missing))
+                self._retry(pod, result)
         except ApiError as error:
             self._state.apply(self._state.keep_victims, tuple(remaining))
-            if error.status == _NOT_FOUND:
-                return  # the pod itself was deleted
-            logger.warning("pod %s: %s", pod.key, error)
-            self._retry(pod, result, error)
+            if error.status != _NOT_FOUND:
+                logger.warning("pod %s: %s", pod.key, error)
+            # A pod that is not found was deleted, most likely: its retry finds nothing to do.
+            self._retry(pod, result, error.retry_after or 0.0)
+        except Exception:
+            # Without an end the victims would count as terminating for ever.
+            logger.exception("writing the status of pod %s", pod.key)
+            self._state.apply(self._state.keep_victims, (*missing, *remaining))
+            self._retry(pod, result)
 
-    def _retry(self, pod: Pod, result: AttemptResult, error: ApiError) -> None:
+    def _retry(self, pod: Pod, result: AttemptResult, asked_seconds: float = 0.0) -> None:
         """Attempt the pod again after a pause; one that waits for its retry already keeps it."""
         if pod.uid in self._retries:
             return
         doubled = _FIRST_PAUSE * 2 ** min(result.number - 1, 10)
-        pause = min(max(doubled, error.retry_after or 0.0), _LONGEST_PAUSE)
+        pause = min(max(doubled, asked_seconds), _LONGEST_PAUSE)
         task = asyncio.get_running_loop().create_task(self._activate_after(pause, pod))
         self._retries[pod.uid] = task
         task.add_done_callback(lambda _: self._retries.pop(pod.uid, None))
@@ -215,8 +233,8 @@ class FailureHandler:
             if other is not None and other.uid == uid != preemptor.uid:
                 await _unless_deleted(self._status.nominate(other, ""))
 
-    async def _evict(self, victim: Pod, preemptor: Pod, result: AttemptResult) -> None:
-        """Delete a victim; one that was deleted meanwhile is none any more."""
+    async def _evict(self, victim: Pod, preemptor: Pod, result: AttemptResult) -> bool:
+        """Delete a victim; False if the API server says that there is no such pod."""
         preemption = result.decision.preemption
         assert preemption is not None
         assert preemption.node is not None
@@ -224,10 +242,12 @@ class FailureHandler:
             name = result.profile.scheduler_name
             text = f"{name}: preempting to accommodate a higher priority pod"
             if not await _unless_deleted(self._status.mark_victim(victim, text)):
-                return
+                return False
         deleting = self._client.delete_pod(victim.namespace, victim.name, victim.metadata.uid)
-        if await _unless_deleted(deleting):
-            self._events.preempted(victim, preemptor, preemption.node)
+        if not await _unless_deleted(deleting):
+            return False
+        self._events.preempted(victim, preemptor, preemption.node)
+        return True
 
 
 async def _unless_deleted(request: Awaitable[None]) -> bool:

@@ -56,10 +56,7 @@ class ObjectIndex(Generic[T]):
         try:
             self._on_change(old, item)
         except Exception:
-            if old is None:
-                del self.known[key]
-            else:
-                self.known[key] = old
+            self.unreported(old, item)
             raise
 
     def drop(self, item: T) -> None:
@@ -70,8 +67,19 @@ class ObjectIndex(Generic[T]):
         try:
             self._on_change(old, None)
         except Exception:
-            self.known[item.key] = old
+            self.unreported(old, None)
             raise
+
+    def unreported(self, old: T | None, new: T | None) -> None:
+        """Return to the object before a change that could not be reported, unless it is newer."""
+        if new is None:
+            if old is not None:
+                self.known.setdefault(old.key, old)
+        elif self.known.get(new.key) is new:
+            if old is None:
+                del self.known[new.key]
+            else:
+                self.known[new.key] = old
 
 
 class PodIndex(ObjectIndex[Pod]):

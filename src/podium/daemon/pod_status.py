@@ -94,9 +94,15 @@ class PodStatusWriter(Observer):
             ]
         if outcome.nomination is not None:
             status.update(_nomination(pod, outcome.nomination))
-        if status:
+        if not status:
+            return
+        # Before the request: a pod that is deleted meanwhile is forgotten for good.
+        self._last[pod.uid] = condition_now
+        try:
             await self._patch(pod, status)
-            self._last[pod.uid] = condition_now
+        except BaseException:
+            self._last.pop(pod.uid, None)
+            raise
 
     async def nominate(self, pod: Pod, node: str) -> None:
         """Write the nominated node of a pod; "" removes it."""

@@ -161,8 +161,6 @@ class ClusterRun:
         if lost:
             self._log.error("leader election lost")
             await self._supervisor.until(working)
-            await self._elector.hand_back()
-        await self._stop_election()
         return LEADERSHIP_LOST if lost else 0
 
     def _new_elector(self, lease: Lease, scheduler: Scheduler) -> LeaderElector:
@@ -181,7 +179,7 @@ class ClusterRun:
             self._identity,
             times=lease.times,
             on_started=started,
-            on_stopped=scheduler.abandon,
+            on_stopped=self.host.abandon,
             on_new_leader=new_leader,
             warn=self._log.warning,
             clock=self._clocks.timer,
@@ -191,8 +189,13 @@ class ClusterRun:
         )
 
     async def _stop_election(self) -> None:
-        if self._election is not None:
-            await self._supervisor.stop(self._election)
+        """Release the lease, after the last write of the host."""
+        if self._election is None or self._elector is None:
+            return
+        lost = self._election.done()
+        await self._supervisor.stop(self._election)
+        if lost:
+            await self._elector.hand_back()
 
     def _serve(self, stack: AsyncExitStack) -> None:
         self.host.health.alive["leaderElection"] = self._check_lease

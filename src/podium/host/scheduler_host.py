@@ -99,6 +99,7 @@ class SchedulerHost:
         self._stack = AsyncExitStack()
         #: None before the host is entered.
         self.scheduler: Scheduler | None = None
+        self._event_recorder: EventRecorder | None = None
         self._timings = RuleTimings(self._clocks.timer)
         self.metrics = Metrics(self._timings, self._clocks.steady)
         self.decisions = DecisionLog()
@@ -159,6 +160,13 @@ class SchedulerHost:
         self._stack.callback(scheduler.stop)
         return task
 
+    def abandon(self) -> None:
+        """Stop deciding and writing at once, events included: another replica may lead now."""
+        if self.scheduler is not None:
+            self.scheduler.abandon()
+        if self._event_recorder is not None:
+            self._event_recorder.abandon()
+
     def application(self, *, loopback: bool = False) -> Starlette:
         """The HTTP endpoints: probes, metrics, decisions, and the comparison in shadow mode."""
         return application(
@@ -179,6 +187,7 @@ class SchedulerHost:
             rng=self._rng,
             sleep=self._clocks.sleep,
         )
+        self._event_recorder = recorder
         await stack.enter_async_context(recorder)
         stack.push_async_callback(recorder.drain, EVENT_DRAIN_SECONDS)
         return recorder

@@ -118,6 +118,16 @@ class EventRecorder:
         self._wakers[index].set()
         self._waiting += 1
 
+    def abandon(self) -> None:
+        """Write no event any more, not even one that waits: another replica leads now."""
+        for task in self._tasks:
+            task.cancel()
+        for queue in self._queues:
+            self.counts["dropped"] += len(queue)
+            queue.clear()
+        self._waiting = 0
+        self._most = 0
+
     async def drain(self, seconds: float = 5.0) -> bool:
         """Wait until all queued events are written; False if some are not after *seconds*."""
         try:

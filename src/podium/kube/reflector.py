@@ -114,13 +114,18 @@ class Reflector(Generic[Kind]):
         self._first_pause = first_pause
         self._watch_seconds, self._grace_seconds = watch_seconds, grace_seconds
         self._pause = first_pause
+        self._is_stale = False
+
+    def list_again(self) -> None:
+        """Begin with a new list at the next event or at the end of the watch."""
+        self._is_stale = True
 
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
             asked_for = 0.0
             try:
-                if not self.version:
+                if self._is_stale or not self.version:
                     await self._list()
                 began = self._clock()
                 await self._watch()
@@ -160,6 +165,7 @@ class Reflector(Generic[Kind]):
                 break
             params["continue"] = page.metadata.continue_
         self._in_pages = True
+        self._is_stale = False
         self._sink.replace(items)
         self.version = page.metadata.resource_version
         self.synced.set()
@@ -180,6 +186,8 @@ class Reflector(Generic[Kind]):
                 self._take(line)
 
     def _take(self, line: bytes) -> None:
+        if self._is_stale:
+            raise ApiError("an object could not be reported", status=_GONE)
         event = _event.decode(line)
         kind = event.type
         if kind == "BOOKMARK":
