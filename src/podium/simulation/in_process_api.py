@@ -36,7 +36,8 @@ class InProcessApi(KubeApi):
     ) -> None:
         """Call *server*; the pauses that it asks for are spent in *sleep*."""
         self._sleep = sleep
-        self._watches: set[asyncio.Task[None]] = set()
+        # In the order of their begin: the same program ends them in the same order.
+        self._watches: dict[asyncio.Task[None], None] = {}
         self.server = server or ApiServer(Registry(Store()))
 
     @property
@@ -117,7 +118,7 @@ class InProcessApi(KubeApi):
                     yield message["body"]
 
         task = asyncio.get_running_loop().create_task(watch())
-        self._watches.add(task)
+        self._watches[task] = None
         try:
             start = await messages.get()
             if start is None:
@@ -127,13 +128,13 @@ class InProcessApi(KubeApi):
                 raise refusal(start["status"], _headers(start), text, f"GET {path}")
             yield received()
         finally:
-            self._watches.discard(task)
+            self._watches.pop(task, None)
             task.cancel()
             await asyncio.wait([task])
 
     def drop_watches(self) -> None:
         """End all watches, as a server does that is stopped."""
-        for task in self._watches:
+        for task in list(self._watches):
             task.cancel()
 
 

@@ -1,0 +1,87 @@
+"""Repeat seeds of the simulated world, and make a failing one smaller.
+
+PYTHONPATH=src:tests python -m world --seed 17            one seed, with what does not hold
+PYTHONPATH=src:tests python -m world --seed 17 --shrink   the fewest changes and faults that show it
+PYTHONPATH=src:tests python -m world --first 0 --seeds 500 many seeds, with the faults they held
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from world.plan import Plan, make_plan
+from world.run import Outcome, run_plan
+from world.shrink import shrunk
+
+
+def show(text: str, stream: TextIO = sys.stdout) -> None:
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, help="repeat this seed")
+    parser.add_argument("--plan", help="carry out the plan in this file")
+    parser.add_argument("--shrink", action="store_true", help="make a failing plan smaller")
+    parser.add_argument("--first", type=int, default=0, help="the first of many seeds")
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds")
+    given = parser.parse_args()
+    if given.plan:
+        return one(msgspec.json.decode(Path(given.plan).read_bytes(), type=Plan), given.shrink)
+    if given.seed is not None:
+        return one(make_plan(given.seed), given.shrink)
+    return many(range(given.first, given.first + given.seeds))
+
+
+def one(plan: Plan, shrink: bool) -> int:
+    outcome = run_plan(plan)
+    show(summary(outcome))
+    if shrink and outcome.findings:
+        plan = shrunk(plan, progress=lambda text: show(text, sys.stderr))
+        outcome = run_plan(plan)
+        show(msgspec.json.format(msgspec.json.encode(plan)).decode())
+        show(summary(outcome))
+    return 1 if outcome.findings else 0
+
+
+def summary(outcome: Outcome) -> str:
+    plan = outcome.plan
+    head = (
+        f"seed {plan.seed}: {plan.generation}, {len(plan.rates)} replicas, "
+        f"{len(plan.changes)} changes, {sum(outcome.injected.values())} faults, "
+        f"{outcome.requests} requests, {outcome.bound} bindings"
+    )
+    return "\n".join([head, *(f"  {each}" for each in outcome.findings)])
+
+
+def many(seeds: range) -> int:
+    injected: Counter[str] = Counter()
+    failed, bound = [], 0
+    began = time.process_time()
+    try:
+        for seed in seeds:
+            outcome = run_plan(make_plan(seed))
+            injected += outcome.injected
+            bound += outcome.bound
+            if outcome.findings:
+                failed.append(seed)
+                show(summary(outcome))
+    except KeyboardInterrupt:
+        seeds = range(seeds.start, seed)
+    seconds = time.process_time() - began
+    show(f"{len(seeds)} seeds in {seconds:.0f} s of CPU, {bound} bindings, {len(failed)} failed")
+    for what, count in sorted(injected.items()):
+        show(f"  {what}: {count}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,440 @@
+"""What must hold, checked on the API server's own history and on the state of the schedulers."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from podium.lab.api.resources import stored
+from podium.objects.quantity import milli
+from world.objects import SELECTOR
+
+if TYPE_CHECKING:
+    from podium.simulation.cluster import Replica
+    from world.faulty_api import Sent
+    from world.run import Entry, Placement, World
+
+#: Seconds in which requests about one object are counted, and how many there may be: beyond them,
+#: one for each change of the cluster in that time.
+WINDOW_SECONDS, MOST_IN_WINDOW = 10.0, 24
+FINISHED = frozenset({"Succeeded", "Failed"})
+#: Requests that only the leader may send.
+LEADERS_ONLY = frozenset({"bind", "status", "patch", "delete", "event"})
+
+
+def is_binding(entry: Entry) -> bool:
+    """Whether a write has given a pod its node."""
+    return (
+        entry.kind == "Pod"
+        and entry.before is not None
+        and entry.after is not None
+        and not entry.before["spec"].get("nodeName")
+        and bool(entry.after["spec"].get("nodeName"))
+    )
+
+
+def history_findings(world: World) -> Iterator[str]:
+    """Everything that the history of writes and requests shows to be wrong."""
+    yield from _moved_pods(world)
+    yield from _repeated_bindings(world)
+    yield from _leaders(world)
+    yield from _storms(world)
+    yield from _placements_that_do_not_fit(world)
+
+
+# --- bindings -----------------------------------------------------------------------------------
+
+
+def _moved_pods(world: World) -> Iterator[str]:
+    """A pod that has a node keeps it."""
+    for entry in world.history:
+        if entry.kind == "Pod" and entry.before is not None and entry.after is not None:
+            old, new = (each["spec"].get("nodeName", "") for each in (entry.before, entry.after))
+            if old and old != new:
+                yield f"pod {_name(entry.after)} moved from {old} to {new or 'no node'}"
+
+
+def _repeated_bindings(world: World) -> Iterator[str]:
+    """A replica that was told of a binding sends none for that pod again.
+
+    One that was not told may send the same again, but not one to another node, unless it has asked
+    where the pod is or has seen the pod without a node after its own request had ended.
+    """
+    told: dict[tuple[str, str], float] = {}
+    for sent in world.network.sent:
+        if sent.verb != "bind":
+            continue
+        uid = sent.body["metadata"].get("uid", "")
+        if (sent.replica, uid) in told:
+            yield f"{sent.replica} binds {sent.path} at {sent.time:.3f} s, after it was bound"
+        if sent.answered and sent.answered < 300:
+            told[sent.replica, uid] = sent.time
+    bound: dict[str, tuple[str, str]] = {}
+    for sent in world.network.sent:
+        if sent.verb != "bind":
+            continue
+        uid, node = sent.body["metadata"].get("uid", ""), sent.body["target"]["name"]
+        first = bound.get(uid)
+        if first is not None and first[0] == sent.replica and first[1] != node:
+            yield f"{sent.replica} binds {sent.path} to {node}, having bound it to {first[1]}"
+        if sent.done:
+            bound[uid] = (sent.replica, node)
+
+
+# --- leaders ------------------------------------------------------------------------------------
+
+
+def _leaders(world: World) -> Iterator[str]:
+    """Whoever writes holds the lease, as the API server has it."""
+    if len(world.plan.rates) == 1:
+        return
+    holders = [
+        (each.time, str(each.after["spec"].get("holderIdentity") or ""))
+        for each in world.history
+        if each.kind == "Lease" and each.after is not None
+    ]
+    times = [time for time, _ in holders]
+    for sent in world.network.sent:
+        if sent.verb not in LEADERS_ONLY or sent.replica == "fresh":
+            continue
+        index = bisect_left(times, sent.time) - 1
+        holder = holders[index][1] if index >= 0 else ""
+        if holder != sent.replica:
+            yield (
+                f"{sent.replica} sends {sent.method} {sent.path} at {sent.time:.3f} s, "
+                f"while {holder or 'nobody'} holds the lease"
+            )
+            return
+
+
+# --- storms -------------------------------------------------------------------------------------
+
+
+def _storms(world: World) -> Iterator[str]:
+    """Requests about one object stay within what changes and backoff explain."""
+    changes = [
+        each.time
+        for each in world.history
+        if not each.writer and each.kind not in {"Event", "Lease"}
+    ]
+    by_operation: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
+    for sent in world.network.sent:
+        if sent.verb not in {"event", "discovery"} and sent.replica != "fresh":
+            by_operation[sent.replica, sent.method, sent.path].append(sent)
+    for (replica, method, path), requests in by_operation.items():
+        times = [each.time for each in requests]
+        for index, start in enumerate(times):
+            end = bisect_left(times, start + WINDOW_SECONDS)
+            meanwhile = bisect_left(changes, start + WINDOW_SECONDS) - bisect_left(
+                changes, start - WINDOW_SECONDS
+            )
+            most = MOST_IN_WINDOW + 2 * meanwhile
+            if end - index > most:
+                yield (
+                    f"{replica} sends {method} {path} {end - index} times within "
+                    f"{WINDOW_SECONDS:g} s from {start:.1f} s, at {meanwhile} changes"
+                )
+                break
+
+
+# --- fit ----------------------------------------------------------------------------------------
+
+
+def _placements_that_do_not_fit(world: World) -> Iterator[str]:
+    """Every pod fits its node, by what the replica had seen and what it had done itself."""
+    decided: dict[tuple[str, str], Placement] = {}
+    placements = iter(world.placements)
+    following = next(placements, None)
+    nodes: dict[str, list[tuple[int, Any]]] = defaultdict(list)
+    bound: dict[str, tuple[str, int, Any]] = {}
+    claims: dict[str, Any] = {}
+    for entry in world.history:
+        while following is not None and following.time <= entry.time:
+            decided[following.replica, following.uid] = following
+            following = next(placements, None)
+        if entry.kind == "Node":
+            name = _name(entry.after or entry.before)
+            nodes[name].append((entry.version, entry.after))
+        elif entry.kind == "PersistentVolumeClaim":
+            claims[_name(entry.after or entry.before)] = entry.after
+        elif entry.kind == "Pod":
+            last = entry.after or entry.before
+            assert last is not None
+            uid = last["metadata"]["uid"]
+            if entry.after is None or entry.after["status"].get("phase") in FINISHED:
+                bound.pop(uid, None)
+                continue
+            if is_binding(entry) and entry.writer not in {"", "fresh"}:
+                placement = decided.get((entry.writer, uid))
+                if placement is None:
+                    yield f"{entry.writer} binds pod {_name(entry.after)} without a decision"
+                else:
+                    others = [
+                        pod
+                        for by, version, pod in bound.values()
+                        if by == entry.writer or version <= placement.pods_seen
+                    ]
+                    seen = _versions(nodes[placement.node], placement.nodes_seen)
+                    yield from _misfit(entry, placement, seen, others, claims)
+            node = entry.after["spec"].get("nodeName")
+            if node:
+                by, version, _ = bound.get(uid, (entry.writer, entry.version, None))
+                bound[uid] = (by, version, entry.after)
+
+
+def _versions(versions: list[tuple[int, Any]], seen: int) -> list[Any]:
+    """What a node was like from the version that was seen on; None where it was deleted."""
+    before = [node for version, node in versions if version <= seen]
+    return before[-1:] + [node for version, node in versions if version > seen]
+
+
+def _misfit(
+    entry: Entry, placement: Placement, seen: list[Any], others: list[Any], claims: dict[str, Any]
+) -> Iterator[str]:
+    pod = entry.after
+    assert pod is not None
+    what = f"pod {_name(pod)} on node {placement.node} at {entry.time:.3f} s"
+    present = [node for node in seen if node is not None]
+    if not present:
+        yield f"{what}: there is no such node"
+        return
+    if not any(_accepts(node, pod) for node in present):
+        yield f"{what}: the node is cordoned, has taints or other labels"
+    here = [
+        each
+        for each in others
+        if each["spec"]["nodeName"] == placement.node
+        and each["metadata"]["uid"] != pod["metadata"]["uid"]
+    ]
+    for resource in ("cpu", "memory"):
+        room = max(_amount(node["status"]["allocatable"].get(resource, "0")) for node in present)
+        used = sum(_request(each, resource) for each in [*here, pod])
+        if used > room:
+            yield f"{what}: {resource} {used} of {room}"
+    if len(here) + 1 > max(int(node["status"]["allocatable"]["pods"]) for node in present):
+        yield f"{what}: {len(here) + 1} pods"
+    if any(_ports(pod) & _ports(each) for each in here):
+        yield f"{what}: its host port is taken"
+    if any(_keeps_off(pod, each) or _keeps_off(each, pod) for each in here):
+        yield f"{what}: it must not be beside a pod like itself"
+    for volume in pod["spec"].get("volumes") or ():
+        wanted = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        claim = claims.get(wanted) if wanted else None
+        if wanted and claim is not None and not claim["spec"].get("volumeName"):
+            yield f"{what}: its claim {wanted} is not bound"
+
+
+def _accepts(node: Any, pod: Any) -> bool:
+    spec, labels = pod["spec"], node["metadata"].get("labels") or {}
+    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
+        return False
+    tolerated = {each.get("key", "") for each in spec.get("tolerations") or ()}
+    taints = node["spec"].get("taints") or ()
+    return not node["spec"].get("unschedulable") and all(
+        each["effect"] == "PreferNoSchedule" or each["key"] in tolerated for each in taints
+    )
+
+
+def _request(pod: Any, resource: str) -> int:
+    return sum(
+        _amount(each.get("resources", {}).get("requests", {}).get(resource, "0"))
+        for each in pod["spec"]["containers"]
+    )
+
+
+def _amount(text: str) -> int:
+    return milli(text)
+
+
+def _ports(pod: Any) -> set[int]:
+    ports = (port for each in pod["spec"]["containers"] for port in each.get("ports") or ())
+    return {port["hostPort"] for port in ports if port.get("hostPort")}
+
+
+def _keeps_off(pod: Any, other: Any) -> bool:
+    """Whether a pod refuses to be beside the other; all such terms are the same."""
+    refuses = bool((pod["spec"].get("affinity") or {}).get("podAntiAffinity"))
+    return refuses and (other["metadata"].get("labels") or {}).get("app") == SELECTOR["app"]
+
+
+def _name(item: Any) -> str:
+    return str(item["metadata"]["name"])
+
+
+# --- rest ---------------------------------------------------------------------------------------
+
+
+def unknown_objects(world: World, replica: Replica) -> list[str]:
+    """The kinds of which a replica knows other objects than there are."""
+    scheduler = replica.scheduler
+    assert scheduler is not None
+    kinds = []
+    for kind in scheduler._informers.kinds:
+        known = {
+            key: item.metadata.resource_version
+            for key, item in scheduler.state.index(kind).known.items()
+        }
+        there = {}
+        for record in world.cluster.registry.store.table(stored(kind).storage).records.values():
+            if kind == "Pod" and record.fields.get("status.phase") in FINISHED:
+                continue
+            there[f"{record.key.namespace or 'default'}/{record.key.name}"] = str(record.version)
+        if known != there:
+            kinds.append(kind)
+    return kinds
+
+
+def state_findings(world: World, replica: Replica) -> Iterator[str]:
+    """What a replica at rest holds that it should not, or does not hold that it should."""
+    scheduler = replica.scheduler
+    if scheduler is None:
+        yield f"{replica.name} has not started"
+        return
+    if not scheduler.leading.is_set():
+        return
+    cache, queue = scheduler.cache, scheduler.queue
+    leftovers = {
+        "assumed pods": cache.assumed_total,
+        "pods being bound": scheduler.binding,
+        "pods in flight": queue.in_flight,
+        "events kept for pods in flight": len(queue._in_flight._requests),
+        "other writes": len(scheduler._writes),
+        "retries": sum(each.failure_handler.retrying for each in scheduler._all_actions()),
+        "promised volumes": len(+cache._promises),
+        "queued changes": len(scheduler.state._waiting or ()),
+        "earlier actions": len(scheduler._former_actions),
+    }
+    for what, count in leftovers.items():
+        if count:
+            yield f"{replica.name} is left with {count} {what}"
+    yield from _cached(world, replica)
+    yield from _nominated(world, replica)
+    pending = {
+        each["metadata"]["uid"]
+        for each in world.cluster.registry.list("Pod")
+        if not each["spec"].get("nodeName")
+    }
+    told = scheduler.state._listener._last  # type: ignore[attr-defined]
+    if not set(told) <= pending:
+        yield f"{replica.name} remembers {len(set(told) - pending)} pods that wait no more"
+
+
+def _cached(world: World, replica: Replica) -> Iterator[str]:
+    """The cache counts every pod on its node, and knows which are being deleted."""
+    assert replica.scheduler is not None
+    columns = replica.scheduler.cache.columns
+    there = {
+        each["metadata"]["uid"]: each
+        for each in world.cluster.registry.list("Pod")
+        if each["spec"].get("nodeName") and each["status"].get("phase") not in FINISHED
+    }
+    residents = columns.pods.by_uid
+    for uid, pod in there.items():
+        resident = residents.get(uid)
+        if resident is None:
+            yield f"{replica.name} does not count pod {_name(pod)} on its node"
+            continue
+        node = columns.nodes.names[resident.row]
+        if node != pod["spec"]["nodeName"]:
+            yield f"{replica.name} counts pod {_name(pod)} on {node}"
+        if resident.terminating != bool(pod["metadata"].get("deletionTimestamp")):
+            yield f"{replica.name} is wrong about the deletion of pod {_name(pod)}"
+    for uid in residents.keys() - there.keys():
+        yield f"{replica.name} counts pod {residents[uid].key}, which is not on any node"
+
+
+def _nominated(world: World, replica: Replica) -> Iterator[str]:
+    """The nominations of the queue are those of the API server, each to a node that exists."""
+    assert replica.scheduler is not None
+    queue = replica.scheduler.queue
+    held = {pod.key: node for node in queue.nominated_nodes() for pod in queue.nominated_on(node)}
+    written = {}
+    for each in world.cluster.registry.list("Pod"):
+        node = (each.get("status") or {}).get("nominatedNodeName")
+        if node and not each["spec"].get("nodeName"):
+            written[f"default/{_name(each)}"] = node
+    if held != written:
+        yield f"{replica.name} has nominations {held}, the API server {written}"
+
+
+def stored_findings(world: World) -> Iterator[str]:
+    """What the API server shows once the cluster is at rest: nothing is waited for in vain."""
+    nodes = {_name(each) for each in world.cluster.registry.list("Node")}
+    for pod in world.cluster.registry.list("Pod"):
+        nominated = (pod.get("status") or {}).get("nominatedNodeName")
+        # v1.13 does not look at nominations as long as there is no node at all.
+        ends = nodes or world.plan.generation != "v1.13"
+        if nominated and ends and not pod["spec"].get("nodeName") and nominated not in nodes:
+            yield f"pod {_name(pod)} is nominated to {nominated}, which is gone"
+        if _waits(pod) and not _is_told(pod):
+            yield f"pod {_name(pod)} waits, and nothing says why"
+
+
+def _waits(pod: Any) -> bool:
+    return (
+        not pod["spec"].get("nodeName")
+        and pod["spec"].get("schedulerName", "default-scheduler") == "default-scheduler"
+        and not pod["spec"].get("schedulingGates")
+        and not pod["metadata"].get("deletionTimestamp")
+        and pod["status"].get("phase") not in FINISHED
+    )
+
+
+def _is_told(pod: Any) -> bool:
+    return any(
+        each["type"] == "PodScheduled" and each["status"] == "False" and each.get("message")
+        for each in pod["status"].get("conditions") or ()
+    )
+
+
+def is_repetition(entry: Entry) -> bool:
+    """Whether a write of a scheduler only says again what was said before."""
+    if entry.kind in {"Event", "Lease"}:
+        return True
+    if not entry.writer or entry.kind != "Pod" or entry.before is None or entry.after is None:
+        return False
+    return bool(said_by(entry.before) == said_by(entry.after))
+
+
+def fresh_findings(world: World, start: int) -> Iterator[str]:
+    """A scheduler that is started on the cluster at rest changes nothing."""
+    for entry in world.history[start:]:
+        if entry.writer != "fresh" or entry.kind in {"Event", "Lease"}:
+            continue
+        what = f"{entry.type} {entry.kind} {_name(entry.after or entry.before)}"
+        if entry.kind == "Pod" and entry.after is not None and entry.before is not None:
+            if is_repetition(entry):
+                continue
+            before, after = (said_by(each) for each in (entry.before, entry.after))
+            node = entry.after["spec"].get("nodeName", "")
+            if is_binding(entry):
+                what = f"pod {_name(entry.after)} fits {node}, and was not bound"
+            else:
+                what = f"pod {_name(entry.after)}: {_difference(before, after)}"
+        yield f"a fresh scheduler finds something to do: {what}"
+
+
+def said_by(pod: Any) -> Any:
+    """What a pod says, without times and texts.
+
+    A text may name nodes that are gone by now: changes that cannot help a pod do not wake it.
+    """
+    conditions = {
+        each["type"]: (each["status"], each.get("reason"), bool(each.get("message")))
+        for each in pod["status"].get("conditions") or ()
+    }
+    return (
+        conditions,
+        pod["status"].get("nominatedNodeName"),
+        pod["spec"].get("nodeName"),
+        pod["metadata"].get("deletionTimestamp"),
+        pod["metadata"].get("annotations"),
+    )
+
+
+def _difference(before: Iterable[Any], after: Iterable[Any]) -> str:
+    return "; ".join(
+        f"{old} becomes {new}" for old, new in zip(before, after, strict=True) if old != new
+    )

@@ -1,0 +1,153 @@
+"""The objects of the simulated cluster."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+#: Names are few, so that a pod is often created under the name of one that is gone.
+POD_NAMES = tuple(f"p{number}" for number in range(24))
+SELECTOR = {"app": "spread"}
+
+
+def node(name: str, rng: random.Random) -> dict[str, Any]:
+    room = {
+        "cpu": rng.choice(("1", "2", "4")),
+        "memory": rng.choice(("1Gi", "4Gi")),
+        "pods": rng.choice(("3", "110", "110")),
+    }
+    labels = {
+        "kubernetes.io/hostname": name,
+        "topology.kubernetes.io/zone": rng.choice(("a", "b")),
+        "disk": rng.choice(("ssd", "hdd")),
+    }
+    taints = [taint(rng)] if rng.random() < 0.15 else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": taints} if taints else {},
+        "status": {"allocatable": room, "capacity": room},
+    }
+
+
+def taint(rng: random.Random) -> dict[str, str]:
+    effect = rng.choice(("NoSchedule", "NoSchedule", "NoExecute"))
+    return {"key": "dedicated", "value": "x", "effect": effect}
+
+
+def pod(name: str, rng: random.Random, *, gates: bool = True) -> dict[str, Any]:
+    requests = {
+        "cpu": rng.choice(("50m", "300m", "500m", "900m", "1500m")),
+        "memory": rng.choice(("64Mi", "64Mi", "600Mi")),
+    }
+    container: dict[str, Any] = {
+        "name": "app",
+        "image": "app:1",
+        "resources": {"requests": requests},
+    }
+    metadata: dict[str, Any] = {"name": name, "namespace": "default", "labels": {"app": "plain"}}
+    spec: dict[str, Any] = {
+        "containers": [container],
+        "terminationGracePeriodSeconds": rng.choice((0, 1, 30)),
+        "priorityClassName": rng.choice(("low", "low", "middle", "high")),
+    }
+    if rng.random() < 0.15:
+        spec["nodeSelector"] = {"disk": rng.choice(("ssd", "hdd"))}
+    if rng.random() < 0.15:
+        spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    if rng.random() < 0.1:
+        container["ports"] = [{"containerPort": 80, "hostPort": 8080}]
+    kind = rng.random()
+    if kind < 0.12:
+        metadata["labels"] = dict(SELECTOR)
+        term = {
+            "labelSelector": {"matchLabels": SELECTOR},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        spec["affinity"] = {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        }
+    elif kind < 0.2:
+        metadata["labels"] = {"app": "zoned"}
+        spec["topologySpreadConstraints"] = [
+            {
+                "maxSkew": 1,
+                "topologyKey": "topology.kubernetes.io/zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": "zoned"}},
+            }
+        ]
+    if rng.random() < 0.1:
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"c-{name}"}}]
+    if gates and rng.random() < 0.08:
+        spec["schedulingGates"] = [{"name": "example.com/wait"}]
+    if rng.random() < 0.2:
+        metadata["annotations"] = {"lab.podium/run-seconds": str(rng.randint(1, 40))}
+        spec["restartPolicy"] = "Never"
+    if rng.random() < 0.05:
+        metadata["finalizers"] = ["example.com/kept"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def claim(name: str, rng: random.Random) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": rng.choice(("lab-standard", "lab-standard", "lab-immediate")),
+        },
+    }
+
+
+def replica_set(name: str, replicas: int, rng: random.Random) -> dict[str, Any]:
+    template = pod(name, rng, gates=False)
+    labels = {"set": name}
+    spec = {each: template["spec"][each] for each in template["spec"] if each != "volumes"}
+    spec["restartPolicy"] = "Always"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels | {"app": "plain"}}, "spec": spec},
+        },
+    }
+
+
+def priority_classes() -> list[dict[str, Any]]:
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        for name, value in (("low", 10), ("middle", 100), ("high", 1000))
+    ]
+
+
+def service(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {"app": "plain"}, "ports": [{"port": 80}]},
+    }
+
+
+def budget(name: str, rng: random.Random) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "minAvailable": rng.choice((1, 2, "50%")),
+            "selector": {"matchLabels": {"app": rng.choice(("plain", "zoned"))}},
+        },
+    }

@@ -1,0 +1,169 @@
+"""What happens in one run: cluster changes and faults with their times, chosen by a seed.
+
+A plan is a value that can be written to a file and made smaller: every change and every fault
+stands for itself and finds its target when it happens.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import msgspec
+
+#: How long changes and faults go on, in virtual seconds.
+SHORTEST, LONGEST = 25.0, 70.0
+
+#: What may happen to a request, by the verb that it is of. `lost` is carried out and not answered,
+#: `late` is carried out and answered slowly, `slow` is carried out late, `hang` never ends.
+ANSWERS: Final = ("403", "409", "410", "429", "429-after", "500", "503", "503-after")
+UNANSWERED: Final = ("refused", "lost", "slow", "late", "hang")
+REQUEST_FAULTS: Final = {
+    "list": (*ANSWERS, "404", *UNANSWERED),
+    "get": (*ANSWERS, "404", *UNANSWERED),
+    "bind": (*ANSWERS, "404", *UNANSWERED),
+    "status": (*ANSWERS, "404", *UNANSWERED),
+    "patch": (*ANSWERS, "404", *UNANSWERED),
+    "delete": (*ANSWERS, "404", *UNANSWERED),
+    "event": (*ANSWERS, "404", *UNANSWERED),
+    "lease": (*ANSWERS, "404", *UNANSWERED),
+    # A kind that discovery does not find counts as not served, as in any client.
+    "discovery": ("403", "429-after", "500", "503", *UNANSWERED),
+    "watch": ("403", "410", "429-after", "500", "refused", "cut", "cut-inside", "silent", "lag"),
+    "extender": ("500", "refused", "lost", "hang", "slow", "garbage"),
+}
+#: Verbs that are hit more often, because more depends on them.
+VERBS: Final = (
+    *REQUEST_FAULTS,
+    *("bind", "bind", "status", "status", "watch", "watch", "delete", "delete", "lease"),
+)
+EXTENDERS: Final = (("filter",), ("filter", "prioritize"), ("bind",), ("filter", "bind"))
+
+CHANGES: Final = {
+    "create-pod": 22,
+    "replace-pod": 4,
+    "delete-pod": 7,
+    "remove-pod": 4,
+    "evict-pod": 2,
+    "label-pod": 2,
+    "ungate-pod": 3,
+    "foreign-pod": 3,
+    "create-node": 4,
+    "delete-node": 3,
+    "cordon-node": 3,
+    "taint-node": 3,
+    "resize-node": 3,
+    "label-node": 2,
+    "scale-set": 4,
+    "delete-set": 1,
+    "create-service": 1,
+    "delete-service": 1,
+    "create-budget": 2,
+    "delete-budget": 1,
+    "delete-claim": 1,
+    "compact": 2,
+}
+#: What happens to machines instead of requests.
+ACCIDENTS: Final = {
+    "restart-server": 3,
+    "kill-replica": 2,
+    "stop-replica": 1,
+    "set-clock": 2,
+}
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of the cluster or an accident, at a time; *number* decides all its details."""
+
+    at: float
+    act: str
+    number: int
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A time in which requests of a verb go wrong with a chance; *number* seeds the chance."""
+
+    start: float
+    end: float
+    verb: str
+    kind: str
+    chance: float
+    #: Seconds of a delay or of a pause that is asked for.
+    seconds: float
+    number: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Everything that a run depends on."""
+
+    seed: int
+    generation: str
+    #: The speeds of the replicas' clocks; one replica runs without a lease.
+    rates: tuple[float, ...]
+    #: "" for none, or the verbs of the extender.
+    extender: tuple[str, ...]
+    extender_ignorable: bool
+    nodes: int
+    #: The longest time that a request takes without any fault.
+    latency: float
+    seconds: float
+    changes: tuple[Change, ...]
+    faults: tuple[Fault, ...]
+
+
+def make_plan(seed: int) -> Plan:
+    """The plan of a seed."""
+    rng = random.Random(f"plan/{seed}")  # noqa: S311
+    seconds = rng.uniform(SHORTEST, LONGEST)
+    replicas = rng.choice((1, 1, 2, 2))
+    extender: tuple[str, ...] = ()
+    if rng.random() < 0.3:
+        extender = rng.choice(EXTENDERS)
+    busy = rng.choice((0.2, 0.5, 1.0))
+    changes = [_change(rng, seconds) for _ in range(int(seconds * busy) + 5)]
+    accidents = rng.choice((0, 0, 1, 2, 3))
+    names, weights = tuple(ACCIDENTS), tuple(ACCIDENTS.values())
+    changes += [
+        Change(rng.uniform(1, seconds), rng.choices(names, weights)[0], rng.getrandbits(32))
+        for _ in range(accidents)
+    ]
+    verbs = [verb for verb in VERBS if _applies(verb, replicas, extender)]
+    faults = [_fault(rng, seconds, verbs) for _ in range(rng.choice((0, 1, 3, 6, 10)))]
+    return Plan(
+        seed=seed,
+        generation=rng.choice(("v1.36", "v1.36", "v1.13")),
+        rates=tuple(rng.uniform(0.97, 1.03) for _ in range(replicas)),
+        extender=extender,
+        extender_ignorable=rng.random() < 0.5,
+        nodes=rng.randint(1, 5),
+        latency=rng.choice((0.0, 0.0, 0.01, 0.3)),
+        seconds=seconds,
+        changes=tuple(sorted(changes, key=lambda each: each.at)),
+        faults=tuple(sorted(faults, key=lambda each: each.start)),
+    )
+
+
+def _applies(verb: str, replicas: int, extender: tuple[str, ...]) -> bool:
+    return (verb != "lease" or replicas > 1) and (verb != "extender" or bool(extender))
+
+
+def _change(rng: random.Random, seconds: float) -> Change:
+    names, weights = tuple(CHANGES), tuple(CHANGES.values())
+    # Some changes come together, most do not.
+    at = rng.choice((0.0, rng.uniform(0, seconds), round(rng.uniform(0, seconds) / 5) * 5.0))
+    return Change(at, rng.choices(names, weights)[0], rng.getrandbits(32))
+
+
+def _fault(rng: random.Random, seconds: float, verbs: list[str]) -> Fault:
+    verb = rng.choice(verbs)
+    start = rng.choice((0.0, rng.uniform(0, seconds)))
+    length = rng.choice((0.5, 5.0, 20.0, seconds))
+    return Fault(
+        start=start,
+        end=min(start + length, seconds),
+        verb=verb,
+        kind=rng.choice(REQUEST_FAULTS[verb]),
+        chance=rng.choice((0.1, 0.5, 1.0)),
+        seconds=rng.choice((0.05, 1.0, 4.0, 12.0)),
+        number=rng.getrandbits(32),
+    )

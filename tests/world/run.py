@@ -1,0 +1,513 @@
+"""One run of the simulated world: a plan is carried out, and what must hold is checked.
+
+Faults and changes go on for a time. Then faults cease, the cluster comes to rest, and the state of
+the schedulers is compared with that of the API server. At the end a scheduler that has seen none of
+it is started: it must find nothing left to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from podium.daemon.observers import AttemptResult, Observer
+from podium.daemon.options import SchedulerOptions
+from podium.host.cluster_run import Lease
+from podium.kube.errors import ApiError
+from podium.kube.lease import LeaseTimes
+from podium.lab.api.resources import STORED
+from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
+from podium.lab.http.server import ApiServer
+from podium.library.profile_choice import ChosenProfiles
+from podium.library.profile_source import ProfileSource
+from podium.objects.kinds.meta import JsonObject
+from podium.simulation.clocks import VirtualClock
+from podium.simulation.cluster import Replica, ReplicaOptions, SimulatedCluster
+from world import changes, invariants, objects
+from world.faulty_api import FaultyApi, Network, StormError
+from world.plan import Change, Plan
+
+LEASE = Lease("kube-system", "podium", LeaseTimes())
+#: How long the cluster may take to come to rest once faults have ceased.
+REST_SECONDS = 400.0
+#: The longest backoff of a pod, and a little more.
+LONGEST_BACKOFF = 75.0
+#: How long claims of a pod may take to be bound.
+VOLUME_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A write that the API server has carried out."""
+
+    time: float
+    version: int
+    #: The replica that has sent it; "" for controllers and changes of the plan.
+    writer: str
+    kind: str
+    type: str
+    before: JsonObject | None
+    after: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A decision to place a pod, and what the replica had seen of the cluster by then."""
+
+    time: float
+    replica: str
+    uid: str
+    node: str
+    pods_seen: int
+    nodes_seen: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run."""
+
+    plan: Plan
+    #: One sentence for everything that does not hold.
+    findings: list[str]
+    injected: Counter[str]
+    history: list[Entry]
+    requests: int
+    bound: int
+    seconds: float = 0.0
+
+    def digest(self) -> bytes:
+        """The whole history, to be compared with that of another run."""
+        seen = [(each.time, each.writer, each.kind, each.type, each.after) for each in self.history]
+        return msgspec.json.encode([seen, self.requests, sorted(self.injected.items())])
+
+
+class Machine(Observer):
+    """A machine that runs one replica, and starts it again when it has ended."""
+
+    def __init__(self, world: World, index: int, rate: float) -> None:
+        self._world, self._index = world, index
+        self.clock = VirtualClock(world.cluster.loop, rate=rate)
+        self.starts = 0
+        self.replica: Replica | None = None
+        self.api: FaultyApi | None = None
+        self._seen: tuple[int, int] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start the replica under a new identity."""
+        world = self._world
+        self.starts += 1
+        name = f"replica-{self._index}-{self.starts}"
+        self.api = FaultyApi(world.cluster.server, world.network, name)
+        self.replica = world.add_replica(name, self.api, self.clock, self)
+        world.names[name] = self.replica
+        self.replica.task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[int]) -> None:
+        """Start again after a pause, as a kubelet would; note an end that no error explains."""
+        world = self._world
+        world.ended(self.replica, task)
+        if not world.is_closing:
+            world.cluster.loop.call_later(2.0, self._restart)
+
+    def _restart(self) -> None:
+        if not self._world.is_closing:
+            self.start()
+
+    def kill(self) -> None:
+        """Lose the machine: nothing is sent any more, and nothing is finished."""
+        assert self.api is not None
+        assert self.replica is not None
+        self._world.killed.add(self.replica.name)
+        self.api.is_dead = True
+        self.api.drop_watches()
+        self.replica.task.cancel()
+
+    def asked(self) -> None:
+        """Note what was known of the cluster when the first extender was asked about a pod."""
+        self._seen = self._seen or self._versions()
+
+    def attempted(self, result: AttemptResult) -> None:
+        """Note a placement, and what was known of the cluster then."""
+        world, replica = self._world, self.replica
+        assert replica is not None
+        world.attempts[result.pod.uid] += 1
+        pods, nodes = self._seen or self._versions()
+        self._seen = None
+        if result.decision.node is not None:
+            place = (result.pod.uid, result.decision.node)
+            world.placements.append(
+                Placement(world.cluster.time, replica.name, *place, pods, nodes)
+            )
+
+    def _versions(self) -> tuple[int, int]:
+        """The resource versions up to which the replica has seen pods and nodes."""
+        assert self.replica is not None
+        assert self.replica.scheduler is not None
+        reflectors = self.replica.scheduler._informers._reflectors
+        return int(reflectors["Pod"].version or 0), int(reflectors["Node"].version or 0)
+
+
+class World:
+    """A cluster in which a plan is carried out."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.cluster = SimulatedCluster(
+            seed=plan.seed, kubelet=KubeletTimings(start=0.2, stop=0.5, job=5.0)
+        )
+        self.network = Network(
+            self.cluster.loop, plan.faults, self.cluster.rng("network"), plan.latency
+        )
+        self.names: dict[str, Replica] = {}
+        self.killed: set[str] = set()
+        self.history: list[Entry] = []
+        self.placements: list[Placement] = []
+        self.attempts: Counter[str] = Counter()
+        self.findings: list[str] = []
+        self.is_closing = False
+        self.machines: list[Machine] = []
+        self.chosen = chosen_profiles(plan)
+        for row in STORED.values():
+            self.cluster.registry.subscribe([row.kind], self._recorder(row.kind))
+
+    def _recorder(self, kind: str) -> Callable[..., None]:
+        def record(event: str, old: JsonObject | None, new: JsonObject | None) -> None:
+            version = self.cluster.registry.store.version
+            writer = self.network.writer
+            self.history.append(Entry(self.cluster.time, version, writer, kind, event, old, new))
+
+        return record
+
+    # --- the parts ----------------------------------------------------------------------------
+
+    def add_replica(
+        self, name: str, api: FaultyApi, clock: VirtualClock, observer: Machine
+    ) -> Replica:
+        """Start a replica; with others it competes for the lease."""
+        lease = LEASE if len(self.plan.rates) > 1 else None
+        return self.cluster.add_scheduler(
+            self.chosen,
+            name=name,
+            options=ReplicaOptions(
+                scheduler=SchedulerOptions(volume_seconds=VOLUME_SECONDS), lease=lease
+            ),
+            client=api,
+            clock=clock,
+            observers=[observer],
+            extender_post=Extender(self, observer),
+        )
+
+    def ended(self, replica: Replica | None, task: asyncio.Task[int]) -> None:
+        """Check the end of a replica."""
+        assert replica is not None
+        self.cluster.replicas.remove(replica)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not isinstance(error, ApiError):
+            self.findings.append(f"{replica.name} died of {type(error).__name__}: {error}")
+
+    # --- the run ------------------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        """Carry out the plan, then check everything."""
+        plan, cluster = self.plan, self.cluster
+        errors = _Errors()
+        root = logging.getLogger("podium")
+        root.addHandler(errors)
+        was, root.propagate = root.propagate, False
+        try:
+            self._load()
+            self.machines = [Machine(self, *each) for each in enumerate(plan.rates)]
+            for change in plan.changes:
+                cluster.loop.call_at(change.at, self._apply, change)
+            try:
+                cluster.run_until(plan.seconds)
+                self._heal()
+                self._rest()
+                self._check_rest()
+            except StormError:
+                self.findings.append("more requests were sent than any backoff allows")
+            self.findings += errors.found
+            self.findings += invariants.history_findings(self)
+            bound = sum(1 for each in self.history if invariants.is_binding(each))
+            return Outcome(
+                plan,
+                self.findings,
+                self.network.injected,
+                self.history,
+                len(self.network.sent),
+                bound,
+                cluster.time,
+            )
+        finally:
+            self.is_closing = True
+            root.removeHandler(errors)
+            root.propagate = was
+            cluster.loop.set_exception_handler(lambda *_: None)
+            for machine in self.machines:
+                if machine.api is not None:
+                    machine.api.is_dead = True
+            cluster.replicas.clear()
+            cluster.close()
+
+    def _load(self) -> None:
+        rng = random.Random(f"nodes/{self.plan.seed}")  # noqa: S311
+        nodes = [objects.node(f"n{number}", rng) for number in range(self.plan.nodes)]
+        self.cluster.load([*objects.priority_classes(), *nodes])
+
+    def _apply(self, change: Change) -> None:
+        act, rng = change.act, random.Random(change.number)  # noqa: S311
+        if act in changes.acts():
+            if act == "compact":
+                self.network.injected["compaction"] += 1
+            changes.apply(self.cluster.registry, act, change.number)
+            return
+        self.network.injected[act] += 1
+        machine = rng.choice(self.machines)
+        if act == "restart-server":
+            self._restart_server(rng)
+        elif act == "set-clock":
+            machine.clock.set_forward(rng.uniform(-3600, 3600))
+        elif machine.replica is not None and not machine.replica.task.done():
+            if act == "kill-replica":
+                machine.kill()
+            else:
+                machine.replica.stop()
+
+    def _restart_server(self, rng: random.Random) -> None:
+        """Stop the API server for some seconds; it may have forgotten its history afterwards."""
+        self.network.is_down = True
+        forgets = rng.random() < 0.5
+        for machine in self.machines:
+            assert machine.api is not None
+            machine.api.drop_watches()
+
+        def start() -> None:
+            if forgets:
+                self.cluster.registry.store.resume(self.cluster.registry.store.version)
+                self.cluster.registry.store.table("pods").history.clear()
+            self.cluster.server = ApiServer(self.cluster.registry)
+            for machine in self.machines:
+                assert machine.api is not None
+                machine.api.server = self.cluster.server
+            self.network.is_down = False
+
+        self.cluster.loop.call_later(rng.choice((0.1, 2.0, 10.0)), start)
+
+    def _heal(self) -> None:
+        """End all faults: from now on every request is answered."""
+        self.network.healed.set()
+        self.network.latency = 0.0
+
+    def _rest(self) -> None:
+        """Let time pass until nothing happens any more, and every replica has seen everything.
+
+        A pod whose attempts end with an error rests and is attempted again for ever, as
+        kube-scheduler has it. It is at rest when that has changed nothing for a while.
+        """
+        end, last, checked = self.cluster.time + REST_SECONDS, self.cluster.time, len(self.history)
+        while self.cluster.time < end:
+            self.cluster.run_for(2.0)
+            for entry in self.history[checked:]:
+                if not invariants.is_repetition(entry):
+                    last = entry.time
+            checked = len(self.history)
+            since = self.cluster.time - last
+            if (
+                since >= 2.0
+                and not self.network.is_down
+                and self._has_leader()
+                and (self.cluster.is_quiet or (since > LONGEST_BACKOFF and self._only_backs_off()))
+                and not any(map(self._behind, self._alive()))
+            ):
+                return
+        self.findings.append(f"no rest within {REST_SECONDS:g} s: {self._restless()}")
+
+    def _only_backs_off(self) -> bool:
+        """Whether nothing keeps the cluster from rest but pods that are attempted with pauses."""
+        controllers = self.cluster.controllers
+        if controllers is not None and controllers.cluster.queue.next_due() is not None:
+            return False
+        schedulers = [each.scheduler for each in self._alive()]
+        return all(
+            each is not None
+            and not each.binding
+            and not len(each._writes)
+            and not each.queue.in_flight
+            and not any(actions.failure_handler.retrying for actions in each._all_actions())
+            for each in schedulers
+        )
+
+    def _alive(self) -> list[Replica]:
+        return [
+            each
+            for each in self.cluster.replicas
+            if not each.task.done() and each.name not in self.killed
+        ]
+
+    def _has_leader(self) -> bool:
+        return any(
+            each.scheduler is not None and each.scheduler.leading.is_set() for each in self._alive()
+        )
+
+    def _behind(self, replica: Replica) -> list[str]:
+        """The kinds of which a replica does not know the present objects."""
+        return [] if replica.scheduler is None else invariants.unknown_objects(self, replica)
+
+    def _restless(self) -> str:
+        parts = []
+        controllers = self.cluster.controllers
+        due = controllers.cluster.queue.next_due() if controllers is not None else None
+        if due is not None:
+            parts.append(f"a controller has work at {due - self.cluster.clock.now():+.1f} s")
+        for replica in self._alive():
+            scheduler = replica.scheduler
+            if scheduler is None or not scheduler.synced.is_set():
+                parts.append(f"{replica.name} has not started")
+            elif not replica.is_idle:
+                counts = {str(pool): n for pool, n in scheduler.queue.counts().items() if n}
+                parts.append(
+                    f"{replica.name} has {counts}, {scheduler.binding} being bound, "
+                    f"{len(scheduler._writes)} writes, {scheduler.queue.in_flight} in flight"
+                )
+            behind = self._behind(replica)
+            if behind:
+                parts.append(f"{replica.name} is behind with {behind}")
+        if not self._has_leader():
+            parts.append("nobody leads")
+        return "; ".join(parts) or "objects are written again and again"
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _check_rest(self) -> None:
+        """Compare the replicas with the API server, then with a replica that saw none of it."""
+        for replica in self._alive():
+            self.findings += invariants.state_findings(self, replica)
+        self.findings += invariants.stored_findings(self)
+        self.is_closing = True
+        before = len(self.history)
+        leaders = self._alive()
+        for replica in leaders:
+            replica.stop()
+        self.cluster.run_for(40.0)
+        for replica in leaders:
+            if not replica.task.done():
+                self.findings.append(f"{replica.name} does not end when it is stopped")
+        fresh = self.cluster.add_scheduler(
+            self.chosen,
+            name="fresh",
+            client=FaultyApi(self.cluster.server, self.network, "fresh"),
+            extender_post=Extender(self),
+        )
+        self.cluster.run_until_quiet(limit_seconds=60.0)
+        self.findings += invariants.fresh_findings(self, before)
+        self.findings += invariants.state_findings(self, fresh)
+
+
+class Extender:
+    """An extender that accepts every node, unless a fault happens to it."""
+
+    def __init__(self, world: World, machine: Machine | None = None) -> None:
+        self._world, self._machine = world, machine
+
+    async def __call__(self, extender: Any, url: str, body: bytes) -> tuple[int, bytes]:
+        if self._machine is not None and not url.endswith("/bind"):
+            self._machine.asked()
+        async with asyncio.timeout(extender.timeout_seconds):
+            return await self._answer(url, msgspec.json.decode(body))
+
+    async def _answer(self, url: str, asked: Any) -> tuple[int, bytes]:
+        network = self._world.network
+        if network.latency:
+            await asyncio.sleep(network.rng.uniform(0, network.latency))
+        fault = network.pick("extender")
+        kind = fault.kind if fault is not None else ""
+        if kind == "refused":
+            raise ConnectionRefusedError("connection refused")
+        if kind == "500":
+            return 500, b"broken"
+        if kind == "garbage":
+            return 200, b"{"
+        if kind == "hang":
+            await asyncio.Event().wait()
+        if fault is not None and kind == "slow":
+            await network.pause(fault.seconds)
+        reply = self._reply(url.rpartition("/")[2], asked)
+        if kind == "lost":
+            raise ConnectionResetError("connection reset by peer")
+        return 200, msgspec.json.encode(reply)
+
+    def _reply(self, verb: str, asked: Any) -> Any:
+        if verb == "filter":
+            return {"NodeNames": asked["NodeNames"]}
+        if verb == "prioritize":
+            return [{"Host": name, "Score": len(name) % 3} for name in asked["NodeNames"]]
+        try:
+            self._world.cluster.registry.bind(
+                asked["PodName"], asked["PodNamespace"], asked["Node"], uid=asked["PodUID"]
+            )
+        except Exception as error:  # noqa: BLE001  the reply says so
+            return {"Error": str(error)}
+        return {"Error": ""}
+
+
+class _Errors(logging.Handler):
+    """Keeps what was logged as an error: there is none in a sound program."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            text = f"{text}: {type(error).__name__}: {error}"
+        self.found.append(f"logged as an error: {text}")
+
+
+def chosen_profiles(plan: Plan) -> ChosenProfiles:
+    """The profiles of the plan's generation, with its extender."""
+    if plan.generation == "v1.36":
+        config: dict[str, Any] = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+        }
+        if plan.extender:
+            config["extenders"] = [_extender(plan) | {"httpTimeout": "2s"}]
+        text = {"config.json": msgspec.json.encode(config).decode()}
+        return ProfileSource(config="config.json", texts=text, environment={}).choose()
+    if not plan.extender:
+        return ProfileSource(provider="DefaultProvider", environment={}).choose()
+    policy = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "extenders": [_extender(plan) | {"httpTimeout": 2_000_000_000}],
+    }
+    text = {"policy.json": msgspec.json.encode(policy).decode()}
+    return ProfileSource(policy="policy.json", texts=text, environment={}).choose()
+
+
+def _extender(plan: Plan) -> dict[str, Any]:
+    verbs = {f"{verb}Verb": verb for verb in plan.extender}
+    return {
+        "urlPrefix": "http://extender.test",
+        **verbs,
+        "weight": 1,
+        "nodeCacheCapable": True,
+        "ignorable": plan.extender_ignorable,
+    }
+
+
+def run_plan(plan: Plan) -> Outcome:
+    """Carry out one plan."""
+    return World(plan).run()

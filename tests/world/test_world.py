@@ -1,0 +1,149 @@
+"""Seeds of the simulated world: whatever goes wrong, what must hold does hold.
+
+A failing seed is repeated and made smaller by
+
+    PYTHONPATH=src:tests python -m world --seed 17 --shrink
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from world import changes
+from world.__main__ import summary
+from world.plan import ACCIDENTS, CHANGES, REQUEST_FAULTS, Change, Fault, Plan, make_plan
+from world.run import run_plan
+from world.shrink import shrunk
+
+ROOT = Path(__file__).parents[2]
+#: The seeds of `make test` and of `make soak`, and how many one test runs.
+SEEDS, SOAK_SEEDS, SEEDS_PER_TEST = 300, 10_000, 25
+
+
+def chunks(first: int, last: int, size: int) -> list[range]:
+    return [range(start, min(start + size, last)) for start in range(first, last, size)]
+
+
+def check(seeds: range) -> Counter[str]:
+    """Run seeds; how often each kind of fault has happened."""
+    injected: Counter[str] = Counter()
+    failed = []
+    for seed in seeds:
+        outcome = run_plan(make_plan(seed))
+        injected += outcome.injected
+        injected["bindings"] += outcome.bound
+        if outcome.findings:
+            failed.append(summary(outcome))
+    assert not failed, "\n".join(failed)
+    return injected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seeds", chunks(0, SEEDS, SEEDS_PER_TEST), ids=lambda each: f"{each.start}-{each.stop - 1}"
+)
+def test_seeds(seeds: range) -> None:
+    assert check(seeds)["bindings"] > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "seeds", chunks(SEEDS, SOAK_SEEDS, 970), ids=lambda each: f"{each.start}-{each.stop - 1}"
+)
+def test_many_seeds(seeds: range, record_property: pytest.FixtureRequest) -> None:
+    for what, count in sorted(check(seeds).items()):
+        record_property(what, count)  # type: ignore[operator]
+
+
+DIGEST = """
+import hashlib
+from world.plan import make_plan
+from world.run import run_plan
+for seed in {seeds!r}:
+    print(hashlib.sha256(run_plan(make_plan(seed)).digest()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_history() -> None:
+    """In another process, in another order, and with other hashes of strings."""
+    seeds = [3, 21, 195, 281, 451]
+    here = [hashlib.sha256(run_plan(make_plan(seed)).digest()).hexdigest() for seed in seeds]
+    path = os.pathsep.join(str(ROOT / part) for part in ("src", "tests"))
+    answer = subprocess.run(
+        [sys.executable, "-c", DIGEST.format(seeds=seeds[::-1])],
+        env={**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": path},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert answer.stdout.split()[::-1] == here
+    assert len(set(here)) == len(seeds)
+
+
+def test_a_plan_can_be_written_and_read() -> None:
+    plan = make_plan(5)
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+
+
+def test_a_failing_plan_is_made_smaller() -> None:
+    plan = make_plan(1)
+    wanted = plan.changes[7]
+
+    def fails(each: Plan) -> bool:
+        return wanted in each.changes
+
+    small = shrunk(plan, fails)
+
+    assert small.changes == (wanted,)
+    assert small.faults == ()
+    assert (small.nodes, small.extender, small.latency, small.rates) == (1, (), 0.0, (1.0,))
+
+
+def test_every_change_is_known() -> None:
+    assert set(CHANGES) == changes.acts()
+    assert not set(ACCIDENTS) & changes.acts()
+
+
+def test_every_verb_and_every_kind_of_fault_is_planned() -> None:
+    planned = {(each.verb, each.kind) for seed in range(3000) for each in make_plan(seed).faults}
+    assert planned == {(verb, kind) for verb, kinds in REQUEST_FAULTS.items() for kind in kinds}
+
+
+def plan_of(*faults: Fault, changes: tuple[Change, ...] = ()) -> Plan:
+    """A plan of one replica and one node, with ten pods from the start."""
+    pods = tuple(Change(0.0, "create-pod", number) for number in range(10))
+    return msgspec.structs.replace(
+        make_plan(0),
+        rates=(1.0,),
+        extender=(),
+        latency=0.0,
+        nodes=3,
+        seconds=30.0,
+        generation="v1.36",
+        changes=(*pods, *changes),
+        faults=faults,
+    )
+
+
+@pytest.mark.parametrize("kind", REQUEST_FAULTS["status"])
+def test_a_status_that_cannot_be_written_is_no_storm(kind: str) -> None:
+    outcome = run_plan(plan_of(Fault(0.0, 30.0, "status", kind, 1.0, 1.0, 1)))
+    assert outcome.findings == []
+    assert outcome.requests < 400
+
+
+@pytest.mark.parametrize("kind", REQUEST_FAULTS["bind"])
+def test_pods_are_bound_once_bindings_are_answered(kind: str) -> None:
+    outcome = run_plan(plan_of(Fault(0.0, 30.0, "bind", kind, 1.0, 1.0, 1)))
+    assert outcome.findings == []
+    assert outcome.bound > 0
+    assert outcome.injected[f"bind {kind}"] > 0
