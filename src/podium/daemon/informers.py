@@ -57,9 +57,9 @@ class Informers:
         self._served = served
         self._reflectors: dict[str, Reflector[object]] = {}  # type: ignore[type-var]
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        state.on_unreported = self._list_again
 
-    def _list_again(self, kind: str) -> None:
+    def list_again(self, kind: str) -> None:
+        """List the objects of a kind anew, because one of them could not be reported."""
         reflector = self._reflectors.get(kind)
         if reflector is not None:
             reflector.list_again()

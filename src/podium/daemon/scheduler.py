@@ -97,6 +97,7 @@ class Scheduler:
             ttl_seconds=options.shadow_seconds if options.shadow else float("inf"),
         )
         self._informers = Informers(client, self.state, served, clocks=self._clocks, rng=rng)
+        self.state.on_unreported = self._informers.list_again
         self._trimmer = Trimmer()
         #: The actions of earlier configurations, as long as pods are on their way through them.
         self._former_actions: list[Actions] = []
