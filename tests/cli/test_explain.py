@@ -47,6 +47,14 @@ def test_the_picture_at_five_nodes(classic: Podium, write: Files) -> None:
         "PRIORITY                     WEIGHT   n3   n2   POINTS\n"
         "BalancedResourceAllocation        1    9    7       +2\n"
         "LeastRequestedPriority            1    9    8       +1\n"
+        "BalancedResourceAllocation: "
+        "10 * (1 - the difference between the requested fractions of cpu and memory)\n"
+        "  n3: cpu 500m of 8, memory 200Mi of 64Gi; score 9\n"
+        "  n2: cpu 500m of 2, memory 200Mi of 8Gi; score 7\n"
+        "LeastRequestedPriority: "
+        "the mean of cpu and memory: (capacity - requested) * 10 / capacity\n"
+        "  n3: cpu 500m of 8, memory 200Mi of 64Gi; score 9\n"
+        "  n2: cpu 500m of 2, memory 200Mi of 8Gi; score 8\n"
     )
 
 
@@ -142,10 +150,15 @@ def test_preemption_shows_candidates_their_victims_and_the_winner(
     assert "default/vip fits nowhere now, but evicting pods from n2 helps" in result.out
     assert "Preemption: tried on 2 nodes, would help on 2" in result.out
     assert "n2 is chosen: the highest priority of its victims is the lowest" in result.out
-    rows = [line.split() for line in result.lines[-2:]]
+    rows = [line.split() for line in result.lines[-5:-3]]
     assert rows[0][:5] == ["n2", "0", "1", "2", "2"]
     assert rows[0][5:] == ["default/cheap-1", "(1),", "default/cheap-2", "(1)"]
     assert rows[1] == ["n1", "0", "5", "5", "1", "default/dear", "(5)"]
+    assert result.lines[-3:] == [
+        "  n2: default/cheap-1 (1): with it back, cpu: wants 900m, 600m free of 1 (400m used)",
+        "  n2: default/cheap-2 (1): with it back, cpu: wants 900m, 600m free of 1 (400m used)",
+        "  no candidate: n3: evicting pods does not change this: node(s) were unschedulable",
+    ]
 
 
 def test_no_preemption_says_so(classic: Podium, write: Files) -> None:

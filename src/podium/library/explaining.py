@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from podium.engine.cycle.causes import find_causes
 from podium.engine.state.accounting import NATIVE
+from podium.library.explained_causes import add_causes
 from podium.library.lookup import check_node, pod_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import seen_by
@@ -68,8 +68,7 @@ def _decide(objects: Objects, pod: Pod, simulation: Simulation, node: str | None
     with _step("decide", timings):
         decision = simulation.attempt(waiting, recording=True)
     with _step("find the causes", timings):
-        columns = simulation.cache.columns
-        decision.causes = find_causes(columns, columns.pods.incoming(waiting), profile, decision)
+        add_causes(simulation.cache.columns, waiting, profile, decision, asked=node)
     asked = node_report(decision, node) if node is not None else None
     if asked is not None:
         asked.room = list(_room(simulation.cache.columns, waiting, asked))

@@ -12,16 +12,18 @@ from hypothesis import given, settings
 import builders
 import builders_v1_36
 from podium.engine.cycle.causes import find_causes
+from podium.engine.cycle.preemption_causes import STILL_REJECTED, find_preemption_causes
 from podium.engine.framework.causes import Cause
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
-from podium.engine.framework.rule import FilterRule
+from podium.engine.framework.rule import AttemptError, FilterRule, ScoreRule
+from podium.engine.rows.rows import OneRow, as_int
 from podium.engine.rules.pod_affinity.v1_13 import POD_AFFINITY
 from podium.engine.rules.volumes.limits.v1_13 import MaxVolumeCount
 from podium.engine.state.view import View
 from podium.objects.kinds.pod import Pod
-from random_clusters import PREDICATES, Cluster, Extremes, clusters
-from random_clusters_v1_36 import FILTERS, ClusterV136, clusters_v1_36, label
+from random_clusters import PREDICATES, PRIORITIES, Cluster, Extremes, clusters
+from random_clusters_v1_36 import FILTERS, SCORES, ClusterV136, clusters_v1_36, label
 from remedies import ImpossibleError, without
 
 Causes = dict[str, list[Cause]]
@@ -84,3 +86,82 @@ def test_v1_13_names_the_cause_of_every_reason(rule: FilterRule, cluster: Cluste
 @settings(max_examples=30)
 def test_v1_36_names_the_cause_of_every_reason(rule: FilterRule, cluster: ClusterV136) -> None:
     check(profile_v1_36(rule), cluster, builders_v1_36.view)
+
+
+def check_victims(cluster: Cluster | ClusterV136, rules: Profile, view: Callable[..., Any]) -> None:
+    columns = view(*cluster.objects())
+    decision = builders.decided(columns, cluster.wanted, rules)
+    if decision.error or decision.preemption is None:
+        return
+    candidates = decision.preemption.candidates
+    incoming = columns.pods.incoming(cluster.wanted)
+    found = find_preemption_causes(columns, incoming, rules, decision, list(candidates))
+    if found is None:
+        assert not decision.preemption.eligible
+        return
+    assert {each.node: {v.pod for v in each.victims} for each in found.candidates} == {
+        name: set(victims.pods) for name, victims in candidates.items()
+    }
+    for each in found.candidates:
+        budgets = sum(bool(victim.budgets) for victim in each.victims)
+        assert budgets == candidates[each.node].violations
+        assert all(victim.reasons for victim in each.victims)
+    for group in found.no_candidates:
+        assert not set(group.nodes) & set(candidates)
+        assert bool(group.causes) == (group.why == STILL_REJECTED)
+
+
+@pytest.mark.slow
+@given(cluster=clusters(extremes=TAME, least_nodes=1, nominated=True))
+@settings(max_examples=150)
+def test_v1_13_replays_the_search_for_victims(cluster: Cluster) -> None:
+    check_victims(cluster, builders.profile(), builders.view)
+
+
+@pytest.mark.slow
+@given(cluster=clusters_v1_36(extremes=TAME, least_nodes=1, nominated=True))
+@settings(max_examples=150)
+def test_v1_36_replays_the_search_for_victims(cluster: ClusterV136) -> None:
+    check_victims(cluster, builders_v1_36.default_profile(), builders_v1_36.view)
+
+
+#: Rules whose raw score is the sum of its numbers.
+SUMS = {
+    "NodeAffinityPriority",
+    "NodeAffinity",
+    "TaintTolerationPriority",
+    "TaintToleration",
+    "InterPodAffinityPriority",
+    "InterPodAffinity",
+}
+
+
+def check_sums(rule: ScoreRule, wanted: Pod, columns: View) -> None:
+    incoming = columns.pods.incoming(wanted)
+    try:
+        if rule.everywhere(incoming, columns) is not None or rule.pre_score(incoming, columns):
+            return
+        for row in columns.nodes.order.tolist():
+            at = OneRow(columns, row)
+            raw = as_int(rule.score(incoming, at))
+            assert sum(each.value for each in rule.numbers(incoming, at)) == raw
+    except AttemptError:
+        return
+
+
+@pytest.mark.slow
+@given(cluster=clusters(extremes=TAME, least_nodes=1))
+@settings(max_examples=80)
+def test_v1_13_numbers_add_up_to_the_raw_score(cluster: Cluster) -> None:
+    for rule in PRIORITIES:
+        if rule.name in SUMS:
+            check_sums(rule, cluster.wanted, builders.view(*cluster.objects()))
+
+
+@pytest.mark.slow
+@given(cluster=clusters_v1_36(extremes=TAME, least_nodes=1))
+@settings(max_examples=80)
+def test_v1_36_numbers_add_up_to_the_raw_score(cluster: ClusterV136) -> None:
+    for rule in SCORES:
+        if rule.name in SUMS:
+            check_sums(rule, cluster.wanted, builders_v1_36.view(*cluster.objects()))

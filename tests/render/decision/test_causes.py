@@ -188,3 +188,79 @@ def test_the_document_lists_every_kind_with_its_fields() -> None:
         fields = [f.encode_name for f in msgspec.structs.fields(kind) if f.name != "reason"]
         assert listed[kind.__struct_config__.tag] == ",".join(fields)
     assert len(causes_of_node(explained(b.pod("p"), b.node("n")).decision, "n")) == 0
+
+
+def test_scores_have_their_formula_and_numbers() -> None:
+    wanted = b.pod("p", requests={"cpu": "1", "memory": "1Gi"})
+    nodes = (b.node("n1", cpu="2", memory="4Gi"), b.node("n2", cpu="4", memory="4Gi"))
+
+    found = explained(wanted, *nodes, generation="v1.13").as_json()
+
+    [least] = [each for each in found["scores"] if each["priority"] == "LeastRequestedPriority"]
+    assert least["formula"] == (
+        "the mean of cpu and memory: (capacity - requested) * 10 / capacity"
+    )
+    assert {each["node"]: each["numbers"] for each in least["numbers"]} == {
+        "n1": [
+            {"name": "cpu", "value": 1000, "of": 2000, "resource": "cpu"},
+            {"name": "memory", "value": 1 << 30, "of": 4 << 30, "resource": "memory"},
+        ],
+        "n2": [
+            {"name": "cpu", "value": 1000, "of": 4000, "resource": "cpu"},
+            {"name": "memory", "value": 1 << 30, "of": 4 << 30, "resource": "memory"},
+        ],
+    }
+    assert least["raw"] == least["scores"] == [6, 7]
+
+
+@pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
+def test_every_score_rule_says_how_it_is_computed(generation: str) -> None:
+    profile = podium.default_profile(generation)
+
+    missing = {
+        each.name
+        for each in profile.priorities
+        if not each.priority.formula and each.name not in {"DynamicResources", "VolumeBinding"}
+    }
+
+    assert not missing
+
+
+VIP = b.pod("vip", requests={"cpu": "1"}, priority=10)
+
+
+@pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
+def test_preemption_says_why_victims_stay_victims_and_why_nodes_are_no_candidates(
+    generation: str,
+) -> None:
+    labels = {"app": "db"}
+    items = (
+        b.node("n1", cpu="1"),
+        b.node("n2", cpu="1", taints=[b.taint("gpu")]),
+        b.node("n3", cpu="1"),
+        b.node("n4", cpu="1"),
+        b.pod("small", node="n1", requests={"cpu": "100m"}),
+        b.pod("guarded", node="n1", requests={"cpu": "500m"}, labels=labels),
+        b.pod("peer", node="n3", requests={"cpu": "1"}, priority=10),
+        b.pod("peer2", node="n4", requests={"cpu": "600m"}, priority=10),
+        b.pod("less", node="n4", requests={"cpu": "100m"}),
+        b.budget("db", b.selector(labels)),
+    )
+
+    found = explained(VIP, *items, generation=generation).as_json()["preemption"]
+
+    by_node = {tuple(each["nodes"]): (each["why"], each["text"]) for each in found["noCandidates"]}
+    assert by_node["n2",][0] == "notHelpful"
+    assert by_node["n3",] == ("noLowerPriority", "no pod of lower priority is there")
+    assert by_node["n4",] == (
+        "stillRejected",
+        "not even without all pods of lower priority: cpu: wants 1, 400m free of 1 (600m used)",
+    )
+    [candidate] = found["candidates"]
+    victims = {each["pod"]: each for each in candidate["victims"]}
+    assert victims["default/guarded"]["budgets"] == ["default/db"]
+    assert victims["default/small"]["budgets"] == []
+    assert victims["default/small"]["reasons"] == ["Insufficient cpu"]
+    assert [each["text"] for each in victims["default/small"]["causes"]] == [
+        "cpu: wants 1, 900m free of 1 (100m used)"
+    ]

@@ -22,10 +22,10 @@ from podium.daemon.page_data.profile_form import form
 from podium.daemon.page_data.profile_text import ProfileText, read_profiles, reweighted, written
 from podium.daemon.page_data.what_if import Comparison
 from podium.engine.cycle.attempt import Attempt
-from podium.engine.cycle.causes import find_causes
 from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin, ties
 from podium.errors import ConfigError
+from podium.library.explained_causes import add_causes
 from podium.profiles.policy.build import Options
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class PageData:
             recording=True,
         )
         decision = decide(cache.columns, attempt)
-        decision.causes = find_causes(cache.columns, attempt.pod, attempt.profile, decision)
+        add_causes(cache.columns, pod, attempt.profile, decision)
         return decision, profile
 
     # The profiles -------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def _decided_again(
     simulation.ties.cursor = cursor
     decision = simulation.attempt(pod, recording=True)
     profile, columns = simulation.profile_of(pod), simulation.cache.columns
-    decision.causes = find_causes(columns, columns.pods.incoming(pod), profile, decision)
+    add_causes(columns, pod, profile, decision)
     return decision_data(
         decision,
         source=NOW,

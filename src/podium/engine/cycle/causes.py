@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podium.engine.cycle.pre_filter import PreFilter
-from podium.engine.framework.causes import Cause, CausedRejection
+from podium.engine.framework.causes import (
+    Cause,
+    CausedRejection,
+    NodeNumbers,
+    RuleCause,
+    ScoreCause,
+)
 from podium.engine.pipelines.filtering import run_filters_on_row
 from podium.engine.rows.rows import OneRow
 from podium.engine.rows.trial_one import TrialRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
@@ -56,6 +62,34 @@ def find_causes(
     return tuple(
         CausedRejection(predicate, cause, tuple(nodes))  # type: ignore[arg-type]
         for (predicate, cause), nodes in found.items()
+    )
+
+
+def find_score_causes(
+    view: View, pod: Incoming, profile: Profile, decision: Decision, nodes: Sequence[str]
+) -> tuple[ScoreCause, ...]:
+    """How each rule that scored is computed, and the numbers behind its scores of some nodes."""
+    rows = [(name, OneRow(view, view.nodes.row_of[name])) for name in nodes]
+    rules = {each.name: each.priority for each in profile.priorities}
+    found = []
+    for column in decision.scores:
+        rule = rules.get(column.name)
+        if rule is not None:
+            numbers = [NodeNumbers(name, tuple(rule.numbers(pod, at))) for name, at in rows]
+            found.append(ScoreCause(rule.name, rule.formula, tuple(numbers)))
+    return tuple(found)
+
+
+def causes_on_row(
+    verdict: Verdict, profile: Profile, pod: Incoming, at: OneRow
+) -> tuple[RuleCause, ...]:
+    """The causes of one verdict on one row."""
+    rules = {rule.name: rule for rule in reversed(profile.predicates)}
+    return tuple(
+        RuleCause(rule.name, cause)  # type: ignore[arg-type]
+        for rule, reasons, _ in _parts(verdict, rules)
+        for cause in rule.causes(pod, at, {})
+        if cause.reason in reasons
     )
 
 

@@ -295,6 +295,74 @@ AnyCause = (
 )
 
 
+class ScoreNumber(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A number that a score is computed from, such as 1500 of 4000 cpu."""
+
+    name: str
+    value: int
+    #: The capacity that it is a part of, if it is.
+    of: int | None = None
+    #: The resource whose unit both have; empty for plain numbers.
+    resource: str = ""
+
+
+class NodeNumbers(msgspec.Struct, frozen=True, rename="camel"):
+    """The numbers behind the score that a rule gave to a node."""
+
+    node: str
+    numbers: tuple[ScoreNumber, ...]
+
+
+class ScoreCause(msgspec.Struct, frozen=True, rename="camel"):
+    """How a rule scores, in words, and the numbers behind the scores of some nodes."""
+
+    priority: str
+    formula: str
+    nodes: tuple[NodeNumbers, ...]
+
+
+class RuleCause(msgspec.Struct, frozen=True, rename="camel"):
+    """A cause and the rule that it belongs to."""
+
+    predicate: str
+    cause: AnyCause
+
+
+class NotReprieved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A victim: why the pod does not fit with it back on the node, and the budgets it violates."""
+
+    pod: str
+    priority: int
+    reasons: tuple[str, ...]
+    causes: tuple[RuleCause, ...] = ()
+    budgets: tuple[str, ...] = ()
+
+
+class CandidateVictims(msgspec.Struct, frozen=True, rename="camel"):
+    """The victims of one candidate, in the order in which they were put back and did not fit."""
+
+    node: str
+    victims: tuple[NotReprieved, ...]
+
+
+class NoCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Nodes where evicting pods does not help, for one and the same cause."""
+
+    #: `notHelpful` (a reason that evictions do not cure), `noLowerPriority` (nothing to evict) or
+    #: `stillRejected` (not even without all pods of lower priority).
+    why: str
+    reasons: tuple[str, ...]
+    nodes: tuple[str, ...]
+    causes: tuple[RuleCause, ...] = ()
+
+
+class PreemptionCauses(msgspec.Struct, frozen=True, rename="camel"):
+    """Why nodes are no candidates of preemption, and why victims were not reprieved."""
+
+    no_candidates: tuple[NoCandidate, ...]
+    candidates: tuple[CandidateVictims, ...]
+
+
 class CausedRejection(msgspec.Struct, frozen=True, rename="camel"):
     """Nodes that a rule rejected for one and the same cause."""
 

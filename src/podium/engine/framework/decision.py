@@ -19,7 +19,7 @@ from podium.engine.state.volume_plan import VolumePlan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from podium.engine.framework.causes import CausedRejection
+    from podium.engine.framework.causes import CausedRejection, PreemptionCauses, ScoreCause
     from podium.engine.framework.rule import Permission, Refused
     from podium.engine.state.verdicts import Verdict, Verdicts
 
@@ -118,6 +118,8 @@ class Decision:
     nominated: str | None = None
     #: What led to the reasons, where an explanation was asked for (`engine.cycle.causes`).
     causes: tuple[CausedRejection, ...] = ()
+    score_causes: tuple[ScoreCause, ...] = ()
+    preemption_causes: PreemptionCauses | None = None
     #: How many nodes were taken from the node order, and whether the last one was dropped again.
     consumed: int = 0
     dropped: bool = False

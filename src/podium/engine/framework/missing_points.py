@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.causes import Cause, ScoreNumber
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -103,6 +103,11 @@ class NeverSkippedScore(ScoreRule):
         self.name = rule.name
         self.kinds = rule.kinds
         self.normalizes = rule.normalizes
+        self.formula = rule.formula
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterable[ScoreNumber]:
+        """The numbers of the rule."""
+        return self.rule.numbers(pod, at)
 
     def scope(self, cls: PodClass) -> Scope:
         """The scope of the score itself."""

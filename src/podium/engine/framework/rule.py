@@ -31,7 +31,7 @@ from podium.engine.state.verdicts import FITS
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from podium.engine.framework.causes import Cause
+    from podium.engine.framework.causes import Cause, ScoreNumber
     from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.verdicts import Reason
@@ -255,6 +255,8 @@ class ScoreRule(Rule):
 
     #: Whether final scores depend on all feasible rows together.
     normalizes: bool = False
+    #: How the score is computed, in one line of words; for explanations.
+    formula: str = ""
 
     def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
         """Why pods of this class cannot be scored at all; empty if they can."""
@@ -275,6 +277,10 @@ class ScoreRule(Rule):
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The final scores of all feasible rows together."""
         return raw
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterable[ScoreNumber]:  # noqa: ARG002
+        """The numbers behind the raw score of a row; called for explanations only."""
+        return ()
 
 
 class ReserveRule(Rule):

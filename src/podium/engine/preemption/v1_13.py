@@ -20,7 +20,12 @@ from podium.engine.preemption.criteria import (
 )
 from podium.engine.preemption.node_choice import choose_node
 from podium.engine.preemption.victim_order import by_priority
-from podium.engine.preemption.victim_search import VictimPolicy, find_candidates, victims_of
+from podium.engine.preemption.victim_search import (
+    EvictingPostFilter,
+    VictimPolicy,
+    find_candidates,
+    victims_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -61,9 +66,10 @@ POLICY = VictimPolicy(
 )
 
 
-class PodPriorityPreemption:
+class PodPriorityPreemption(EvictingPostFilter):
     """The preemption that the feature gate PodPriority turns on; it reports no status."""
 
+    victim_policy = POLICY
     kinds = ("PodDisruptionBudget",)
     name = "PodPriority"
     evicts_pods = True

@@ -31,7 +31,12 @@ from podium.engine.preemption.v1_36_arguments import (
     DefaultPreemptionArgs,
 )
 from podium.engine.preemption.victim_order import by_importance
-from podium.engine.preemption.victim_search import VictimPolicy, find_candidates, victims_of
+from podium.engine.preemption.victim_search import (
+    EvictingPostFilter,
+    VictimPolicy,
+    find_candidates,
+    victims_of,
+)
 from podium.engine.rules.v1_36_wakeups import never
 from podium.engine.state.pod_class import NOT_STARTED
 from podium.engine.state.verdicts import FITS
@@ -99,9 +104,10 @@ POLICY = VictimPolicy(
 )
 
 
-class DefaultPreemption:
+class DefaultPreemption(EvictingPostFilter):
     """The plugin; its arguments say how many candidates are enough."""
 
+    victim_policy = POLICY
     kinds = ("PodDisruptionBudget",)
     name = "DefaultPreemption"
     evicts_pods = True

@@ -52,6 +52,12 @@ class VictimPolicy:
     victims: Callable[[Sequence[Resident], int], Victims]
 
 
+class EvictingPostFilter:
+    """A post-filter that evicts pods of lower priority by this search."""
+
+    victim_policy: VictimPolicy
+
+
 def victims_of(pods: Sequence[Resident], violations: int, earliest: float = 0.0) -> Victims:
     """Pods as victims, in this order."""
     return Victims(

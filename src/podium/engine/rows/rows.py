@@ -648,9 +648,13 @@ class OneRow(Rows[Scalar]):
         """The host ports in use on the row."""
         return self.view.pods.ports[self.row]
 
-    def added_pods(self) -> list[Resident]:
-        """The pods that a trial put on the row, nominated ones included."""
+    def nominated_pods(self) -> list[Resident]:
+        """The pods that a trial put on the row because they are nominated to it."""
         return []
+
+    def labelled_pods(self) -> list[Resident]:
+        """The pods on the row whose labels count for the affinity of other pods."""
+        return self.residents()
 
     def resource_numbers(self) -> tuple[int, ...]:
         """Everything that a rule of scope RESOURCES can read of the row."""

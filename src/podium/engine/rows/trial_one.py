@@ -153,5 +153,10 @@ class TrialRow(OneRow):
         return self._ports
 
     @override
-    def added_pods(self) -> list[Resident]:
-        return [*self.added, *self.nominees]
+    def nominated_pods(self) -> list[Resident]:
+        # A nominated pod is on no row, whether its labels count or not.
+        return [pod for pod in self._pods if pod.row < 0]
+
+    @override
+    def labelled_pods(self) -> list[Resident]:
+        return [pod for pod in self._pods if pod not in self.nominees]

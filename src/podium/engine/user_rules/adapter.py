@@ -311,6 +311,8 @@ class UserPriority(_UserRule, ScoreRule):
         super().__init__(spec, ask, watch)
         self.max_score = max_score
         self.normalizes = spec.normalize != "none"
+        scaled = f", scaled by {spec.normalize}" if self.normalizes else ""
+        self.formula = f"what the rule answers{scaled}"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """0 once the rule is set aside."""

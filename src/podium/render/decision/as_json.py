@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from podium.render.decision.analysis import rejection_groups
-from podium.render.decision.causes import cause_data, causes_of_groups
+from podium.render.decision.causes import (
+    cause_data,
+    causes_of_groups,
+    no_candidate_text,
+    rule_cause_data,
+)
 
 if TYPE_CHECKING:
+    from podium.engine.framework.causes import PreemptionCauses
     from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims
 
 API_VERSION: Final = "podium/v1"
@@ -46,7 +54,7 @@ def to_json(decision: Decision, *, attempt: int = 1) -> Data:
     if decision.feasible:
         found["feasible"] = list(decision.feasible)
     if decision.totals is not None:
-        found["scores"] = [_column(column) for column in decision.scores]
+        found["scores"] = [_column(decision, column) for column in decision.scores]
         found["totals"] = decision.totals.tolist()
     if decision.tied:
         found["selection"] = _selection(decision)
@@ -57,6 +65,8 @@ def to_json(decision: Decision, *, attempt: int = 1) -> Data:
         found["volumes"] = {"bind": dict(bound), "provision": list(made)}
     if decision.preemption is not None:
         found["preemption"] = _preemption(decision.preemption)
+        if decision.preemption_causes is not None:
+            _add_preemption_causes(found["preemption"], decision.preemption_causes)
     return found
 
 
@@ -109,13 +119,18 @@ def _rejections(decision: Decision) -> list[Data]:
     return found
 
 
-def _column(column: ScoreColumn) -> Data:
-    return {
+def _column(decision: Decision, column: ScoreColumn) -> Data:
+    found: Data = {
         "priority": column.name,
         "weight": column.weight,
         "raw": column.raw.tolist(),
         "scores": column.score.tolist(),
     }
+    for each in decision.score_causes:
+        if each.priority == column.name:
+            found["formula"] = each.formula
+            found["numbers"] = [msgspec.json.decode(msgspec.json.encode(one)) for one in each.nodes]
+    return found
 
 
 def _selection(decision: Decision) -> Data:
@@ -140,6 +155,28 @@ def _preemption(preemption: Preemption) -> Data:
     if preemption.tie:
         found["tie"] = list(preemption.tie)
     return found
+
+
+def _add_preemption_causes(found: Data, causes: PreemptionCauses) -> None:
+    """Add why nodes are no candidates, and to each victim why it was not reprieved."""
+    found["noCandidates"] = [
+        {
+            "why": each.why,
+            "reasons": list(each.reasons),
+            "text": no_candidate_text(each),
+            "causes": [rule_cause_data(one) for one in each.causes],
+            "nodes": list(each.nodes),
+        }
+        for each in causes.no_candidates
+    ]
+    explained = {each.node: {v.pod: v for v in each.victims} for each in causes.candidates}
+    for candidate in found["candidates"]:
+        for victim in candidate["victims"]:
+            why = explained.get(candidate["node"], {}).get(victim["pod"])
+            if why is not None:
+                victim["reasons"] = list(why.reasons)
+                victim["causes"] = [rule_cause_data(one) for one in why.causes]
+                victim["budgets"] = list(why.budgets)
 
 
 def _victims(victims: Victims) -> Data:

@@ -108,6 +108,57 @@ def cause_data(each: GroupCause) -> dict[str, Any]:
     return found | {"text": cause_text(each.cause), "nodes": list(each.nodes)}
 
 
+def score_number_text(number: causes.ScoreNumber) -> str:
+    """A number behind a score: `cpu 1500m of 4`."""
+    value = format_amount(number.resource, number.value)
+    of = "" if number.of is None else f" of {format_amount(number.resource, number.of)}"
+    return f"{number.name} {value}{of}"
+
+
+def numbers_of(decision: Decision, priority: str, node: str) -> str:
+    """The numbers behind the score that a priority gave to a node; empty if there are none."""
+    for each in decision.score_causes:
+        if each.priority == priority:
+            found = next((one.numbers for one in each.nodes if one.node == node), ())
+            return ", ".join(map(score_number_text, found))
+    return ""
+
+
+def formula_of(decision: Decision, priority: str) -> str:
+    """How a priority is computed; empty if that was not asked for."""
+    return next((each.formula for each in decision.score_causes if each.priority == priority), "")
+
+
+def no_candidate_text(each: causes.NoCandidate) -> str:
+    """Why evicting pods does not help on nodes."""
+    if each.why == "noLowerPriority":
+        return "no pod of lower priority is there"
+    reasons = ", ".join(each.reasons)
+    if each.why == "notHelpful":
+        return f"evicting pods does not change this: {reasons}"
+    because = "; ".join(cause_text(one.cause) for one in each.causes)
+    without = "not even without all pods of lower priority"
+    return f"{without}: {because or reasons}"
+
+
+def victim_text(victim: causes.NotReprieved) -> str:
+    """Why a victim was not reprieved, and the budgets that its eviction violates."""
+    because = "; ".join(cause_text(one.cause) for one in victim.causes)
+    stays = (
+        f"{victim.pod} ({victim.priority}): with it back, {because or ', '.join(victim.reasons)}"
+    )
+    if not victim.budgets:
+        return stays
+    return f"{stays}; its eviction violates {', '.join(victim.budgets)}"
+
+
+def rule_cause_data(each: causes.RuleCause) -> dict[str, Any]:
+    """The cause of one rule as plain data, with its words."""
+    found: dict[str, Any] = {"predicate": each.predicate}
+    found |= msgspec.json.decode(msgspec.json.encode(each.cause))
+    return found | {"text": cause_text(each.cause)}
+
+
 def causes_from_data(data: Iterable[Mapping[str, Any]]) -> tuple[causes.CausedRejection, ...]:
     """The causes in a decision that was read from JSON; kinds that are not known are skipped."""
     found = []

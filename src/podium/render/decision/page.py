@@ -11,7 +11,14 @@ import msgspec
 from podium.render.decision import sentences
 from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
 from podium.render.decision.as_json import outcome
-from podium.render.decision.causes import cause_lines, causes_of_groups
+from podium.render.decision.causes import (
+    cause_lines,
+    causes_of_groups,
+    formula_of,
+    no_candidate_text,
+    numbers_of,
+    victim_text,
+)
 from podium.render.plain import counted, printable
 from podium.render.quantities import format_amount
 
@@ -161,7 +168,20 @@ def _comparison_table(decision: Decision, first: int, second: int) -> str:
         (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
         for gap in score_gaps(decision, first, second)
     ]
-    return _table(columns, rows, numbers=(1, 2, 3, 4))
+    return _table(columns, rows, numbers=(1, 2, 3, 4)) + _numbers(decision, first, second)
+
+
+def _numbers(decision: Decision, first: int, second: int) -> str:
+    """How the scores that differ are computed, and from which numbers on both nodes."""
+    items = []
+    for gap in score_gaps(decision, first, second):
+        formula = formula_of(decision, gap.priority)
+        if formula:
+            nodes = (decision.feasible[at] for at in (first, second))
+            parts = [f"{n}: {numbers_of(decision, gap.priority, n) or 'nothing'}" for n in nodes]
+            line = f"{gap.priority}: {formula}. {'; '.join(parts)}"
+            items.append(f"<li>{_text(line)}</li>")
+    return f'<ul class="faint">{"".join(items)}</ul>' if items else ""
 
 
 def _rejections(decision: Decision) -> str:
@@ -186,7 +206,8 @@ def _preemption(found: Explanation) -> str:
     preemption = found.decision.preemption
     if preemption is None or not preemption.candidates:
         sentence = sentences.why_no_preemption(found.decision, never=found.never_preempts)
-        return _section("Preemption", f"<p>{_text(sentence)}</p>") if sentence else ""
+        why = f"<p>{_text(sentence)}</p>{_preemption_causes(found.decision)}"
+        return _section("Preemption", why) if sentence else ""
     tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
     title = f"Preemption: tried on {tried}, would help on {helped}"
     chosen = (
@@ -194,7 +215,22 @@ def _preemption(found: Explanation) -> str:
         if preemption.node
         else ""
     )
-    return _section(title, f"<p>{_text(chosen)}</p>{_candidates(preemption)}")
+    causes = _preemption_causes(found.decision)
+    return _section(title, f"<p>{_text(chosen)}</p>{_candidates(preemption)}{causes}")
+
+
+def _preemption_causes(decision: Decision) -> str:
+    """Why victims were not reprieved, and why nodes are no candidates."""
+    causes = decision.preemption_causes
+    if causes is None:
+        return ""
+    lines = [f"{c.node}: {victim_text(v)}" for c in causes.candidates for v in c.victims]
+    lines += [
+        f"no candidate: {sentences.listed(each.nodes, _SAMPLE)}: {no_candidate_text(each)}"
+        for each in causes.no_candidates
+    ]
+    items = "".join(f"<li>{_text(line)}</li>" for line in lines[:_MOST_CANDIDATES])
+    return f'<ul class="faint">{items}</ul>' if items else ""
 
 
 def _candidates(preemption: Preemption) -> str:

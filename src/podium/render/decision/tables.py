@@ -18,7 +18,14 @@ from podium.render.decision.analysis import (
     score_gaps,
 )
 from podium.render.decision.as_json import outcome
-from podium.render.decision.causes import cause_lines, causes_of_groups
+from podium.render.decision.causes import (
+    cause_lines,
+    causes_of_groups,
+    formula_of,
+    no_candidate_text,
+    numbers_of,
+    victim_text,
+)
 from podium.render.plain import counted, printable
 from podium.render.quantities import format_amount
 
@@ -37,6 +44,8 @@ _NARROW: Final = 120
 _MOST_ROWS: Final = 10
 #: The most lines of causes for a group of rejections.
 _MOST_CAUSES: Final = 5
+#: For how many scores it is said how they are computed.
+_MOST_FORMULAS: Final = 3
 #: A shorter common domain is not left out of the names of nodes.
 _SHORTEST_DOMAIN: Final = 8
 _TOTAL: Final = "TOTAL"
@@ -217,6 +226,24 @@ class _Layout:
         winner, loser = (self.short(decision.feasible[at]) for at in (order[0], other))
         yield from _heading(f"What puts {winner} ahead of {loser}: {counted(behind, 'point')}")
         yield self.compare(order[0], other)
+        yield from self.numbers(order[0], other)
+
+    def numbers(self, first: int, second: int) -> Iterator[RenderableType]:
+        """How the scores that differ are computed, and from which numbers on both nodes."""
+        decision = self.decision
+        for gap in score_gaps(decision, first, second)[:_MOST_FORMULAS]:
+            formula = formula_of(decision, gap.priority)
+            if not formula:
+                continue
+            yield Text(printable(f"{gap.priority}: {formula}"), style="dim")
+            column = next(each for each in decision.scores if each.name == gap.priority)
+            for at in (first, second):
+                name = decision.feasible[at]
+                numbers = numbers_of(decision, gap.priority, name) or "nothing counts"
+                raw, final = int(column.raw[at]), int(column.score[at])
+                scored = f"score {final}" if raw == final else f"raw {raw}, score {final}"
+                text = printable(f"{self.short(name)}: {numbers}; {scored}")
+                yield Text(f"  {text}", style="dim")
 
     def compare(self, first: int, second: int) -> Table:
         decision = self.decision
@@ -248,6 +275,7 @@ class _Layout:
             if sentence:
                 yield from _heading("Preemption")
                 yield Text(f"  {printable(sentence)}")
+                yield from self.no_candidates()
             return
         tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
         yield from _heading(f"Preemption: tried on {tried}, would help on {helped}")
@@ -257,9 +285,30 @@ class _Layout:
         if len(preemption.tie) > 1:
             yield Text(printable(f"  equally good: {self.sample(preemption.tie)}"))
         yield self.candidates(preemption.candidates, preemption.node)
+        yield from self.victims(preemption.node)
         if preemption.cleared:
             lost = sentences.listed([key for _, key in preemption.cleared], _SAMPLE)
             yield Text(printable(f"  lose their nominated node: {lost}"))
+
+    def victims(self, chosen: str | None) -> Iterator[RenderableType]:
+        """Why the victims on the chosen node, and on the one that is asked about, are victims."""
+        causes = self.decision.preemption_causes
+        if causes is None:
+            return
+        asked = self.found.asked.node if self.found.asked is not None else None
+        for candidate in causes.candidates:
+            if candidate.node in {chosen, asked}:
+                for victim in candidate.victims[:_SAMPLE]:
+                    text = printable(f"{self.short(candidate.node)}: {victim_text(victim)}")
+                    yield Text(f"  {text}", style="dim")
+        yield from self.no_candidates()
+
+    def no_candidates(self) -> Iterator[RenderableType]:
+        """Why evicting pods does not help on the other nodes."""
+        causes = self.decision.preemption_causes
+        for each in causes.no_candidates[:_MOST_CAUSES] if causes is not None else ():
+            text = printable(f"no candidate: {self.sample(each.nodes)}: {no_candidate_text(each)}")
+            yield Text(f"  {text}", style="dim")
 
     def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> Table:
         """The candidates of preemption, with the criteria in the order in which they apply."""
@@ -294,6 +343,7 @@ class _Layout:
             winner = ranking(decision)[0]
             if score_gaps(decision, winner, report.position):
                 yield self.compare(winner, report.position)
+                yield from self.numbers(winner, report.position)
         if report.room:
             yield Text()
             yield self.room(report)

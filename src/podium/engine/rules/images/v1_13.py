@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import ScoreNumber
 from podium.engine.framework.declaration import PriorityDeclaration, plain
 from podium.engine.framework.rule import Everywhere, ScoreRule
-from podium.engine.rows.rows import Ints, K, Rows
+from podium.engine.rows.rows import Ints, K, OneRow, Rows, as_int
 from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -19,6 +22,7 @@ class ImageLocalityPriority(ScoreRule):
     """Prefers nodes that hold the pod's images; an image on many nodes counts more."""
 
     name = "ImageLocalityPriority"
+    formula = "bytes of the pod's images there * share of nodes with them, up to 1000 MiB for 10"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no node has any of the images."""
@@ -40,6 +44,14 @@ class ImageLocalityPriority(ScoreRule):
         present = at.where(present > MAX_IMAGE_BYTES, MAX_IMAGE_BYTES, present)
         span = MAX_IMAGE_BYTES - MIN_IMAGE_BYTES
         return at.divide(MAX_SCORE * (present - MIN_IMAGE_BYTES), span)
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The images that the node holds: bytes, and on how many nodes of all they are."""
+        for name in _images(pod.cls):
+            if size := as_int(at.image_size(name)):
+                nodes = as_int(at.image_nodes(name))
+                yield ScoreNumber(f"bytes of {name}", size, None, "memory")
+                yield ScoreNumber(f"nodes with {name}", nodes, len(at.view.nodes.row_of))
 
 
 def _images(cls: PodClass) -> tuple[str, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import ScoreNumber
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import Everywhere, ScoreRule
-from podium.engine.rows.rows import Ints, K, Rows
+from podium.engine.rows.rows import Ints, K, OneRow, Rows, as_int
 from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
 from podium.engine.rules.v1_36 import MAX_SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
@@ -24,6 +25,10 @@ class ImageLocality(ScoreRule):
     """
 
     name = "ImageLocality"
+    formula = (
+        "bytes of the pod's images there * share of nodes with them, "
+        "up to 1000 MiB per container for 100"
+    )
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no node has any of the images."""
@@ -53,6 +58,14 @@ class ImageLocality(ScoreRule):
         bounded = at.where(present > most, most, present)
         present = at.where(present < MIN_IMAGE_BYTES, MIN_IMAGE_BYTES, bounded)
         return at.divide(MAX_SCORE * (present - MIN_IMAGE_BYTES), most - MIN_IMAGE_BYTES)
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The images that the node holds: bytes, and on how many nodes of all they are."""
+        for name in _images(pod.cls):
+            size, rows = at.view.nodes.image_registry.get(name, (0, ()))
+            if as_int(at.has_image(name)):
+                yield ScoreNumber(f"bytes of {name}", size, None, "memory")
+                yield ScoreNumber(f"nodes with {name}", len(rows), len(at.view.nodes.order))
 
 
 def _images(cls: PodClass) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.causes import Cause, ScoreNumber
 from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import (
     AttemptError,
@@ -16,7 +17,7 @@ from podium.engine.framework.rule import (
     Watched,
 )
 from podium.engine.rows.node_match import selects
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity.shared import (
     matches_required_node,
     required_node,
@@ -29,7 +30,6 @@ from podium.objects.selectors.selectors import Selector, SelectorError, from_nod
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.engine.framework.causes import Cause
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -62,6 +62,7 @@ class NodeAffinityPriority(ScoreRule):
 
     name = "NodeAffinityPriority"
     normalizes = True
+    formula = "the weights of the preferred terms that match, scaled so that the highest sum is 10"
 
     def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
         """Preferences of the pod, and of the profile."""
@@ -79,6 +80,12 @@ class NodeAffinityPriority(ScoreRule):
                 raise AttemptError(*[selector] * len(at))
             total = total + selects(at, selector) * weight
         return total
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The weights of the terms that the node matches."""
+        for index, (weight, selector) in enumerate(_preferences(pod.cls)):
+            if not isinstance(selector, str) and as_int(selects(at, selector)):
+                yield ScoreNumber(f"preferred term {index} ({selector})", weight)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled so that the highest sum becomes 10."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.causes import Cause, ScoreNumber
 from podium.engine.framework.declaration import Events, PluginDeclaration, Requests
 from podium.engine.framework.rule import (
     SKIPPED,
@@ -25,7 +26,7 @@ from podium.engine.framework.rule import (
     Watched,
 )
 from podium.engine.rows.node_match import selects_any
-from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows
+from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity.shared import (
     matches_required_node,
     required_node,
@@ -51,7 +52,6 @@ from podium.objects.selectors.selectors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.engine.framework.causes import Cause
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -142,6 +142,7 @@ class NodeAffinityScore(ScoreRule):
 
     name = "NodeAffinity"
     normalizes = True
+    formula = "the weights of the preferred terms that match, scaled so that the highest sum is 100"
 
     def __init__(self, added: objects.NodeAffinity | None = None) -> None:
         self.added = _compiled(added.preferred if added is not None else None)
@@ -174,6 +175,12 @@ class NodeAffinityScore(ScoreRule):
                 )
             total = total + selects_any(at, (term,)) * weight
         return total
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The weights of the terms that the node matches, the pod's and the profile's."""
+        for index, (weight, term) in enumerate((*(self._own(pod.cls) or ()), *self.added)):
+            if term is not None and as_int(selects_any(at, (term,))):
+                yield ScoreNumber(f"preferred term {index} ({term.labels or ''})", weight)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled so that the highest sum becomes 100."""

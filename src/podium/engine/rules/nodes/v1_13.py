@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.engine.framework.causes import Cause, Condition, LabelPresence
+from podium.engine.framework.causes import Cause, Condition, LabelPresence, ScoreNumber
 from podium.engine.framework.declaration import (
     PolicyArgument,
     PredicateDeclaration,
@@ -217,6 +217,7 @@ class EqualPriority(ScoreRule):
     """Scores every node 1."""
 
     name = "EqualPriority"
+    formula = "1 for every node"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """Every row gets 1."""
@@ -230,6 +231,8 @@ class EqualPriority(ScoreRule):
 class NodeLabelPriority(ScoreRule):
     """Prefers nodes that have a label key, or those without it."""
 
+    formula = "10 if the label is as configured, else 0"
+
     def __init__(self, label: str, *, presence: bool, name: str) -> None:
         self.label = label
         self.presence = presence
@@ -238,6 +241,10 @@ class NodeLabelPriority(ScoreRule):
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """10 where the label is as configured, else 0."""
         return (at.has_label(self.label) == self.presence) * MAX_SCORE
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:  # noqa: ARG002
+        """Whether the node has the label."""
+        yield ScoreNumber(f"has label {self.label}", int(self.label in at.node_labels))
 
 
 class _PodController(msgspec.Struct):
@@ -265,6 +272,7 @@ class NodePreferAvoidPodsPriority(ScoreRule):
     """0 for nodes whose preferAvoidPods annotation names the pod's controller, else 10."""
 
     name = "NodePreferAvoidPodsPriority"
+    formula = "0 if the node's preferAvoidPods annotation names the pod's controller, else 10"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """10 if the pod has no ReplicationController or ReplicaSet, or no node avoids it."""

@@ -63,8 +63,12 @@ def blocking_pods(
         known = memo[tally, key, value] = list(
             _pods_in_domain(tally, key, value, at, carried=carried)
         )
-    added = [p for p in at.added_pods() if _is_counted(p, tally, carried=carried)]
-    pods = (*known, *(placed_pod(pod, at) for pod in added))[:MOST_NAMED]
+    if at.modified:
+        here = at.residents() if carried else at.labelled_pods()
+        counted = [p for p in here if _is_counted(p, tally, carried=carried)]
+        known = [pod for pod in known if pod.node != at.name]
+        known += [placed_pod(pod, at) for pod in counted]
+    pods = tuple(known[:MOST_NAMED])
     yield BlockingPods(reason.text, term_text(term), key, value, count, pods, carried)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from podium.engine.framework.causes import BlockingPods, Cause, MissingPods
+from podium.engine.framework.causes import BlockingPods, Cause, MissingPods, ScoreNumber
 from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import (
     Activity,
@@ -358,6 +358,7 @@ class InterPodAffinityPriority(ScoreRule):
     name = "InterPodAffinityPriority"
     always = Scope.CLUSTER
     normalizes = True
+    formula = "the weights of terms times matching pods in the node's domains, scaled to 0 to 10"
 
     def __init__(self, hard_weight: int = 1) -> None:
         #: What a placed pod's required affinity to this one is worth.
@@ -384,6 +385,14 @@ class InterPodAffinityPriority(ScoreRule):
         for key, weighted in by_key.items():
             total = total + at.weighted_domain(weighted, key)
         return total
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """For each term that counts, its weight times the matching pods in the node's domain."""
+        for weight, tally, key in self._weights(pod, at.view):
+            count = as_int(at.domain(tally, key))
+            if count:
+                where = f"{key}={at.node_labels.get(key, '')}"
+                yield ScoreNumber(f"weight {weight} for {count} in {where}", weight * count)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled between the lowest and the highest sum, where 0 always is one of the sums."""

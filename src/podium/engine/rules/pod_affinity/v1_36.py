@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.causes import Cause, ScoreNumber
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import (
     SKIPPED,
@@ -54,7 +55,6 @@ from podium.engine.state.verdicts import FITS, Reason
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from podium.engine.framework.causes import Cause
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -243,6 +243,7 @@ class InterPodAffinityScore(ScoreRule):
     name = "InterPodAffinity"
     always = Scope.CLUSTER
     normalizes = True
+    formula = "the weights of terms times matching pods in the node's domains, scaled to 0 to 100"
 
     def __init__(self, hard_weight: int = 1, *, ignore_preferred_of_existing: bool = False) -> None:
         self.hard_weight = hard_weight
@@ -274,6 +275,14 @@ class InterPodAffinityScore(ScoreRule):
             by_key.setdefault(key, []).append((weight, tally))
         sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
         return sum(sums[1:], sums[0]) if sums else at.full(0)
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """For each term that counts, its weight times the matching pods in the node's domain."""
+        for weight, tally, key in self._weights(pod, at.view):
+            count = as_int(at.domain(tally, key))
+            if count:
+                where = f"{key}={at.node_labels.get(key, '')}"
+                yield ScoreNumber(f"weight {weight} for {count} in {where}", weight * count)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled between the lowest and the highest sum, in floating point."""

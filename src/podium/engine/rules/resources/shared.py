@@ -19,7 +19,7 @@ def lacking_room(
 ) -> Iterator[Cause]:
     """The cause for a resource of which too little is left for the pod."""
     promised = []
-    for pod in at.added_pods():
+    for pod in at.nominated_pods():
         amount = sum(number for taken, number in pod.cls.taken if taken == column)
         if amount:
             promised.append(PodAmount(pod.key, amount))
@@ -31,7 +31,7 @@ def lacking_pods(reason: Reason, at: OneRow) -> Iterator[Cause]:
     """The cause where the node holds as many pods as it may."""
     allowed, there = as_int(at.allowed_pods()), as_int(at.pod_count())
     if there + 1 > allowed:
-        promised = tuple(PodAmount(pod.key, 1) for pod in at.added_pods())
+        promised = tuple(PodAmount(pod.key, 1) for pod in at.nominated_pods())
         yield Room(reason.text, "pods", 1, allowed, there - len(promised), promised)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import Cause, ScoreNumber
 from podium.engine.framework.declaration import (
     PolicyArgument,
     PredicateDeclaration,
@@ -16,7 +17,7 @@ from podium.engine.framework.declaration import (
     plain,
 )
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, ScoreRule, all_rows
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import HostName
 from podium.engine.rules.pod_affinity.v1_13 import metadata_unavailable
@@ -37,7 +38,6 @@ from podium.objects.resource_names import is_extended
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from podium.engine.framework.causes import Cause
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -178,6 +178,17 @@ class _UtilizationPriority(ScoreRule):
         )
         return at.divide(cpu + memory, 2)
 
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """What is requested of cpu and memory with the pod on the node, and their capacity."""
+        return requested_numbers(pod, at)
+
+
+def requested_numbers(pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+    """What is requested of cpu and memory with the pod on the node, and their capacity."""
+    for resource in (CPU, MEMORY):
+        name, there = NATIVE[resource], as_int(at.allocatable(resource))
+        yield ScoreNumber(name, as_int(requested_with(pod, at, resource)), there, name)
+
 
 def requested_with(pod: Incoming, at: Rows[K], resource: int) -> Ints[K]:
     """What is requested on the node with the pod on it."""
@@ -188,6 +199,7 @@ class LeastRequestedPriority(_UtilizationPriority):
     """Prefers nodes with much left: (capacity - requested) * 10 / capacity."""
 
     name = "LeastRequestedPriority"
+    formula = "the mean of cpu and memory: (capacity - requested) * 10 / capacity"
 
     def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """0 for an unknown or exceeded capacity."""
@@ -199,6 +211,7 @@ class MostRequestedPriority(_UtilizationPriority):
     """Prefers nodes with much requested: requested * 10 / capacity."""
 
     name = "MostRequestedPriority"
+    formula = "the mean of cpu and memory: requested * 10 / capacity"
 
     def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """0 for an unknown or exceeded capacity."""
@@ -210,6 +223,7 @@ class RequestedToCapacityRatioPriority(_UtilizationPriority):
     """Scores the utilization by a function shape: points (utilization, score)."""
 
     name = "RequestedToCapacityRatioPriority"
+    formula = "the mean of cpu and memory: the utilization, scored by the line of the shape"
 
     def __init__(
         self,
@@ -230,6 +244,7 @@ class BalancedResourceAllocation(ScoreRule):
     """Prefers nodes where cpu and memory are requested to similar fractions."""
 
     name = "BalancedResourceAllocation"
+    formula = "10 * (1 - the difference between the requested fractions of cpu and memory)"
     always = Scope.RESOURCES
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
@@ -239,11 +254,16 @@ class BalancedResourceAllocation(ScoreRule):
         even = at.truncate((1 - abs(cpu - memory)) * float(MAX_SCORE))
         return at.where((cpu >= 1) | (memory >= 1), 0, even)
 
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """What is requested of cpu and memory with the pod on the node, and their capacity."""
+        return requested_numbers(pod, at)
+
 
 class ResourceLimitsPriority(ScoreRule):
     """1 for nodes that can hold the pod's cpu or memory limit, else 0."""
 
     name = "ResourceLimitsPriority"
+    formula = "1 if the node can hold the pod's cpu or memory limit, else 0"
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where the cpu or memory limit fits; a limit of 0 is no limit."""
@@ -254,6 +274,13 @@ class ResourceLimitsPriority(ScoreRule):
             if limit:
                 holds = holds | ((capacity != 0) & (limit <= capacity))
         return holds * 1
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The limits of cpu and memory, and the capacity."""
+        limits = at.view.pods.accounting.limits(pod.cls.sample)
+        for resource in (CPU, MEMORY):
+            name, there = NATIVE[resource], as_int(at.allocatable(resource))
+            yield ScoreNumber(f"{name} limit", limits.native[resource], there, name)
 
 
 def _capacity_ratio(argument: CapacityRatioArgument, name: str) -> RequestedToCapacityRatioPriority:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from podium.engine.framework.causes import ScoreNumber
 from podium.engine.framework.declaration import Events, PluginDeclaration, Requests
 from podium.engine.framework.rule import (
     SKIPPED,
@@ -109,6 +110,13 @@ class NodeResourcesFit(BitFilter):
                 yield from lacking_room(_insufficient(name), name, column, wanted, at)
 
 
+_STRATEGIES: Final = {
+    "LeastAllocated": "(capacity - requested) * 100 / capacity",
+    "MostAllocated": "requested * 100 / capacity",
+    "RequestedToCapacityRatio": "the utilization, scored by the line of the shape",
+}
+
+
 class NodeResourcesFitScore(ScoreRule):
     """Scores the utilization of weighted resources by one of three strategies."""
 
@@ -144,6 +152,23 @@ class NodeResourcesFitScore(ScoreRule):
             return _rounded(at, total, weights)
         return at.divide(total, weights)
 
+    @property
+    def formula(self) -> str:  # type: ignore[override]
+        """The strategy in words."""
+        mean = " and ".join(
+            name if weight == 1 else f"{name} (weight {weight})" for name, weight in self.resources
+        )
+        return f"{self.strategy}, the mean of {mean}: {_STRATEGIES[self.strategy]}"
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """What is requested of each resource with the pod on the node, and the capacity."""
+        for name, _ in self.resources:
+            column = at.view.nodes.resources.get(name)
+            if column is not None:
+                used = at.nonzero_requested(column) if column < 2 else at.requested(column)
+                total = as_int(used) + _scored_requests(pod.cls).get(name, 0)
+                yield ScoreNumber(name, total, as_int(at.allocatable(column)), name)
+
     def _rate(self, at: Rows[K], used: Ints[K], capacity: Ints[K]) -> Ints[K]:
         if self.strategy == "LeastAllocated":
             left = at.divide(at.wrap(at.wrap(capacity - used) * MAX_SCORE), capacity)
@@ -175,6 +200,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
     """Prefers nodes whose resources become more evenly requested: 50 + (50 + change) / 2."""
 
     name = "NodeResourcesBalancedAllocation"
+    formula = "50 + (50 + the change of balance that the pod makes) / 2; 100 is even, 0 uneven"
     always = Scope.RESOURCES
 
     def __init__(self, resources: tuple[str, ...] = ("cpu", "memory")) -> None:
@@ -202,6 +228,16 @@ class NodeResourcesBalancedAllocation(ScoreRule):
             counted.append(present)
         change = _balance(at, after, counted) - _balance(at, before, counted)
         return 50 + at.divide(50 + change, 2)
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """What is requested of each resource without the pod and with it, and the capacity."""
+        for name in self.resources:
+            column = at.view.nodes.resources.get(name)
+            if column is not None:
+                used, there = as_int(at.requested(column)), as_int(at.allocatable(column))
+                wanted = _balanced_requests(pod.cls).get(name, 0)
+                yield ScoreNumber(f"{name} before", used, there, name)
+                yield ScoreNumber(f"{name} after", used + wanted, there, name)
 
 
 def _share(at: Rows[K], used: Ints[K], capacity: Ints[K]) -> Floats[K]:

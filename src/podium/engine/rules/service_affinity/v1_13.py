@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from podium.engine.framework.causes import Cause, ServiceLabel
+from podium.engine.framework.causes import Cause, ScoreNumber, ServiceLabel
 from podium.engine.framework.declaration import PolicyArgument, PredicateDeclaration
 from podium.engine.framework.rule import BitFilter, FilterRule, Scope, ScoreRule
 from podium.engine.rows.node_match import selects
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.spreading.shared import tally_live_pods
 from podium.engine.rules.spreading.v1_13 import fewer_is_better
@@ -124,6 +124,7 @@ class ServiceAntiAffinity(ScoreRule):
     kinds = ("Service",)
     always = Scope.CLUSTER
     normalizes = True
+    formula = "fewer pods of the first service among the nodes with the same label value are better"
 
     def __init__(self, label: str, name: str = "ServiceAntiAffinity") -> None:
         self.label = label
@@ -135,6 +136,10 @@ class ServiceAntiAffinity(ScoreRule):
         if selector is None:
             return at.full(0)
         return at.on_row(tally_live_pods(at.view, pod.cls.namespace, (selector,)))
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The pods of the service on the node."""
+        yield ScoreNumber("pods of the service on the node", as_int(self.score(pod, at)))
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Fewer pods score higher; the total includes nodes without the label."""

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from podium.engine.framework.causes import ScoreNumber
 from podium.engine.framework.declaration import PriorityDeclaration, plain
 from podium.engine.framework.rule import Everywhere, Scope, ScoreRule, Watched
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_int
 from podium.engine.rules.spreading.shared import tally_live_pods
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.owner_selectors import selectors_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -28,6 +31,7 @@ class SelectorSpreadPriority(ScoreRule):
 
     kinds: tuple[str, ...] = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
     name = "SelectorSpreadPriority"
+    formula = "fewer pods of the same owner on the node (1/3) and in its zone (2/3) are better"
     always = Scope.CLUSTER
     normalizes = True
 
@@ -45,6 +49,18 @@ class SelectorSpreadPriority(ScoreRule):
         if not selectors:
             return at.full(0)
         return at.on_row(tally_live_pods(at.view, pod.cls.namespace, selectors))
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The pods of the same owner on the node, and on all nodes of its zone."""
+        selectors = selectors_of(pod.cls, at.view.catalog)
+        if not selectors:
+            return
+        tally = tally_live_pods(at.view, pod.cls.namespace, selectors)
+        yield ScoreNumber("pods of the same owner on the node", as_int(at.on_row(tally)))
+        zones = at.view.nodes.facts.zone
+        if zone := zones.ids.item(at.row):
+            there = int(tally.rows[zones.ids == zone].sum())
+            yield ScoreNumber("in its zone, nodes that do not fit included", there)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Fewer pods score higher; in floating point, truncated at the end."""

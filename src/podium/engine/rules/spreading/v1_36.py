@@ -19,6 +19,7 @@ from podium.engine.framework.causes import (
     Cause,
     DomainCount,
     MissingTopologyLabel,
+    ScoreNumber,
     Skew,
 )
 from podium.engine.framework.declaration import PluginDeclaration
@@ -188,7 +189,7 @@ class PodTopologySpread(FilterRule):
             SKEW_EXCEEDED.text,
             each.key,
             at.node_labels[each.key],
-            str(each.selector),
+            each.pods,
             here,
             int(each.selector.matches(pod.cls.labels.labels)),
             minimum,
@@ -316,6 +317,9 @@ class PodTopologySpreadScore(ScoreRule):
     name = "PodTopologySpread"
     always = Scope.CLUSTER
     normalizes = True
+    formula = (
+        "matching pods in the node's domains, keys with more domains weigh more; fewer are better"
+    )
 
     def __init__(self, defaults: SpreadDefaults | None = None) -> None:
         self.defaults = defaults or SpreadDefaults()
@@ -417,6 +421,21 @@ class PodTopologySpreadScore(ScoreRule):
             return _flags_or_none(found)
 
         return at.remembered(("ignored", *(each.key for each in constraints)), lacking)
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The matching pods in the node's domain of each constraint."""
+        constraints = constraints_of(pod, at.view, SOFT, self.defaults)
+        for each in constraints:
+            value = at.node_labels.get(each.key)
+            if value is None:
+                yield ScoreNumber(f"no label {each.key}", 0)
+            elif each.key == HOST:
+                count = as_int(at.on_row(each.tally(pod.cls, at.view)))
+                yield ScoreNumber(f"{each.pods} on the node", count)
+            else:
+                counts = self._counts(pod.cls, each, constraints, at.view)
+                count = int(counts[as_int(at.label_ids(each.key))])
+                yield ScoreNumber(f"{each.pods} in {each.key}={value}", count)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """100 for the fewest pods; 0 for ignored rows."""

@@ -65,6 +65,11 @@ class Constraint:
     honours_affinity: bool
     honours_taints: bool
 
+    @property
+    def pods(self) -> str:
+        """The pods that count, as a selector that `kubectl` takes; equal requirements once."""
+        return ",".join(dict.fromkeys(map(str, self.selector.requirements)))
+
     def tally(self, cls: PodClass, view: View) -> Tally:
         """A tally of the pods that count. An empty selector counts none, though it matches all."""
         selectors = () if self.selector.empty else (self.selector,)

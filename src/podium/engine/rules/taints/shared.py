@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.framework.causes import Cause, UntoleratedTaint
+from podium.engine.framework.causes import Cause, ScoreNumber, UntoleratedTaint
 from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule, Watched, scaled_to
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.nodes.shared import zero_for_all_values
@@ -69,6 +69,14 @@ class UntoleratedPreferences(ScoreRule):
     normalizes = True
     #: The score of a node without such taints.
     highest: int
+    formula = "fewer PreferNoSchedule taints that the pod does not tolerate are better"
+
+    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+        """The taints that count."""
+        for taint in at.view.nodes.facts.taints.on(at.row):
+            if count_untolerated_preferences(pod.cls, (taint,)):
+                value = f"={taint.value}" if taint.value else ""
+                yield ScoreNumber(f"taint {taint.key}{value}", 1)
 
     def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
         """Taints of nodes."""

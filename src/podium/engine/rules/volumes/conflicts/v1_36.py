@@ -93,8 +93,11 @@ class VolumeRestrictions(BitFilter):
             key = (self.name, name)
             if key not in memo:
                 memo[key] = list(_users(pod.cls.namespace, name, at))
-            added = [p for p in at.added_pods() if _uses(p.cls, pod.cls.namespace, name)]
-            holders = (*memo[key], *(placed_pod(resident, at) for resident in added))
+            holders = tuple(memo[key])
+            if at.modified:
+                here = [p for p in at.residents() if _uses(p.cls, pod.cls.namespace, name)]
+                elsewhere = [holder for holder in holders if holder.node != at.name]
+                holders = (*elsewhere, *(placed_pod(resident, at) for resident in here))
             if holders:
                 yield ClaimInUse(CLAIM_IN_USE.text, f"{pod.cls.namespace}/{name}", holders)
 

@@ -1,0 +1,50 @@
+"""The causes that an explanation shows, added to a decision that was just made.
+
+Causes of rejections are found for all nodes; the numbers behind scores for the nodes with the best
+totals, and the reasons for victims on the candidates that cost least, which is what is shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from podium.engine.cycle.causes import find_causes, find_score_causes
+from podium.engine.cycle.preemption_causes import find_preemption_causes
+from podium.render.decision.analysis import ranking
+from podium.render.decision.sentences import sorted_by_cost
+
+if TYPE_CHECKING:
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.engine.state.view import View
+    from podium.objects.kinds.pod import Pod
+
+#: For how many nodes scores are explained, and for how many candidates their victims.
+_SCORED: Final = 10
+_CANDIDATES: Final = 10
+
+
+def add_causes(
+    view: View, pod: Pod, profile: Profile, decision: Decision, *, asked: str | None = None
+) -> None:
+    """Find the causes in the view that the decision was made in; *asked* is explained as well."""
+    incoming = view.pods.incoming(pod)
+    decision.causes = find_causes(view, incoming, profile, decision)
+    if decision.totals is not None:
+        best = ranking(decision)
+        highest = decision.totals[best[0]]
+        # The best node with a lower total: what separates it from the chosen one is shown.
+        next_best = [at for at in best if decision.totals[at] < highest][:1]
+        positions = dict.fromkeys([*best[:_SCORED], *next_best])
+        names = [decision.feasible[position] for position in positions]
+        if asked is not None and asked in decision.feasible and asked not in names:
+            names.append(asked)
+        decision.score_causes = find_score_causes(view, incoming, profile, decision, names)
+    if decision.preemption is not None:
+        candidates = decision.preemption.candidates
+        cheapest = sorted_by_cost(candidates, decision.preemption.node)[:_CANDIDATES]
+        if asked is not None and asked in candidates and asked not in cheapest:
+            cheapest.append(asked)
+        decision.preemption_causes = find_preemption_causes(
+            view, incoming, profile, decision, cheapest
+        )
