@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from podium.errors import InputError
 from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import contents
+from podium.simulation.cluster import without_garbage_collection
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
@@ -33,15 +33,10 @@ class ClusterDocuments:
 def cluster_documents(paths: Sequence[str]) -> ClusterDocuments:
     """The objects of all *paths*: manifests, lists, dumps, or a snapshot; at least one node."""
     found = ClusterDocuments()
-    was_on = gc.isenabled()
-    gc.disable()  # thousands of objects are made that all stay
-    try:
+    with without_garbage_collection():
         for where, data in contents(paths):
             for document in documents(data, where):
                 _sort_in(found, document)
-    finally:
-        if was_on:
-            gc.enable()
     if not any(each.item["kind"] == "Node" for each in found.documents):
         hint = "a plan needs the nodes of a cluster"
         raise InputError("holds no node", where=", ".join(paths), hint=hint)

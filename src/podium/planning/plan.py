@@ -22,7 +22,7 @@ from podium.planning.changes import Change
 from podium.planning.results import GonePod, MovedPod, NewPod, PendingPod, Plan
 from podium.planning.watching import FollowedPod, PodFollower
 from podium.render.decision.as_json import to_json
-from podium.simulation.cluster import SimulatedCluster
+from podium.simulation.cluster import SimulatedCluster, without_garbage_collection
 
 if TYPE_CHECKING:
     from podium.lab.contents.documents import Document
@@ -53,7 +53,7 @@ def plan(
     loaded, *on_step* is called with each step of the plan. A `KeyboardInterrupt` ends the plan with
     what is known so far.
     """
-    with SimulatedCluster(seed=seed, kubelet=timings) as cluster:
+    with without_garbage_collection(), SimulatedCluster(seed=seed, kubelet=timings) as cluster:
         follower = PodFollower(cluster.registry, lambda: cluster.time)
         cluster.load(items, progress)
         replica = cluster.add_scheduler(chosen, observers=[follower])

@@ -174,7 +174,7 @@ class SimulatedCluster:
         faster; one without is created as by a client. Objects belong to the cluster from then on.
         """
         given = (each if isinstance(each, Document) else Document("", each) for each in items)
-        with _without_garbage_collection():
+        with without_garbage_collection():
             return load(self.registry, given, progress)
 
     def record(self, *kinds: str) -> History:
@@ -238,7 +238,7 @@ class SimulatedCluster:
     def start_controllers(self) -> None:
         """Start the controllers, which otherwise start when time first passes."""
         if self.controllers is None:
-            with _without_garbage_collection():
+            with without_garbage_collection():
                 self.controllers = ControllerManager(
                     self.registry, self.clock, timings=self._kubelet, warn=self._warn
                 )
@@ -329,7 +329,7 @@ def _cancel_all(loop: VirtualEventLoop) -> None:
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Suspend garbage collection while thousands of objects are made that stay."""
     was_on = gc.isenabled()
     gc.disable()

@@ -57,6 +57,8 @@ class WaitingPool:
 
     def about(self, topics: Collection[str] | None) -> list[QueuedPod]:
         """The pods listed under any of the *topics* (`None`: all), in the order of arrival."""
+        if not self._pods:
+            return []
         if topics is None:
             found = self._pods
         else:

@@ -27,9 +27,15 @@ class Document(NamedTuple):
 
 def documents(data: bytes, where: str = "") -> Iterator[Document]:
     """The objects in the text of a file; the items of lists are objects of their own."""
+    # Looking for nulls takes longer than decoding; most dumps have none.
+    may_have_nulls = not looks_like_json(data) or b"null" in data
     try:
         for value in _values(data):
-            yield from _objects_in(value, where, {}, 0)
+            for document in _objects_in(value, where, {}, 0):
+                if may_have_nulls:
+                    yield Document(where, without_nulls(document.item))
+                else:
+                    yield document
     except InputError as error:
         raise error.located(where=where) from None
     except (ValueError, RecursionError) as error:
@@ -66,4 +72,4 @@ def _objects_in(value: Any, where: str, outer: JsonObject, depth: int) -> Iterat
         inner = {"kind": kind.removesuffix("List"), "apiVersion": version} if kind != "List" else {}
         yield from _objects_in(value.get("items") or [], where, inner, depth + 1)
         return
-    yield Document(where, without_nulls({**value, "kind": kind, "apiVersion": version}))
+    yield Document(where, {**value, "kind": kind, "apiVersion": version})

@@ -81,9 +81,19 @@ class FakeKubelet(Controller[Key]):
             return
         if old is None or not old.node:
             self._reserve_ip(new.ip)
+            if old is None and self._is_settled(new):
+                return
         elif old.deletion == new.deletion and old.phase == new.phase:
             return
         self.enqueue(new.key)
+
+    def _is_settled(self, pod: PodInfo) -> bool:
+        """Whether a pod that was just listed runs as its node does, and without an end."""
+        if pod.phase != "Running" or not pod.ready or pod.terminating or pod.has_end:
+            return False
+        node = self.cluster.get("Node", "", pod.node)
+        is_of_job = pod.owner is not None and pod.owner[0] == "Job"
+        return node is not None and _readiness(node) == "True" and not is_of_job
 
     def sync(self, key: Key) -> None:
         """Report the next step in the life of a bound pod, or check again when it is due."""
