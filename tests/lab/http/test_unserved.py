@@ -25,11 +25,11 @@ def test_a_log_is_a_sentence(lab_server: LabServer) -> None:
         ("/api/v1/namespaces/default/pods/web/proxy/index.html", 400, "it answers no requests"),
         ("/api/v1/nodes/n/proxy/pods", 400, "has no kubelet"),
         (
-            "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+            "/apis/custom.metrics.k8s.io/v1beta1/namespaces/default/pods/x",
             404,
-            "the lab has no autoscalers",
+            "no custom metrics",
         ),
-        ("/apis/metrics.k8s.io/v1beta1/nodes", 404, "no metrics of pods and nodes"),
+        ("/apis/external.metrics.k8s.io/v1beta1/x", 404, "no external metrics"),
         ("/apis/example.com/v1/namespaces/default/things", 404, "could not find the requested"),
     ],
 )

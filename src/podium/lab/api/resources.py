@@ -41,6 +41,8 @@ class Resource:
     categories: tuple[str, ...] = ()
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     verbs: tuple[str, ...] = ALL
+    #: Whether its objects are computed when they are asked for, and never stored.
+    computed: bool = False
     #: The qualified name of the resource whose stored objects this one serves in another version.
     view_of: str = ""
     #: The names that a definition gives a custom resource, if they do not follow from its kind.
@@ -111,6 +113,7 @@ _NAMESPACE = {
 _SERVICE_ACCOUNT = {
     "token": Subresource("TokenRequest", ("create",), "authentication.k8s.io", "v1"),
 }
+_HPA = "horizontalpodautoscalers.autoscaling"
 _PDB = "poddisruptionbudgets.policy"
 _NO_COLLECTION = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -181,6 +184,17 @@ TABLE: tuple[Resource, ...] = (
              namespaced=False, verbs=CREATE_ONLY),
     Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview",
              namespaced=False, verbs=CREATE_ONLY),
+    # autoscaling
+    Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler",
+             short=("hpa",), categories=("all",),
+             subresources=_own_status("HorizontalPodAutoscaler")),
+    Resource("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler",
+             short=("hpa",), categories=("all",), view_of=_HPA,
+             subresources=_own_status("HorizontalPodAutoscaler")),
+    Resource("metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", namespaced=False,
+             verbs=("get", "list"), computed=True),
+    Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics", verbs=("get", "list"),
+             computed=True),
     # batch
     Resource("batch", "v1", "cronjobs", "CronJob", short=("cj",), categories=("all",),
              subresources=_own_status("CronJob")),
@@ -220,7 +234,11 @@ BY_PATH = {(each.group, each.version, each.plural): each for each in TABLE}
 #: Resources by `apiVersion` and `kind`, as in an object.
 BY_KIND = {(each.group_version, each.kind): each for each in TABLE}
 #: The resources whose objects are stored, by qualified name.
-STORED = {each.qualified: each for each in TABLE if not each.view_of and "list" in each.verbs}
+STORED = {
+    each.qualified: each
+    for each in TABLE
+    if not each.view_of and not each.computed and "list" in each.verbs
+}
 #: Stored resources by qualified name, plural and kind, which are all unique.
 BY_NAME = {
     name: each for each in STORED.values() for name in (each.qualified, each.plural, each.kind)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from podium.lab.api.resources import STORED
 from podium.lab.api.status import StatusError
+from podium.lab.controllers.autoscaling import HorizontalAutoscaler
 from podium.lab.controllers.custom_resource_cleanup import CustomResourceCleanup
 from podium.lab.controllers.disruption import DisruptionController
 from podium.lab.controllers.framework.clock import Clock
@@ -26,6 +27,7 @@ from podium.lab.controllers.quotas import QuotaController
 from podium.lab.controllers.services.endpoints import EndpointsController
 from podium.lab.controllers.services.service_allocation import ServiceAllocator
 from podium.lab.controllers.storage.volume_binding import PersistentVolumeController
+from podium.lab.controllers.workloads.cron_jobs import CronJobController
 from podium.lab.controllers.workloads.daemon_sets import DaemonSetController
 from podium.lab.controllers.workloads.deployments import DeploymentController
 from podium.lab.controllers.workloads.jobs import JobController
@@ -67,6 +69,8 @@ class ControllerManager:
             StatefulSetController(self.cluster),
             DaemonSetController(self.cluster),
             JobController(self.cluster),
+            CronJobController(self.cluster),
+            HorizontalAutoscaler(self.cluster),
             TaintEvictionController(self.cluster),
             DisruptionController(self.cluster),
             EndpointsController(self.cluster),

@@ -140,3 +140,17 @@ def set_cron_job_defaults(item: JsonObject) -> None:
     made.setdefault("metadata", {})
     inner = made.setdefault("spec", {})
     set_template_defaults(inner.setdefault("template", {}))
+
+
+def set_autoscaler_defaults(item: JsonObject) -> None:
+    """Set the defaults of an autoscaler: one replica at least, 80 % of the requested CPU."""
+    spec = item.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+def new_autoscaler_status(_item: JsonObject) -> JsonObject:
+    """The status of a new autoscaler."""
+    return {"currentReplicas": 0, "desiredReplicas": 0}

@@ -16,8 +16,8 @@ _NEEDS_CONTAINERS = {
     "proxy": "it answers no requests",
 }
 _GROUPS = {
-    "autoscaling": "no autoscalers: nothing runs in its pods, so there is no load to follow",
-    "metrics.k8s.io": "no metrics of pods and nodes: nothing runs in its pods",
+    "custom.metrics.k8s.io": "no custom metrics: nothing runs in its pods",
+    "external.metrics.k8s.io": "no external metrics: it has no adapter for them",
     "admissionregistration.k8s.io": "no admission policies; webhooks are kept and not called",
     "certificates.k8s.io": "no certificates: it speaks plain HTTP on loopback",
 }

@@ -9,6 +9,7 @@ from podium.lab.api.resources import IDLE, Resource
 from podium.lab.api.status import method_not_allowed, success, unsupported_media_type
 from podium.lab.http import bodies
 from podium.lab.http.list_pages import list_page
+from podium.lab.http.metrics_api import metrics
 from podium.lab.http.negotiation import media_type_of
 from podium.lab.http.request_options import (
     delete_options,
@@ -63,6 +64,8 @@ class Verbs:
     async def respond(self, request: Request, where: Route) -> Response:
         """Carry out the verb of the request; 405 if what the path names does not have it."""
         verb = _verb(request, where)
+        if where.resource.computed:
+            return json_response(metrics(self.registry, request, where))
         if verb == "list":
             return self._list(request, where)
         if where.subresource and where.subresource != "status":

@@ -29,7 +29,8 @@ _GROUPS = (
         "admissionregistration",
         r"\w*Webhook(Configuration)?(List)?|RuleWithOperations|MatchCondition",
     ),
-    ("autoscaling", r"Scale|ScaleSpec|ScaleStatus"),
+    ("autoscaling", r"Scale|ScaleSpec|ScaleStatus|CrossVersionObjectReference"),
+    ("autoscaling", r"(HorizontalPodAutoscaler|HPAScaling|Metric)\w*|\w+Metric(Source|Status)"),
     ("storage", r"(StorageClass|CSIDriver|CSINode|CSIStorageCapacity|VolumeAttachment)\w*"),
     ("storage", r"VolumeError|VolumeNodeResources|TokenRequest"),
     ("coordination", r"Lease\w*"),
@@ -81,6 +82,8 @@ def definition_name(model: str, version: str = "v1") -> str:
     group = next((group for group, pattern in _GROUP_OF if pattern.fullmatch(short)), "core")
     if group == _META:
         return f"{_META}.{short}"
+    if model.startswith("V2"):
+        return f"io.k8s.api.{group}.v2.{short}"
     beta = version if group == "policy" and short.startswith("PodDisruptionBudget") else "v1"
     return f"io.k8s.api.{group}.{beta}.{short}"
 

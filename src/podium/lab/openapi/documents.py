@@ -23,6 +23,8 @@ from podium.objects.kinds.meta import JsonObject
 
 #: The media type of the protocol buffer; the one in requests has an `@` and is invalid.
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+#: The resources whose objects have a type of their own.
+_TYPED = tuple(each for each in TABLE if not each.computed)
 _INFO = {"title": "Kubernetes", "version": f"podium-{__version__}"}
 
 
@@ -35,8 +37,8 @@ def _v2(custom: tuple[Resource, ...]) -> JsonObject:
     return {
         "swagger": "2.0",
         "info": _INFO,
-        "paths": paths((*TABLE, *custom), spec),
-        "definitions": {**definitions(TABLE, spec), **custom_definitions(custom, spec)},
+        "paths": paths((*_TYPED, *custom), spec),
+        "definitions": {**definitions(_TYPED, spec), **custom_definitions(custom, spec)},
     }
 
 
@@ -58,7 +60,7 @@ def v3_index(custom: tuple[Resource, ...] = ()) -> bytes:
     schemas = [each.custom.schema for each in custom if each.custom is not None]
     described = repr((__version__, TABLE, custom)).encode() + msgspec.json.encode(schemas)
     content_hash = hashlib.sha256(described).hexdigest()[:32].upper()
-    names = sorted({each.prefix.removeprefix("/") for each in (*TABLE, *custom)})
+    names = sorted({each.prefix.removeprefix("/") for each in (*_TYPED, *custom)})
     found = {
         name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={content_hash}"} for name in names
     }
@@ -69,7 +71,7 @@ def v3_index(custom: tuple[Resource, ...] = ()) -> bytes:
 def v3_document(group_version: str, custom: tuple[Resource, ...] = ()) -> bytes:
     """The document of one group and version: `v1` or `api/v1`, `apps/v1` or `apis/apps/v1`."""
     wanted = group_version.removeprefix("apis/").removeprefix("api/")
-    resources = [each for each in (*TABLE, *custom) if each.group_version == wanted]
+    resources = [each for each in (*_TYPED, *custom) if each.group_version == wanted]
     if not resources:
         raise unknown_path()
     spec = SpecVersion.V3

@@ -36,8 +36,10 @@ from podium.lab.defaults.storage import (
     set_volume_defaults,
 )
 from podium.lab.defaults.workloads import (
+    new_autoscaler_status,
     new_daemon_set_status,
     new_replica_status,
+    set_autoscaler_defaults,
     set_cron_job_defaults,
     set_daemon_set_defaults,
     set_deployment_defaults,
@@ -90,6 +92,8 @@ from podium.lab.validation.storage import (
     validate_volume,
 )
 from podium.lab.validation.workloads import (
+    validate_autoscaler,
+    validate_cron_job,
     validate_daemon_set,
     validate_deployment,
     validate_job,
@@ -258,7 +262,15 @@ _BY_KIND: Mapping[str, KindBehaviour] = {
         validate=validate_job,
         validate_update=validate_job_update,
     ),
-    "CronJob": KindBehaviour(set_defaults=set_cron_job_defaults, has_generation=True),
+    "CronJob": KindBehaviour(
+        set_defaults=set_cron_job_defaults, has_generation=True, validate=validate_cron_job
+    ),
+    "HorizontalPodAutoscaler": KindBehaviour(
+        set_defaults=set_autoscaler_defaults,
+        new_status=new_autoscaler_status,
+        has_generation=True,
+        validate=validate_autoscaler,
+    ),
     "PodDisruptionBudget": KindBehaviour(
         new_status=new_budget_status,
         has_generation=True,

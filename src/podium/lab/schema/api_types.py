@@ -49,6 +49,8 @@ _SPECIAL = {
         ResourceQuotaStatus.used ResourceRequirements.limits ResourceRequirements.requests
         VolumeResourceRequirements.limits VolumeResourceRequirements.requests
         CSIStorageCapacity.capacity CSIStorageCapacity.maximumVolumeSize Overhead.podFixed
+        MetricTarget.value MetricTarget.averageValue MetricValueStatus.value
+        MetricValueStatus.averageValue HPAScalingRules.tolerance
     """,
     MICRO_TIME: """
         LeaseSpec.acquireTime LeaseSpec.renewTime Event.eventTime EventSeries.lastObservedTime
@@ -70,6 +72,7 @@ _SPECIAL = {
         ReplicationControllerStatus.observedGeneration DeleteOptions.gracePeriodSeconds
         LinuxContainerUser.gid LinuxContainerUser.supplementalGroups LinuxContainerUser.uid
         NodeSwapStatus.capacity TokenRequest.expirationSeconds TokenRequestSpec.expirationSeconds
+        HorizontalPodAutoscalerStatus.observedGeneration
         CSIDriverSpec.nodeAllocatableUpdatePeriodSeconds
         ListMeta.remainingItemCount ObjectMeta.deletionGracePeriodSeconds ObjectMeta.generation
     """,
@@ -132,6 +135,8 @@ def model_of_kind(kind: str, api_version: str = "") -> str:
     # The kind Event exists in two groups.
     if kind == "Event" and api_version.startswith("events.k8s.io/"):
         return "EventsV1Event"
+    if api_version == "autoscaling/v2":
+        return f"V2{kind}"
     return _MODELS.get(kind, f"V1{kind}")
 
 

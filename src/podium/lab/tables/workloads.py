@@ -196,6 +196,39 @@ def _scale_cells(scale: JsonObject, now: float) -> list[Any]:
     return [name, _replicas(scale), number_at(scale, "status", "replicas"), age(scale, now)]
 
 
+def _autoscaler_cells(autoscaler: JsonObject, now: float) -> list[Any]:
+    target = object_at(autoscaler, "spec", "scaleTargetRef")
+    spec = object_at(autoscaler, "spec")
+    return [
+        name_of(autoscaler),
+        f"{text_at(target, 'kind')}/{text_at(target, 'name')}",
+        _targets(autoscaler),
+        str(spec.get("minReplicas", UNSET)),
+        number_at(autoscaler, "spec", "maxReplicas"),
+        number_at(autoscaler, "status", "currentReplicas"),
+        age(autoscaler, now),
+    ]
+
+
+def _targets(autoscaler: JsonObject) -> str:
+    """The metrics of an autoscaler, each as what is and what shall be."""
+    shown = []
+    current = list_at(autoscaler, "status", "currentMetrics")
+    for index, metric in enumerate(list_at(autoscaler, "spec", "metrics")):
+        field = "containerResource" if metric.get("type") == "ContainerResource" else "resource"
+        source = metric.get(field) or {}
+        target = source.get("target") or {}
+        now = (current[index].get(field) or {}).get("current") or {} if index < len(current) else {}
+        if target.get("averageUtilization") is not None:
+            is_now = now.get("averageUtilization")
+            text = "<unknown>" if is_now is None else f"{is_now}%"
+            shown.append(f"{source.get('name')}: {text}/{target['averageUtilization']}%")
+        else:
+            wanted = target.get("averageValue", "<auto>")
+            shown.append(f"{source.get('name')}: {now.get('averageValue', '<unknown>')}/{wanted}")
+    return ", ".join(shown) or NONE
+
+
 PRINTERS: Mapping[str, Printer] = {
     "ControllerRevision": Printer("Name, Controller, Revision, Age", _controller_revision_cells),
     "CronJob": Printer(
@@ -211,6 +244,9 @@ PRINTERS: Mapping[str, Printer] = {
     "Deployment": Printer(
         "Name, Ready, Up-to-date, Available, Age, *Containers, *Images, *Selector",
         _deployment_cells,
+    ),
+    "HorizontalPodAutoscaler": Printer(
+        "Name, Reference, Targets, MinPods, #MaxPods, #Replicas, Age", _autoscaler_cells
     ),
     "Job": Printer(
         "Name, Status, Completions, Duration, Age, *Containers, *Images, *Selector",

@@ -1,4 +1,4 @@
-"""Validation of workloads: deployments, replica sets, stateful sets, daemon sets and jobs.
+"""Validation of workloads: deployments, sets, jobs, cron jobs and autoscalers.
 
 Upstream: pkg/apis/apps/validation, pkg/apis/batch/validation, and replication controllers in
 pkg/apis/core/validation.
@@ -19,6 +19,7 @@ from podium.lab.api.field_errors import (
     required,
 )
 from podium.lab.defaults.workloads import CONTROLLER_UID_LABEL
+from podium.lab.schema.cron_schedule import ScheduleError, parse_schedule, zone_of
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.pods import validate_pod_spec
 from podium.lab.validation.selectors import validate_label_selector
@@ -32,6 +33,7 @@ _PERCENT = (
 )
 _UNMATCHED = "`selector` does not match template `labels`"
 _IMMUTABLE = "field is immutable"
+_CONCURRENCY = ("Allow", "Forbid", "Replace")
 _MUTABLE_STATEFUL_FIELDS = frozenset(
     {"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals",
      "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"}
@@ -246,3 +248,42 @@ def validate_job_update(item: JsonObject, old: JsonObject) -> FieldErrors:
             continue
         if new.get(field) != before.get(field):
             yield invalid_value(f"spec.{field}", new.get(field), _IMMUTABLE)
+
+
+def validate_cron_job(item: JsonObject) -> FieldErrors:
+    """The errors in a cron job: its schedule and time zone, and the restart policy of its pods."""
+    spec = item["spec"]
+    if not spec.get("schedule"):
+        yield required("spec.schedule")
+    else:
+        try:
+            parse_schedule(spec["schedule"])
+        except ScheduleError as error:
+            yield invalid_value("spec.schedule", spec["schedule"], str(error))
+    try:
+        zone_of(spec.get("timeZone"))
+    except ScheduleError as error:
+        yield invalid_value("spec.timeZone", spec.get("timeZone"), str(error))
+    if spec["concurrencyPolicy"] not in _CONCURRENCY:
+        yield not_supported("spec.concurrencyPolicy", spec["concurrencyPolicy"], _CONCURRENCY)
+    policy = spec["jobTemplate"]["spec"]["template"]["spec"].get("restartPolicy")
+    if policy not in {"OnFailure", "Never"}:
+        path = "spec.jobTemplate.spec.template.spec.restartPolicy"
+        yield not_supported(path, policy, ["OnFailure", "Never"])
+
+
+def validate_autoscaler(item: JsonObject) -> FieldErrors:
+    """The errors in an autoscaler."""
+    spec = item["spec"]
+    lowest, highest = spec.get("minReplicas", 1), spec.get("maxReplicas") or 0
+    if lowest < 1:
+        yield invalid_value("spec.minReplicas", lowest, "must be greater than or equal to 1")
+    if highest < 1:
+        yield invalid_value("spec.maxReplicas", highest, "must be greater than 0")
+    elif highest < lowest:
+        why = "must be greater than or equal to `minReplicas`"
+        yield invalid_value("spec.maxReplicas", highest, why)
+    reference = spec.get("scaleTargetRef") or {}
+    for name in ("kind", "name"):
+        if not reference.get(name):
+            yield required(f"spec.scaleTargetRef.{name}")
