@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from podium.library.explaining import explain
     from podium.library.pending import pending
     from podium.library.planning.capacity import PodKind, capacity
+    from podium.library.planning.compare import compare
     from podium.library.planning.fix import apply_fix, fix
     from podium.library.planning.node_shapes import NodeShape
     from podium.library.profile_choice import ChosenProfiles
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from podium.render.decision.as_json import to_json
     from podium.render.decision.explanation import Explanation
     from podium.render.planning.capacity import Capacity
+    from podium.render.planning.comparison import Comparison
     from podium.render.planning.fixes import Fix, Fixes
 
 __version__ = "0.1.0"
@@ -68,6 +70,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Capacity",
     "ChosenProfiles",
+    "Comparison",
     "ConfigError",
     "Decision",
     "Difference",
@@ -98,6 +101,7 @@ __all__ = [
     "apply_fix",
     "capacity",
     "cluster_documents",
+    "compare",
     "default_profile",
     "explain",
     "fix",
@@ -132,6 +136,7 @@ _MODULES = {
     "podium.library.explaining": ("explain",),
     "podium.library.pending": ("pending",),
     "podium.library.planning.capacity": ("PodKind", "capacity"),
+    "podium.library.planning.compare": ("compare",),
     "podium.library.planning.fix": ("apply_fix", "fix"),
     "podium.library.planning.node_shapes": ("NodeShape",),
     "podium.library.profile_choice": ("ChosenProfiles",),
@@ -171,6 +176,7 @@ _MODULES = {
     "podium.render.decision.as_json": ("to_json",),
     "podium.render.decision.explanation": ("Explanation",),
     "podium.render.planning.capacity": ("Capacity",),
+    "podium.render.planning.comparison": ("Comparison",),
     "podium.render.planning.fixes": ("Fix", "Fixes"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

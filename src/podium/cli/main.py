@@ -32,6 +32,10 @@ COMMANDS: Final = {
     "why": ("podium.cli.why", "Ask a running scheduler what it decided about a pod."),
     "capacity": ("podium.cli.capacity", "Say how many more pods of a kind fit, and what runs out."),
     "fix": ("podium.cli.fix", "Find the smallest changes that would give a pending pod a node."),
+    "compare": (
+        "podium.cli.compare",
+        "Place the same pods by several configurations, and compare.",
+    ),
     "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
     "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
     "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),

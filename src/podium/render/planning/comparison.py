@@ -1,0 +1,199 @@
+"""How configurations place the same pods: the result of `podium compare`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from podium.render.plain import counted
+from podium.render.planning.text import BOLD, PLAIN, YELLOW, table
+from podium.render.quantities import format_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podium.render.planning.text import Line
+
+_NO_NODE = "<none>"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUse:
+    """One resource on the nodes of a cluster."""
+
+    resource: str
+    requested: int
+    #: On all nodes, and on those with at least one pod of the workload.
+    allocatable: int
+    allocatable_in_use: int
+    #: The standard deviation of the used share between nodes, and the largest share.
+    spread: float
+    highest: float
+    #: Free on nodes where not one more pod of mean size fits.
+    stranded: int
+
+    @property
+    def utilisation(self) -> float:
+        """The used share of all nodes."""
+        return self.requested / self.allocatable if self.allocatable else 0.0
+
+    @property
+    def utilisation_in_use(self) -> float:
+        """The used share of the nodes with at least one pod of the workload."""
+        return self.requested / self.allocatable_in_use if self.allocatable_in_use else 0.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one configuration makes of the workload."""
+
+    name: str
+    profile: str
+    #: Pod -> its node, None without one.
+    placements: dict[str, str | None] = field(default_factory=dict)
+    #: Pods that were evicted for others after they had been placed.
+    evicted: tuple[str, ...] = ()
+    nodes_in_use: int = 0
+    resources: list[ResourceUse] = field(default_factory=list)
+    #: Seed -> how many nodes the workload needs; None if it does not fit on all of them.
+    needed: dict[int, int | None] = field(default_factory=dict)
+    #: A proven lower bound for that number, for any scheduler with these rules; None if unknown.
+    bound: int | None = None
+    #: What the bound does not take into account.
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def left_over(self) -> list[str]:
+        """The pods without a node."""
+        return [pod for pod, node in self.placements.items() if node is None]
+
+    @property
+    def median_needed(self) -> float | None:
+        """The median over the seeds; None if some seed found no way."""
+        found = [number for number in self.needed.values() if number is not None]
+        return median(found) if found and len(found) == len(self.needed) else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The outcome as plain data."""
+        return {
+            "name": self.name,
+            "profile": self.profile,
+            "placed": len(self.placements) - len(self.left_over),
+            "leftOver": self.left_over,
+            "evicted": list(self.evicted),
+            "nodesInUse": self.nodes_in_use,
+            "resources": [
+                {
+                    "resource": use.resource,
+                    "requested": use.requested,
+                    "allocatable": use.allocatable,
+                    "utilisation": round(use.utilisation, 4),
+                    "utilisationOfNodesInUse": round(use.utilisation_in_use, 4),
+                    "standardDeviation": round(use.spread, 4),
+                    "highest": round(use.highest, 4),
+                    "stranded": use.stranded,
+                }
+                for use in self.resources
+            ],
+            "nodesNeeded": {str(seed): number for seed, number in self.needed.items()},
+            "lowerBound": self.bound,
+            "boundIgnores": list(self.ignored),
+            "placements": dict(self.placements),
+        }
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The same pods placed by several configurations, from scratch, in the same order."""
+
+    nodes: int
+    pods: int
+    outcomes: list[Outcome]
+    #: Pods that no configuration finds a place for; compaction goes without them.
+    hopeless: tuple[str, ...] = ()
+    #: Whether the search ended before all seeds were done.
+    interrupted: bool = False
+
+    def differences(self) -> list[tuple[str, tuple[str | None, ...]]]:
+        """Pods whose node is not the same in all outcomes, with the node in each."""
+        first, *others = self.outcomes
+        found = []
+        for pod in first.placements:
+            nodes = tuple(each.placements.get(pod) for each in (first, *others))
+            if len(set(nodes)) > 1:
+                found.append((pod, nodes))
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as plain data."""
+        names = [each.name for each in self.outcomes]
+        return {
+            "kind": "Comparison",
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "hopeless": list(self.hopeless),
+            "interrupted": self.interrupted,
+            "configurations": [each.as_json() for each in self.outcomes],
+            "differences": [
+                {"pod": pod, "nodes": dict(zip(names, nodes, strict=True))}
+                for pod, nodes in self.differences()
+            ],
+        }
+
+    def lines(self, most: int) -> Iterator[Line]:
+        """The result as text for a terminal, with the first differences only."""
+        yield f"{counted(self.nodes, 'node')}, {counted(self.pods, 'pod')} placed anew", BOLD
+        names = [each.name for each in self.outcomes]
+        rows = [("", *(f" {name}" for name in names)), *self._rows()]
+        header, *rest = rows
+        yield from table(header, rest)
+        if self.hopeless:
+            pods = ", ".join(self.hopeless[:3])
+            yield "", PLAIN
+            yield f"nodes needed without {counted(len(self.hopeless), 'pod')}: {pods}", YELLOW
+        if self.interrupted:
+            yield "interrupted: not all seeds are done", YELLOW
+        yield from self._bound_lines()
+        found = self.differences()
+        yield "", PLAIN
+        yield f"{counted(len(found), 'placement')} of {self.pods} differ", BOLD
+        cells = [(pod, *(node or _NO_NODE for node in nodes)) for pod, nodes in found[:most]]
+        yield from table(("POD", *(name.upper() for name in names)), cells)
+        if len(found) > most:
+            yield f"and {len(found) - most} more", PLAIN
+
+    def _bound_lines(self) -> Iterator[Line]:
+        ignored = dict.fromkeys(text for each in self.outcomes for text in each.ignored)
+        if ignored:
+            yield "", PLAIN
+            yield "The lower bound ignores:", PLAIN
+            for text in ignored:
+                yield f"  {text}", PLAIN
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        each = self.outcomes
+        yield ("placed", *(str(len(o.placements) - len(o.left_over)) for o in each))
+        yield ("left over", *(str(len(o.left_over)) for o in each))
+        yield ("evicted", *(str(len(o.evicted)) for o in each))
+        yield ("nodes in use", *(str(o.nodes_in_use) for o in each))
+        for index, use in enumerate(each[0].resources):
+            name, uses = use.resource, [o.resources[index] for o in each]
+            yield (f"{name} used", *(f"{u.utilisation:.0%}" for u in uses))
+            yield (f"{name} used on nodes in use", *(f"{u.utilisation_in_use:.0%}" for u in uses))
+            yield (f"{name} balance (deviation)", *(f"{u.spread:.1%}" for u in uses))
+            yield (f"{name} stranded", *(format_amount(name, u.stranded) for u in uses))
+        if any(o.needed for o in each):
+            yield ("nodes needed", *(_needed(o) for o in each))
+        if any(o.bound is not None for o in each):
+            yield ("lower bound", *("-" if o.bound is None else str(o.bound) for o in each))
+
+
+def _needed(outcome: Outcome) -> str:
+    numbers = [number for number in outcome.needed.values() if number is not None]
+    if not numbers:
+        return "more than all"
+    low, high = min(numbers), max(numbers)
+    text = str(low) if low == high else f"{median(numbers):g} ({low} to {high})"
+    missing = len(outcome.needed) - len(numbers)
+    return f"{text}; {missing} of {len(outcome.needed)} fit nowhere" if missing else text

@@ -1,0 +1,110 @@
+"""`podium compare`: which argument is what, the table, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.conftest import Files, Podium
+from cli.manifests import node, pod
+
+PACK = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
+POLICY = '{"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "PodFitsResources"}]}'
+ROOM_ONLY = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint:
+      disabled: [{name: "*"}]
+      enabled: [{name: PrioritySort}, {name: NodeResourcesFit}, {name: DefaultBinder}]
+"""
+RULES = """
+from podium.rules import predicate
+
+
+@predicate("NotOnN1", reason="node(s) were n1", depends="node")
+def not_on_n1(pod, node):
+    # No pod may run on n1.
+    return node.name != "n1"
+"""
+
+
+@pytest.fixture
+def cluster(write: Files) -> str:
+    nodes = [node(f"n{i}", cpu="4") for i in range(3)]
+    return write([*nodes, *(pod(f"p{i}", "1") for i in "abcd")])
+
+
+def test_configurations_and_files_are_told_apart(
+    podium: Podium, write: Files, cluster: str
+) -> None:
+    pack, policy = write(PACK, "pack.yaml"), write(POLICY, "plain.json")
+
+    found = podium(
+        "compare", "v1.36", pack, "DefaultProvider", cluster, policy, "-o", "json", "--seeds", "1"
+    ).json
+
+    assert found["kind"] == "Comparison"
+    names = [each["name"] for each in found["configurations"]]
+    assert names == ["v1.36", "pack", "DefaultProvider", "plain"]
+    assert (found["nodes"], found["pods"]) == (3, 4)
+    assert all(each["nodesNeeded"] == {"1": 1} for each in found["configurations"])
+
+
+def test_the_table_has_a_column_for_each(podium: Podium, write: Files, cluster: str) -> None:
+    result = podium("compare", "v1.36", write(PACK, "pack.yaml"), cluster, "--bound")
+
+    assert result.code == 0
+    assert result.lines[0] == "3 nodes, 4 pods placed anew"
+    assert result.lines[2].split() == ["v1.36", "pack"]
+    rows = {line.rsplit(None, 2)[0]: line.split()[-2:] for line in result.lines[3:17]}
+    assert rows["placed"] == ["4", "4"]
+    assert rows["nodes needed"] == rows["lower bound"] == ["1", "1"]
+    assert "The lower bound ignores:" in result.lines
+
+
+def test_rules_of_your_own_are_a_configuration(podium: Podium, write: Files, cluster: str) -> None:
+    rules = write(RULES, "mine.py")
+
+    found = podium("compare", "v1.36", rules, cluster, "--seeds", "0", "-o", "json").json
+
+    mine = found["configurations"][1]
+    assert mine["name"] == "mine"
+    assert "n1" not in mine["placements"].values()
+
+
+def test_a_configuration_that_leaves_more_over_is_exit_code_1(podium: Podium, write: Files) -> None:
+    tainted = node("n1", taints=[{"key": "a", "value": "b", "effect": "NoSchedule"}])
+    file, config = write([tainted, pod("w")]), write(ROOM_ONLY, "room.yaml")
+
+    assert podium("compare", "v1.36", config, file, "--seeds", "0").code == 1
+
+
+def test_one_configuration_is_not_enough(podium: Podium, cluster: str) -> None:
+    result = podium("compare", "v1.36", cluster)
+
+    assert result.code == 2
+    assert "expected two configurations or more, got 1" in result.err
+
+
+def test_files_are_needed_too(podium: Podium) -> None:
+    result = podium("compare", "v1.36", "v1.13")
+
+    assert result.code == 2
+    assert "no input" in result.err
+
+
+def test_a_bad_configuration_is_one_sentence(podium: Podium, write: Files, cluster: str) -> None:
+    bad = write(PACK.replace("MostAllocated", "Fullest"), "bad.yaml")
+
+    result = podium("compare", "v1.36", bad, cluster)
+
+    assert result.code == 2
+    assert len(result.err.splitlines()) == 1
