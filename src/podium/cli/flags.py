@@ -268,6 +268,30 @@ class HistoryLimits(NamedTuple):
         return Limits(total_bytes=total, age_seconds=seconds)
 
 
+def cluster_or_files(command: _Command) -> _Command:
+    """`FILES…`, or `--cluster` with the flags that say how to reach it.
+
+    The command gets `files` and `cluster`; the latter has the flags, or is None without --cluster.
+    """
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        names = ("kubeconfig", "context", "server")
+        reach = {name: given.pop(name) for name in names}
+        wanted = given.pop("cluster")
+        if wanted == bool(given["files"]):
+            what = "FILES and --cluster exclude each other" if wanted else "there is no input"
+            raise click.UsageError(f"{what}; name files, or a live cluster with --cluster")
+        return command(cluster=reach if wanted else None, **given)
+
+    options = (
+        click.argument("files", nargs=-1, type=click.Path(), metavar="[FILES…]"),
+        click.option("--cluster", is_flag=True, help="Read the live cluster of the kubeconfig."),
+    )
+    found: _Command = _with_options(cluster_flags()(gathered), options)
+    return found
+
+
 # Addresses ------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from podium.objects.reading.collection import Objects
+    from podium.planning.inputs import ClusterDocuments
 
 
 def read_files(files: Sequence[str]) -> Objects:
@@ -21,3 +22,11 @@ def read_files(files: Sequence[str]) -> Objects:
     objects = read(files)
     gc.freeze()
     return objects
+
+
+def live_cluster(reach: dict[str, str | None]) -> ClusterDocuments:
+    """The objects of the cluster that the flags `kubeconfig`, `context` and `server` name."""
+    from podium.kube.access import load_access  # noqa: PLC0415  brings the client
+    from podium.planning.live import live_documents  # noqa: PLC0415
+
+    return live_documents(load_access(reach["kubeconfig"], reach["context"], reach["server"]))

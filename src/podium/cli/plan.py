@@ -9,7 +9,8 @@ import click
 
 from podium.cli.changes import change_flags
 from podium.cli.console import note, notes, tracked, write, write_data, write_lines
-from podium.cli.flags import files_argument, output_flag, profile_flags
+from podium.cli.flags import cluster_or_files, output_flag, profile_flags
+from podium.cli.inputs import live_cluster
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=FlagsCommand)
-@files_argument
+@cluster_or_files
 @change_flags
 @click.option(
     "--surge",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 def plan(
     *,
     files: tuple[str, ...],
+    cluster: dict[str, str | None] | None,
     changes: tuple[tuple[str, str], ...],
     surge: int,
     namespace: str,
@@ -64,7 +66,9 @@ def plan(
     output: str,
     flags: ProfileSource,
 ) -> int:
-    """Make changes to a copy of the cluster in FILES, in their order, and show what follows.
+    """Make changes to a copy of a cluster, in their order, and show what follows.
+
+    The cluster is that of FILES, or a live one with --cluster.
 
     The copy has the API server and the controllers of the lab and the scheduler of `podium run`,
     on virtual time. It first comes to rest as it is. Each change is made when the one before has
@@ -83,7 +87,7 @@ def plan(
     if not wanted:
         raise click.UsageError("there is no change to plan; --drain NODE would be one")
     chosen = flags.choose()
-    found = cluster_documents(files)
+    found = cluster_documents(files) if cluster is None else live_cluster(cluster)
     if found.snapshot is not None:
         chosen = flags.choose(found.snapshot)
     notes(chosen.profile.notes)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import notes, tracked, write_data, write_lines
-from podium.cli.flags import files_argument, output_flag, profile_flags
-from podium.cli.inputs import read_files
+from podium.cli.flags import cluster_or_files, output_flag, profile_flags
+from podium.cli.inputs import live_cluster, read_files
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=FlagsCommand)
-@files_argument
+@cluster_or_files
 @click.option(
     "--domain",
     default="topology.kubernetes.io/zone",
@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 )
 @output_flag("table", "json", "yaml")
 @profile_flags
-def survive(*, files: tuple[str, ...], domain: str, output: str, flags: ProfileSource) -> int:
+def survive(
+    *,
+    files: tuple[str, ...],
+    cluster: dict[str, str | None] | None,
+    domain: str,
+    output: str,
+    flags: ProfileSource,
+) -> int:
     """Lose every value of a label of nodes in turn, and show what would be left without a node.
 
     The pods of the lost nodes are created anew by their controllers and scheduled on the nodes
@@ -43,7 +50,7 @@ def survive(*, files: tuple[str, ...], domain: str, output: str, flags: ProfileS
     from podium.planning.survive_report import report  # noqa: PLC0415
 
     chosen = flags.choose()
-    objects = read_files(files)
+    objects = read_files(files) if cluster is None else live_cluster(cluster).objects()
     if objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))

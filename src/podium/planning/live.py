@@ -1,0 +1,105 @@
+"""The objects of a live cluster that a plan starts from, listed whole.
+
+Secrets, config maps and events are not read: nothing in a plan depends on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from podium.kube.client import ApiClient
+from podium.kube.errors import ApiError
+from podium.lab.api.resources import TABLE, Resource
+from podium.lab.contents.documents import Document
+from podium.objects.reading.null_values import without_nulls
+from podium.planning.inputs import ClusterDocuments
+from podium.simulation.cluster import without_garbage_collection
+
+if TYPE_CHECKING:
+    from podium.kube.access import Access
+    from podium.objects.kinds.meta import JsonObject
+
+_PAGE: Final = 500
+_NOT_SERVED: Final = frozenset({403, 404})
+#: The kinds that controllers and the scheduler read; pods first, so that their nodes are there.
+_KINDS: Final = (
+    "Pod",
+    "Node",
+    "Namespace",
+    "Service",
+    "ReplicationController",
+    "LimitRange",
+    "ResourceQuota",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "DaemonSet",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "ControllerRevision",
+    "Job",
+    "CronJob",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "VolumeAttachment",
+    "DeviceClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+)
+
+
+def live_documents(access: Access) -> ClusterDocuments:
+    """List the objects of the cluster; kinds that are not served, or not allowed, are left out."""
+    with without_garbage_collection():
+        return asyncio.run(_listed(access))
+
+
+async def _listed(access: Access) -> ClusterDocuments:
+    found = ClusterDocuments()
+    async with ApiClient(access) as client:
+        for kind in _KINDS:
+            for resource in (row for row in TABLE if row.kind == kind):
+                items = await _items(client, resource)
+                if items is not None:
+                    found.documents += [
+                        Document("", _completed(item, resource)) for item in items
+                    ]
+                    break
+    return found
+
+
+async def _items(client: ApiClient, resource: Resource) -> list[JsonObject] | None:
+    """All objects of a resource, page by page; None if it cannot be read."""
+    found: list[JsonObject] = []
+    at = ""
+    while True:
+        params = {"limit": str(_PAGE)} | ({"continue": at} if at else {})
+        try:
+            answer = await client.request("GET", resource.path(), params=params, timeout=120.0)
+        except ApiError as error:
+            if error.status in _NOT_SERVED and resource.kind not in {"Pod", "Node"}:
+                return None
+            raise
+        page = msgspec.json.decode(answer)
+        found += page.get("items") or []
+        at = (page.get("metadata") or {}).get("continue", "")
+        if not at:
+            return found
+
+
+def _completed(item: JsonObject, resource: Resource) -> JsonObject:
+    """The object with its kind, which items of lists lack."""
+    whole = {**item, "kind": resource.kind, "apiVersion": resource.group_version}
+    whole["metadata"].pop("managedFields", None)
+    cleaned = without_nulls(whole)
+    assert isinstance(cleaned, dict)
+    return cleaned

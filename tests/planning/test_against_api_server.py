@@ -1,0 +1,115 @@
+"""Plans of a live cluster: a real API server, `podium run`, and the same change made there.
+
+There are no controllers beside the API server, so the changes are pods, nodes and cordons.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Podium
+from control_plane.harness import ADMIN, PODS, ControlPlane, until
+
+pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def pods(rng: random.Random, prefix: str, count: int) -> list[dict[str, Any]]:
+    return [_pod(rng, f"{prefix}{number}") for number in range(count)]
+
+
+def _pod(rng: random.Random, name: str) -> dict[str, Any]:
+    """A pod that wants some room, and perhaps to be away from its equals."""
+    app = rng.choice(("red", "blue"))
+    spec: dict[str, Any] = {
+        "containers": [
+            {
+                "name": "main",
+                "image": "app:1",
+                "resources": {"requests": {"cpu": f"{rng.randint(2, 12)}00m"}},
+            }
+        ]
+    }
+    draw = rng.random()
+    selector = {"matchLabels": {"app": app}}
+    if draw < 0.3:
+        term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
+        spec["affinity"] = {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        }
+    elif draw < 0.5:
+        spec["topologySpreadConstraints"] = [
+            {
+                "maxSkew": 1,
+                "topologyKey": ZONE,
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": selector,
+            }
+        ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": app}},
+        "spec": spec,
+    }
+
+
+def listed(items: list[dict[str, Any]]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+def nodes_of(plane: ControlPlane) -> dict[str, str]:
+    return {
+        item["metadata"]["name"]: item["spec"].get("nodeName", "")
+        for item in plane.get(PODS)["items"]
+    }
+
+
+def all_tried(plane: ControlPlane) -> bool:
+    """Whether every pod has a node, or was told that there is none."""
+    return all(
+        item["spec"].get("nodeName") or item["status"].get("conditions")
+        for item in plane.get(PODS)["items"]
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_plan_of_a_live_cluster_comes_true(
+    control_plane: ControlPlane, podium: Podium, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)  # noqa: S311  nothing secret about a cluster
+    for number in range(4):
+        control_plane.add_node(f"n{number}", {ZONE: "ab"[number % 2]}, cpu=str(rng.randint(2, 4)))
+    kubeconfig = str(control_plane.kubeconfig(ADMIN))
+    more = tmp_path / "more.json"
+    more.write_text(listed(pods(rng, "new-", 4)))
+    flags = (f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--listen=127.0.0.1:0")
+    command = (sys.executable, "-m", "podium", "run", *flags, "--ties=first")
+    try:
+        with control_plane.program(f"run-{seed}", *command):
+            control_plane.kubectl("apply", "-f", "-", text=listed(pods(rng, "old-", 5)))
+            until("all pods tried", lambda: all_tried(control_plane))
+            cordoned = f"n{rng.randrange(4)}"
+            change = ("--cordon", cordoned, "--apply", str(more))
+            plan = podium("plan", "--cluster", f"--kubeconfig={kubeconfig}", *change, "-o", "json")
+            before = nodes_of(control_plane)
+            control_plane.kubectl("cordon", cordoned)
+            control_plane.kubectl("apply", "-f", str(more))
+            until("all pods tried", lambda: all_tried(control_plane))
+            after = nodes_of(control_plane)
+    finally:
+        control_plane.clear_nodes()
+
+    assert plan.code in {0, 1}, plan.err
+    found = {name: node for name, node in after.items() if name not in before}
+    planned = {each["pod"].removeprefix("default/"): each["node"] for each in plan.json["created"]}
+    assert planned == {name: node for name, node in found.items() if node}
+    waiting = {each["pod"].removeprefix("default/") for each in plan.json["pending"]}
+    assert waiting == {name for name, node in after.items() if not node}
