@@ -26,7 +26,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     "__init__ __main__ rules",
     "cli",
-    "planning",
+    "planning sweeps",
     "simulation",
     "host",
     "daemon lab web bench",

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from podium.library.recordings.scenarios import Scenario, read_recordings
     from podium.library.simulating import open_simulation, simulate
     from podium.library.snapshots.profile import snapshot_profiles
+    from podium.library.traces.reading import read_trace
+    from podium.library.traces.trace import Trace, TraceNode, TracePod
     from podium.library.user_rules import load_rules
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -97,6 +99,9 @@ __all__ = [
     "Simulation",
     "Step",
     "Survival",
+    "Trace",
+    "TraceNode",
+    "TracePod",
     "__version__",
     "apply_fix",
     "capacity",
@@ -118,6 +123,7 @@ __all__ = [
     "plan",
     "read",
     "read_recordings",
+    "read_trace",
     "record",
     "replay",
     "requirement",
@@ -157,6 +163,8 @@ _MODULES = {
     "podium.library.recordings.scenarios": ("Scenario", "read_recordings"),
     "podium.library.simulating": ("open_simulation", "simulate"),
     "podium.library.snapshots.profile": ("snapshot_profiles",),
+    "podium.library.traces.reading": ("read_trace",),
+    "podium.library.traces.trace": ("Trace", "TraceNode", "TracePod"),
     "podium.library.user_rules": ("load_rules",),
     "podium.objects.kinds.node": ("Node",),
     "podium.objects.kinds.pod": ("Pod",),

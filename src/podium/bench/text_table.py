@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.render.columns import aligned
 from podium.render.plain import printable
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from podium.bench.definitions import Workload
     from podium.bench.measurement import Result
 
-_GUTTER = "   "
 TITLES = (
     "Workload",
     "Nodes",
@@ -72,15 +72,3 @@ def workload_list(known: Sequence[Workload]) -> Iterator[str]:
             about += f" (needs {', '.join(sizes[0].needs)})"
         rows.append((case, " ".join(size.size for size in sizes), about))
     yield from aligned(rows, left=3)
-
-
-def aligned(rows: Sequence[tuple[str, ...]], left: int) -> Iterator[str]:
-    """The rows as aligned columns: the first *left* columns flush left, the others flush right."""
-    shown = [tuple(map(printable, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        padded = [
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield _GUTTER.join(padded).rstrip()

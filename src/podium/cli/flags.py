@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 #: Fields of `ProfileSource` that no flag sets.
-_NO_FLAGS: Final = frozenset({"environment", "texts", "notify"})
+_NO_FLAGS: Final = frozenset({"environment", "texts", "notify", "rule_arguments"})
 _PORTS: Final = range(1 << 16)
 
 

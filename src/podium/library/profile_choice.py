@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import ConfigError
@@ -133,13 +133,15 @@ def rules_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> 
     """The user rules that the source lists, and those of installed packages that *policy* names."""
     if not source.rules and policy is None:
         return NO_RULES
-    return load_rules(
+    rules = load_rules(
         source.rules,
         policy=policy,
         seconds=source.rule_seconds,
         overruns=source.rule_overruns,
         notify=source.notify,
     )
+    given = source.rule_arguments
+    return replace(rules, arguments=given) if given else rules
 
 
 def config_in(

@@ -45,6 +45,8 @@ class ProfileSource:
     rules: tuple[str, ...] = ()
     rule_seconds: float | None = None
     rule_overruns: int | None = None
+    #: Keyword arguments of user rules, by the name of the rule.
+    rule_arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     #: Texts of files that are not on disk, by the name that *policy* or *config* has.
     texts: Mapping[str, str] = field(default_factory=dict)

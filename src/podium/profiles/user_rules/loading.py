@@ -159,7 +159,7 @@ def rules_in(module: ModuleType | Callable[..., Any]) -> list[RuleSpec]:
 def _module(source: str) -> Any:
     """The module that a source names: a file, an entry point or an importable module."""
     if source.endswith(".py") or Path(source).is_file():
-        return _file(source)
+        return load_file(source)
     for offered in entry_points(group=GROUP, name=source):
         return offered.load()
     try:
@@ -170,7 +170,8 @@ def _module(source: str) -> Any:
         ) from error
 
 
-def _file(source: str) -> ModuleType:
+def load_file(source: str) -> ModuleType:
+    """Execute a file of a user as a module; what it raises becomes a `ConfigError`."""
     path = Path(source)
     spec = spec_from_file_location(f"podium_rules_{path.stem}", path)
     assert spec is not None, source

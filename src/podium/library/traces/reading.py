@@ -1,0 +1,59 @@
+"""Traces by the name of their form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.errors import InputError
+from podium.library.pending import pending
+from podium.library.traces.csv_trace import read_csv
+from podium.library.traces.openb import read_openb
+from podium.library.traces.tables import Table
+from podium.library.traces.trace import Trace, TraceNode, TracePod
+from podium.objects.completing.defaults import with_defaults
+from podium.objects.completing.expand import expand
+from podium.objects.reading.collection import Objects
+from podium.objects.reading.decode import decode
+from podium.objects.reading.validate import validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: A file: where it is, for messages, and what is in it.
+File = tuple[str, bytes]
+OPENB, CSV, MANIFESTS = "openb", "csv", "manifests"
+
+
+def read_trace(form: str, name: str, files: Sequence[File]) -> Trace:
+    """The trace in some files: `openb` and `csv` are a list of nodes and one of pods."""
+    if form == MANIFESTS:
+        return _of_manifests(name, files)
+    tables = [Table(where, content) for where, content in files]
+    if form == OPENB:
+        nodes, pods = tables
+        nodes.needs("sn", "cpu_milli", "memory_mib")
+        pods.needs("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+        return read_openb(name, nodes, pods)
+    if form == CSV:
+        return read_csv(name, *tables)
+    raise InputError(f"there is no form of traces {form!r}", hint="known: openb, csv, manifests")
+
+
+def _of_manifests(name: str, files: Sequence[File]) -> Trace:
+    """Nodes and running pods as they are; pending pods arrive in the order of the queue."""
+    objects = Objects()
+    for where, content in files:
+        decode(content, where, into=objects)
+    validate(objects)
+    objects = expand(with_defaults(objects))
+    waiting = pending(objects, {pod.spec.scheduler_name for pod in objects.pods})
+    arriving = {pod.uid for pod in waiting}
+    others = objects.copied()
+    others.nodes = []
+    others.pods = [pod for pod in objects.pods if pod.uid not in arriving]
+    return Trace(
+        name,
+        tuple(map(TraceNode, objects.nodes)),
+        tuple(map(TracePod, waiting)),
+        others,
+    )

@@ -1,0 +1,1 @@
+"""Sweeps: workloads, configurations and seeds, each combination run once, and one table of all."""
