@@ -40,6 +40,38 @@ def test_why_shows_a_decision_as_explain_does(
     assert data["kind"] == "DecisionList"
 
 
+WAITING = {
+    "queue": "gated",
+    "since": "2026-03-01T10:00:00.000Z",
+    "attempts": 0,
+    "gatedBy": "SchedulingGates",
+    "waitsFor": [
+        {"plugin": "SchedulingGates", "events": ["Pod UpdatePodSchedulingGatesEliminated"]}
+    ],
+}
+
+
+def test_why_says_what_would_wake_a_pod(health: Health, capsys: pytest.CaptureFixture[str]) -> None:
+    def waiting(key: str) -> dict[str, object] | None:
+        return WAITING if key in {"default/gated", "default/big"} else None
+
+    with served(application(health, log=a_log(), waiting=waiting)) as url:
+        assert run(["why", "gated", "--scheduler", url]) == 1
+        gated = capsys.readouterr().out
+        assert run(["why", "big", "--scheduler", url]) == 1
+        stuck = capsys.readouterr().out
+        assert run(["why", "big", "--scheduler", url, "-o", "json"]) == 1
+        data = json.loads(capsys.readouterr().out)
+        assert run(["why", "small", "--scheduler", url]) == 0
+        placed = capsys.readouterr().out
+
+    assert "default/gated was not tried yet" in gated
+    assert "SchedulingGates holds it back." in gated
+    assert "SchedulingGates waits for: Pod UpdatePodSchedulingGatesEliminated." in stuck
+    assert data["waiting"] == WAITING
+    assert "What would wake it" not in placed
+
+
 def test_why_says_what_is_wrong_in_a_sentence(
     health: Health, capsys: pytest.CaptureFixture[str]
 ) -> None:

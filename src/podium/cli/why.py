@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import click
 
-from podium.cli.console import console, print_parts, write_data
+from podium.cli.console import console, print_parts, write, write_data
 from podium.cli.flags import output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
@@ -52,10 +52,11 @@ def why(*, pod: str, scheduler: str | None, output: str) -> int:
     found = _decisions(base, namespace, name)
     items = found["items"]
     if output == "table":
-        _show(items, shown(base))
+        _show(items, shown(base), f"{namespace}/{name}")
+        _show_waiting(found.get("waiting"))
     else:
         write_data(found, output)
-    return int(items[0].get("node") is None)
+    return int(not items or items[0].get("node") is None)
 
 
 def _default_scheduler() -> str:
@@ -79,7 +80,8 @@ def _decisions(base: str, namespace: str, name: str) -> Any:
             hint="it may be another scheduler's, not tried yet, or too long ago",
         )
     items = answer.get("items") if isinstance(answer, dict) else None
-    if code != 200 or not isinstance(items, list) or not items:
+    has_answer = bool(items) or (isinstance(answer, dict) and bool(answer.get("waiting")))
+    if code != 200 or not isinstance(items, list) or not has_answer:
         raise InputError(f"{shown(base)} answered with code {code}, not with decisions", hint=_HINT)
     return answer
 
@@ -126,7 +128,23 @@ def _reason(error: Exception) -> str:
     return str(text).lower()
 
 
-def _show(items: list[dict[str, Any]], where: str) -> None:
+def _show_waiting(waiting: dict[str, Any] | None) -> None:
+    """Say where a pod waits and what would wake it."""
+    if not waiting:
+        return
+    from rich.text import Text  # noqa: PLC0415  brings rich
+
+    from podium.render.plain import printable  # noqa: PLC0415
+    from podium.render.waiting import waiting_lines  # noqa: PLC0415
+
+    lines = [Text(printable(each)) for each in waiting_lines(waiting)]
+    print_parts([Text(), Text("What would wake it", style="bold"), *lines], console())
+
+
+def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
+    if not items:
+        write(f"{pod} was not tried yet")
+        return
     from rich.table import Table  # noqa: PLC0415  brings rich
     from rich.text import Text  # noqa: PLC0415
 

@@ -3,7 +3,8 @@
 /healthz  /livez  /readyz         probes, as of kube-scheduler: ?verbose, ?exclude=NAME
 /metrics                          for Prometheus
 /decisions                        the last decisions: ?namespace= &outcome= &limit=
-/decisions/NAMESPACE/NAME         the attempts at one pod, the newest with all its details
+/decisions/NAMESPACE/NAME         the attempts at one pod, the newest with all its details, and
+                                  where it waits and which events would wake it
 /shadow                           the comparison with the other scheduler: ?text for a table
 """
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from podium.daemon.decisions.decision_log import DecisionLog
     from podium.daemon.metrics import Metrics
 
+#: Says of a pod (`namespace/name`) where it waits and what would wake it; None if it does not.
+Waiting = Callable[[str], "dict[str, Any] | None"]
 #: Returns what is wrong; "" when the check passes.
 Check = Callable[[], str]
 OUTCOMES: Final = (PLACED, NOMINATED, UNSCHEDULABLE, HELD, ERROR)
@@ -85,10 +88,14 @@ def application(
     log: DecisionLog | None = None,
     shadow: Report | None = None,
     *,
+    waiting: Waiting | None = None,
     loopback: bool = False,
 ) -> Starlette:
-    """The application; with *loopback* it refuses a Host other than this machine's."""
-    app = _Answers(health, metrics, log, shadow)
+    """The application; with *loopback* it refuses a Host other than this machine's.
+
+    *waiting* says of a pod where it waits and what would wake it.
+    """
+    app = _Answers(health, metrics, log, shadow, waiting)
     routes = [
         Route("/healthz", app.alive),
         Route("/livez", app.alive),
@@ -115,8 +122,10 @@ class _Answers:
         metrics: Metrics | None,
         log: DecisionLog | None,
         shadow: Report | None,
+        waiting: Waiting | None,
     ) -> None:
         self._health, self._metrics, self._log, self._shadow = health, metrics, log, shadow
+        self._waiting = waiting or _nowhere
 
     def _checks(self, probe: str) -> dict[str, Check]:
         ready = self._health.ready if probe == "readyz" else {}
@@ -155,17 +164,26 @@ class _Answers:
         found = self._log.recent(
             namespace=query.get("namespace", ""), outcomes=outcomes, limit=int(given)
         )
-        return _list([entry.as_json(whole=False) for entry in found])
+        items = []
+        for entry in found:
+            item = entry.as_json(whole=False)
+            if entry.newer is None and (waiting := self._waiting(entry.key)) is not None:
+                item["waiting"] = waiting
+            items.append(item)
+        return _list(items)
 
     async def pod(self, request: Request) -> Response:
         assert self._log is not None
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         found = self._log.of(namespace, name)[:ATTEMPTS]
+        waiting = self._waiting(f"{namespace}/{name}")
+        if not found and waiting is not None:
+            return _list([], waiting)
         if not found:
             return _status(404, "NotFound", f"no decision about pod {namespace}/{name} is kept")
         items = [entry.as_json(whole=place == 0) for place, entry in enumerate(found)]
         items[0]["ties"] = found[0].ties
-        return _list(items)
+        return _list(items, waiting)
 
     async def shadow(self, request: Request) -> Response:
         assert self._shadow is not None
@@ -203,8 +221,13 @@ def _json(value: Any, code: int = 200) -> Response:
     return Response(msgspec.json.encode(value), code, media_type="application/json")
 
 
-def _list(items: list[dict[str, Any]]) -> Response:
-    return _json({"apiVersion": API_VERSION, "kind": "DecisionList", "items": items})
+def _list(items: list[dict[str, Any]], waiting: dict[str, Any] | None = None) -> Response:
+    found = {"apiVersion": API_VERSION, "kind": "DecisionList", "items": items}
+    return _json(found if waiting is None else found | {"waiting": waiting})
+
+
+def _nowhere(_: str) -> None:
+    """Stands in where no queue is known."""
 
 
 def _refused(message: str) -> Response:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.daemon.clock import Clocks, real_clocks
 from podium.daemon.decisions.decision_file import DecisionFile
@@ -24,6 +24,7 @@ from podium.daemon.rule_timings import RuleTimings
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.shadow import Shadow
 from podium.daemon.slow_trace import SLOW_SECONDS, SlowTrace
+from podium.daemon.waiting import waiting_data
 from podium.host.options import scheduler_options
 from podium.host.record_run import FLUSH_SECONDS
 from podium.kube.discovery import discover
@@ -170,8 +171,17 @@ class SchedulerHost:
     def application(self, *, loopback: bool = False) -> Starlette:
         """The HTTP endpoints: probes, metrics, decisions, and the comparison in shadow mode."""
         return application(
-            self.health, self.metrics, self.decisions, self.shadow, loopback=loopback
+            self.health,
+            self.metrics,
+            self.decisions,
+            self.shadow,
+            waiting=self._waiting,
+            loopback=loopback,
         )
+
+    def _waiting(self, key: str) -> dict[str, Any] | None:
+        """Where a pod waits and what would wake it."""
+        return None if self.scheduler is None else waiting_data(self.scheduler.queue, key)
 
     async def _enter_recorder(self, stack: AsyncExitStack, served: Served) -> Recorder:
         if self._options.scheduler.shadow:

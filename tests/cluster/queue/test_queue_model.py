@@ -409,6 +409,9 @@ class TopicRules:
     def gate(self, pod: Pod) -> str:
         return ""
 
+    def awaited(self, queued: QueuedPod) -> dict[str, tuple[str, ...]]:
+        return dict.fromkeys(queued.rejectors, ())
+
 
 PLUGINS = st.sampled_from(["A", "B"])
 

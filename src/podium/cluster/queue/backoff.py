@@ -74,6 +74,10 @@ class BackoffPool:
         """The number of resting pods."""
         return len(self._rejected) + len(self._failed)
 
+    def expiry(self, queued: QueuedPod) -> float:
+        """The second in which the pod's rest ends; `NEVER` if it need not rest."""
+        return self._backoff.expiry(queued)
+
     def must_rest(self, queued: QueuedPod, now: float) -> bool:
         """Whether the pod's rest is not over."""
         return self._backoff.rests(self._backoff.expiry(queued), now)

@@ -20,7 +20,7 @@ from podium.cluster.queue.backoff import Backoff, BackoffPool
 from podium.cluster.queue.heap import KeyedHeap, Rank
 from podium.cluster.queue.in_flight import InFlight
 from podium.cluster.queue.nominations import Nominations
-from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn, written_time
+from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn, Waiting, written_time
 from podium.cluster.queue.unschedulable import WaitingPool
 from podium.cluster.wakeups.wakeups import (
     ClusterEvent,
@@ -260,6 +260,29 @@ class SchedulingQueue:
         """Where the pod waits, if it does."""
         self._catch_up()
         return self._pool_of(pod.key)
+
+    def waiting(self, key: str) -> Waiting | None:
+        """Where the pod under this key waits, and what could end that; `None` if it does not."""
+        now = self._catch_up()
+        queued, pool = self._find(key), self._pool_of(key)
+        if queued is None or pool is None:
+            return None
+        expiry = self._resting.expiry(queued)
+        rests = Backoff.rests(expiry, now)
+        waits = pool in {Pool.UNSCHEDULABLE, Pool.GATED}
+        flush = None
+        if pool is Pool.UNSCHEDULABLE:
+            since = max(queued.timestamp, queued.flushed_at)
+            flush = since + self._options.longest_wait if since != NEVER else self._next_flush
+        return Waiting(
+            pool,
+            since=queued.timestamp,
+            attempts=queued.attempts,
+            backoff_until=Backoff.ready_at(expiry) if rests else None,
+            retried_at=flush,
+            gated_by=queued.gated_by,
+            awaited=self._rules.awaited(queued) if waits else {},
+        )
 
     @property
     def in_flight(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -49,6 +50,24 @@ class QueuedPod:
     def rejectors(self) -> frozenset[str]:
         """All plugins whose answer must change before the pod can be scheduled."""
         return self.rejected_by | self.pending_on
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Where a pod of the queue waits, and what could end that. Times are seconds since 1970."""
+
+    pool: Pool
+    #: Since when it is queued, or was last tried.
+    since: float
+    attempts: int
+    #: Until when it rests, whatever happens; None if it does not rest.
+    backoff_until: float | None
+    #: From when on it is tried again without an event; None if it is not.
+    retried_at: float | None
+    #: The plugin that keeps it from being tried at all.
+    gated_by: str
+    #: The events that may wake it, by the plugin that waits for them.
+    awaited: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)

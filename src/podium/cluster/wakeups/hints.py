@@ -11,11 +11,12 @@ gates at their defaults.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from podium.cluster.queue.queued_pod import QueuedPod
 from podium.cluster.wakeups.wakeups import (
+    ANY_PLUGIN,
     Added,
     ClusterEvent,
     Deleted,
@@ -35,7 +36,7 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 
 #: Stands for every plugin that registers nothing itself, and for extenders.
-_OTHERS: Final = "*"
+_OTHERS: Final = ANY_PLUGIN
 _RESOURCES_OF_OTHERS: Final = frozenset(
     {
         "Pod",
@@ -123,6 +124,18 @@ class HintRules:
     def gate(self, pod: Pod) -> str:
         """A pod with scheduling gates is not tried."""
         return "SchedulingGates" if pod.spec.scheduling_gates else ""
+
+    def awaited(self, queued: QueuedPod) -> Mapping[str, Sequence[str]]:
+        """The events that the plugins have registered which rejected the pod."""
+        found: dict[str, Sequence[str]] = {}
+        for name in sorted(queued.rejectors):
+            if name in self._known:
+                found[name] = sorted(
+                    event for event, hints in self._by_event.items() if name in hints
+                )
+            else:
+                found[name] = sorted(f"{kind} *" for kind in _RESOURCES_OF_OTHERS)
+        return found
 
     def _ask(self, request: MoveRequest, queued: QueuedPod) -> Wake:
         if isinstance(request.event, WaitedTooLong):

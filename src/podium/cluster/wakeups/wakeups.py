@@ -16,7 +16,7 @@ Upstream: factory/factory.go and internal/queue/scheduling_queue.go, Kubernetes 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar, Final, Protocol
@@ -141,7 +141,16 @@ class WakeRules(Protocol):
     def gate(self, pod: Pod) -> str:
         """The plugin that keeps the pod from being tried at all; empty if none does."""
 
+    def awaited(self, queued: QueuedPod) -> Mapping[str, Sequence[str]]:
+        """The events that may wake a waiting pod, by the plugin that waits for them.
 
+        An event is a kind and an action: `Node Add`. Whether one wakes the pod also depends on the
+        object.
+        """
+
+
+#: Stands for all plugins where none is told apart, and for those that register no events.
+ANY_PLUGIN: Final = "*"
 #: The topic of pods that wait for other pods to come.
 _AFFINITY: Final = "pod affinity"
 #: Objects whose addition, change or deletion wakes all waiting pods.
@@ -219,6 +228,20 @@ class MoveRules:
     def gate(self, pod: Pod) -> str:  # noqa: ARG002
         """There are no gates."""
         return ""
+
+    def awaited(self, queued: QueuedPod) -> Mapping[str, Sequence[str]]:
+        """The events that wake all waiting pods; with required affinity also those of pods."""
+        found = [
+            f"{kind_of(kind).name} {_ACTIONS[event]}"
+            for event, kinds in _WAKES_ALL.items()
+            for kind in kinds
+        ]
+        found += ["Node Update", "StorageClass Add"]
+        if self.volume_scheduling:
+            found.append("PersistentVolumeClaim Update")
+        if required_affinity(queued.pod):
+            found += ["Pod Add", "Pod Update"]
+        return {ANY_PLUGIN: sorted(found)}
 
 
 def resource(event: ClusterEvent) -> str:

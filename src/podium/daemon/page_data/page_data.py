@@ -21,6 +21,7 @@ from podium.daemon.page_data.node_details import node_details
 from podium.daemon.page_data.profile_form import form
 from podium.daemon.page_data.profile_text import ProfileText, read_profiles, reweighted, written
 from podium.daemon.page_data.what_if import Comparison
+from podium.daemon.waiting import waiting_data
 from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin, ties
@@ -183,6 +184,7 @@ class PageData:
                     "priority": waiting.pod.priority,
                     "nominated": waiting.pod.status.nominated_node_name
                     or queue.nominated_node(waiting.pod),
+                    "waiting": waiting_data(queue, waiting.pod.key),
                 }
             )
         counts = {str(pool): number for pool, number in queue.counts().items()}
@@ -216,7 +218,8 @@ class PageData:
                     "outcome": each.outcome,
                 }
                 for each in attempts[:LISTED]
-            ]
+            ],
+            "waiting": waiting_data(self._scheduler.queue, key),
         }
         if attempts:
             kept = next((each for each in attempts if each.sequence == attempt), attempts[0])

@@ -16,12 +16,26 @@ const POOLS = {
 
 const [NAME, WORDS] = [0, 1];
 
+// What would wake a pod: the events that its plugins wait for, and when it is tried without one.
+export function Wakes({ waiting }) {
+  if (!waiting) return null;
+  const events = waiting.waitsFor || [];
+  return html`<details class="wakes"><summary>What would wake it</summary>
+    <ul>
+      ${waiting.gatedBy && html`<li>${waiting.gatedBy} holds it back.</li>`}
+      ${waiting.backoffUntil && html`<li>It rests until ${clock(Date.parse(waiting.backoffUntil) / 1000)}.</li>`}
+      ${events.map((each) => html`<li key=${each.plugin}><strong>${each.plugin === "*" ? "any rule" : each.plugin}</strong>: ${each.events.join(", ")}</li>`)}
+      ${waiting.retriedAt && html`<li>Without an event it is tried again at ${clock(Date.parse(waiting.retriedAt) / 1000)}.</li>`}
+    </ul></details>`;
+}
+
 function Row({ each, now }) {
   const pool = POOLS[each.pool] || [each.pool, ""];
   return html`<tr>
     <th scope="row"><a href=${podLink(each.pod)}>${each.pod}</a>${each.priority ? html`<br /><span class="quiet">priority ${number(each.priority)}</span>` : null}</th>
     <td class="reason">${each.reason || html`<span class="quiet">not tried yet</span>`}
-      ${each.nominated && html`<br /><span class="quiet">nominated to <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}</td>
+      ${each.nominated && html`<br /><span class="quiet">nominated to <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}
+      <${Wakes} waiting=${each.waiting} /></td>
     <td data-label="Queue"><span class="chip" title=${pool[WORDS]}>${pool[NAME]}</span></td>
     <td class="number" data-label="Attempts">${number(each.attempts)}</td>
     <td class="number" data-label="Waiting for" title=${`since ${clock(each.since)}`}>${age(now - each.since)}</td>

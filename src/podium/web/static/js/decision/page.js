@@ -3,6 +3,7 @@ import { useAnswer } from "../api.js";
 import { html, useRef } from "../dom.js";
 import { useStamp } from "../live.js";
 import { Empty, Failure, Loading } from "../notices.js";
+import { Wakes } from "../pending.js";
 import { Decision } from "./decision.js";
 
 export function DecisionPage({ namespace, name, attempt }) {
@@ -19,5 +20,5 @@ export function DecisionPage({ namespace, name, attempt }) {
   }
   if (error && !data) return html`<${Failure} error=${error} />`;
   if (loading || !data) return html`<${Loading} what=${`Asking why ${namespace}/${name} is where it is…`} />`;
-  return html`<${Decision} decision=${data} />`;
+  return html`<${Decision} decision=${data} /><${Wakes} waiting=${data.waiting} />`;
 }
