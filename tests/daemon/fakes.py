@@ -142,7 +142,6 @@ class Cluster:
         self,
         *objects: Node | Pod,
         version: str = "v1.36",
-        shadow: bool = False,
         by_extender: Any = None,
         volume_seconds: float = 600.0,
         reserves: tuple[ReserveRule, ...] = (),
@@ -165,7 +164,6 @@ class Cluster:
             self.events,
             options=SchedulerOptions(
                 behaviour=behaviour,
-                shadow=shadow,
                 volume_seconds=volume_seconds,
                 volume_poll_seconds=0.25,
             ),

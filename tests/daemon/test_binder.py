@@ -245,13 +245,3 @@ def test_extenders_bind_in_place_of_the_api_server(
         assert_not_bound(made, error)
     else:
         assert_bound(made)
-
-
-def test_in_shadow_mode_nothing_is_sent_and_the_assumption_gets_a_deadline() -> None:
-    made = cluster(shadow=True)
-
-    made.bind()
-
-    assert made.api.requests == []
-    assert made.events.written == []
-    assert made.state.cache.is_assumed("a")

@@ -132,20 +132,6 @@ def test_nothing_is_written_for_a_pod_that_was_bound_or_deleted_meanwhile(bound:
     assert made.reports.queues == []
 
 
-def test_in_shadow_mode_a_pod_is_requeued_and_nothing_is_written() -> None:
-    victim = running("victim")
-    made = cluster(victim, shadow=True)
-
-    made.fail(**preempting(victim))
-
-    assert made.pool(waiting()) is Pool.UNSCHEDULABLE
-    assert made.api.requests == []
-    assert made.events.written == []
-    assert made.reports.evicted == []
-    assert not is_terminating(made, victim)
-    assert made.state.queue.nominated_node(waiting()) == ""
-
-
 @pytest.mark.parametrize(
     "error",
     [refused(403), refused(409), refused(429), refused(500), LOST],

@@ -5,128 +5,151 @@ from __future__ import annotations
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from builders import node, pod, simulation, taint
-from daemon.attempts import tried
+from builders import node, pod, taint
+from daemon.fakes import PROFILES
+from podium.daemon.hindsight.judge import Judge
+from podium.daemon.hindsight.replay import Rules
 from podium.daemon.metrics import Metrics
 from podium.daemon.shadow import Shadow
+from podium.history.reading import ObjectChange
+from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
-from podium.profiles.config.build import default_config, from_config
-from podium.profiles.policy.build import Options
 from podium.render.decision.comparison import (
+    AS_GOOD,
+    DIFFERENT,
     LOWER,
     REJECTED,
     SAME,
-    TIED,
     UNPLACED,
     PlacementComparison,
 )
 
-V1_36 = from_config(default_config({}), Options())[0]
+PROFILE, BEHAVIOUR = PROFILES["v1.36"]
 
 
-def on(waiting: Pod, name: str) -> Pod:
-    return replace(waiting, spec=replace(waiting.spec, node_name=name))
+class Beside:
+    """A shadow with its judge, and what the cluster shows."""
 
+    def __init__(self, *items: Object) -> None:
+        self.shadow = Shadow()
+        rules = Rules({PROFILE.scheduler_name: PROFILE}, BEHAVIOUR)
+        self.judge = Judge(rules, self.shadow.judged)
+        self.shadow.waiting = lambda: self.judge.waiting
+        self.time = 0.0
+        for item in items:
+            self.seen(item.kind, None, item)
 
-def against(shadow: Shadow, waiting: Pod, name: str, *items: object) -> PlacementComparison | None:
-    """We decide in a world of these objects, and the pod goes to the node of this name."""
-    world = simulation(*items, profile=V1_36)  # type: ignore[arg-type]
-    shadow.pod_seen(None, waiting)
-    shadow.attempted(tried(world, waiting, recording=True))
-    shadow.pod_seen(waiting, on(waiting, name))
-    found = shadow.agreement().differences
-    return found[0] if found else None
+    def seen(self, kind: str, old: Object | None, new: Object | None) -> None:
+        self.time += 1
+        self.judge.feed(ObjectChange(self.time, kind, old, new))
+        self.judge.advance()
+
+    def places(self, waiting: Pod, name: str) -> PlacementComparison | None:
+        """A pod comes, and is bound to the node of this name."""
+        self.seen("Pod", None, waiting)
+        self.seen("Pod", waiting, replace(waiting, spec=replace(waiting.spec, node_name=name)))
+        found = self.shadow.agreement().differences
+        return found[0] if found else None
 
 
 def test_the_same_node_is_agreement() -> None:
-    shadow = Shadow()
+    beside = Beside(node("n1"))
 
-    assert against(shadow, pod(), "n1", node("n1")) is None
+    assert beside.places(pod(), "n1") is None
+    assert beside.shadow.agreement().counts[SAME] == 1
+    assert beside.shadow.agreement().ratio == 1.0
 
-    assert shadow.agreement().counts[SAME] == 1
-    assert shadow.agreement().ratio == 1.0
 
-
-def test_a_node_as_good_as_ours_is_a_tie() -> None:
-    found = against(Shadow(), pod(), "n2", node("n1"), node("n2"), node("n3"))
+def test_a_node_as_good_as_ours_is_agreement() -> None:
+    beside = Beside(node("n1"), node("n2"), node("n3"))
+    found = beside.places(pod(), "n2")
 
     assert found is not None
-    assert (found.ours, found.theirs, found.kind) == ("n1", "n2", TIED)
+    assert (found.ours, found.theirs, found.kind) == ("n1", "n2", AS_GOOD)
     assert found.why[0].startswith("it fits, and its total ")
+    assert beside.shadow.agreement().ratio == 1.0
 
 
 def test_a_node_with_fewer_points_is_told_by_how_much_and_why() -> None:
-    shadow = Shadow()
-    found = against(
-        shadow,
-        pod(requests={"cpu": "1", "memory": "1Gi"}),
-        "small",
-        node("small", cpu="2", memory="2Gi"),
-        node("large", cpu="64", memory="64Gi"),
-    )
+    beside = Beside(node("small", cpu="2", memory="2Gi"), node("large", cpu="64", memory="64Gi"))
+    found = beside.places(pod(requests={"cpu": "1", "memory": "1Gi"}), "small")
 
     assert found is not None
-    assert (found.ours, found.kind) == ("large", LOWER)
+    assert (found.ours, found.kind, found.detail) == ("large", DIFFERENT, LOWER)
     assert found.why[0].startswith("it fits, but its total ")
     assert "NodeResourcesFit" in {gap.priority for gap in found.gaps}
-    assert shadow.agreement().ratio == 0.0
-    assert "points for large: NodeResourcesFit +" in shadow.table()
+    assert beside.shadow.agreement().ratio == 0.0
+    assert "points for large: NodeResourcesFit +" in beside.shadow.table()
+    assert beside.shadow.as_json()["different"] == beside.shadow.as_json()["lower"] == 1
 
 
 def test_a_node_that_we_turn_down_is_told_with_the_predicate() -> None:
-    found = against(Shadow(), pod(), "tainted", node("n1"), node("tainted", taints=[taint("gpu")]))
+    beside = Beside(node("n1"), node("tainted", taints=[taint("gpu")]))
+    found = beside.places(pod(), "tainted")
 
     assert found is not None
-    assert (found.kind, found.why) == (
-        REJECTED,
-        (
-            "TaintToleration rejected it: node(s) had untolerated taint(s)",
-            "evicting pods there would not help",
-        ),
-    )
+    assert found.detail == REJECTED
+    assert found.why[0] == "TaintToleration rejected it: node(s) had untolerated taint(s)"
 
 
 def test_a_pod_that_we_would_not_place_is_told_with_our_message() -> None:
-    found = against(Shadow(), pod(requests={"cpu": "4"}), "n1", node("n1", cpu="2"))
+    beside = Beside(node("n1", cpu="2"))
+    found = beside.places(pod(requests={"cpu": "4"}), "n1")
 
     assert found is not None
-    assert (found.ours, found.kind) == (None, UNPLACED)
+    assert (found.ours, found.kind, found.detail) == (None, DIFFERENT, UNPLACED)
     assert found.why[0].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert found.why[1].startswith("NodeResourcesFit rejected it")
 
 
 def test_pods_that_ran_before_and_pods_that_are_gone_are_not_compared() -> None:
-    shadow = Shadow()
-    world = simulation(node("n1"), profile=V1_36)
-    shadow.pod_seen(None, pod("old", node="n1"))
-    gone = pod("gone")
-    shadow.attempted(tried(world, gone, recording=True))
-    assert shadow.agreement().waiting == 1
-    shadow.pod_seen(gone, None)
-    shadow.pod_seen(pod("quick"), pod("quick", node="n1"))
+    beside = Beside(node("n1"))
+    beside.seen("Pod", None, pod("old", node="n1"))
+    beside.seen("Pod", None, pod("gone"))
+    assert beside.shadow.agreement().waiting == 1
+    beside.seen("Pod", pod("gone"), None)
 
-    found = shadow.agreement()
+    found = beside.shadow.agreement()
 
-    assert (found.pods, found.waiting, found.undecided) == (0, 0, 1)
+    assert (found.pods, found.waiting, found.undecided) == (0, 0, 0)
 
 
-def test_without_recording_the_reason_is_not_made_up() -> None:
-    shadow = Shadow()
-    world = simulation(node("n1"), node("n2", cpu="1"), profile=V1_36)
-    waiting = pod(requests={"cpu": "2"})
-    shadow.attempted(tried(world, waiting))
-    shadow.pod_seen(waiting, on(waiting, "n2"))
+def test_a_placement_is_judged_when_those_before_it_are_known() -> None:
+    """The second pod is bound first; both are judged in the order in which they came."""
+    beside = Beside(node("n1", cpu="4"), node("n2", cpu="4"))
+    first, second = (pod(name, requests={"cpu": "3"}) for name in ("first", "second"))
+    beside.seen("Pod", None, first)
+    beside.seen("Pod", None, second)
+    beside.seen("Pod", second, replace(second, spec=replace(second.spec, node_name="n2")))
+    before = beside.shadow.agreement()
+    beside.seen("Pod", first, replace(first, spec=replace(first.spec, node_name="n1")))
+    after = beside.shadow.agreement()
 
-    [found] = shadow.agreement().differences
+    assert (before.pods, before.waiting) == (0, 2)
+    assert (after.counts[SAME], after.pods, after.waiting) == (2, 2, 0)
 
-    assert found.why == ("the verdict on that node was not recorded",)
+
+def test_a_pod_that_is_never_bound_is_given_up_after_a_while() -> None:
+    beside = Beside(node("n1", cpu="4"), node("n2", cpu="4"))
+    first, second = (pod(name, requests={"cpu": "1"}) for name in ("first", "second"))
+    beside.seen("Pod", None, first)
+    beside.seen("Pod", None, second)
+    beside.seen("Pod", second, replace(second, spec=replace(second.spec, node_name="n2")))
+    beside.time += 31
+    beside.seen("Node", None, node("n3"))
+
+    found = beside.shadow.agreement()
+
+    assert (found.pods, found.counts[DIFFERENT]) == (1, 0)
+    assert found.waiting == 1
 
 
 def test_agreement_is_a_metric() -> None:
-    shadow, metrics = Shadow(), Metrics()
-    metrics.more.append(shadow.families)
-    against(shadow, pod(), "n1", node("n1"))
-    against(shadow, pod("q"), "n2", node("n1"), node("n2"))
+    beside, metrics = Beside(node("n1", cpu="4"), node("n2", cpu="4")), Metrics()
+    metrics.more.append(beside.shadow.families)
+    beside.places(pod(requests={"cpu": "1"}), "n1")
+    beside.places(pod("q", requests={"cpu": "1"}), "n1")
+    beside.places(pod("r"), "n2")
 
     found = {
         (sample.name, sample.labels.get("result", "")): sample.value
@@ -134,6 +157,7 @@ def test_agreement_is_a_metric() -> None:
         for sample in family.samples
     }
 
-    assert found["podium_shadow_placements_total", "same"] == 1
-    assert found["podium_shadow_placements_total", "tied"] == 1
-    assert found["podium_shadow_agreement_ratio", ""] == 1.0
+    assert found["podium_shadow_placements_total", "same"] == 2
+    assert found["podium_shadow_placements_total", "different"] == 1
+    assert found["podium_shadow_placements_total", "as_good_in_another_order"] == 0
+    assert found["podium_shadow_agreement_ratio", ""] == 1 - 1 / 3

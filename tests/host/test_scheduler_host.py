@@ -253,7 +253,9 @@ def test_in_shadow_mode_nothing_is_written() -> None:
 
     async def script(world: World) -> None:
         await world.api.create(PODS, pod("a"))
-        await until(lambda: world.run.host.decisions.sequence >= 1)
+        shadow = world.run.host.shadow
+        assert shadow is not None
+        await until(lambda: shadow.agreement().waiting == 1)
 
     code = asyncio.run(world.play(script))
 
@@ -261,8 +263,6 @@ def test_in_shadow_mode_nothing_is_written() -> None:
     assert not world.is_bound("a")
     methods = [method for method, path in world.api.requests if method != "GET"]
     assert methods == ["POST", "POST"]  # those of this test
-    assert world.run.host.shadow is not None
-    assert world.run.host.shadow.agreement().waiting == 1
 
 
 def test_a_scheduler_that_dies_ends_the_run() -> None:

@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "run": ("podium.cli.run", "Schedule the pods of a real cluster."),
     "record": ("podium.cli.record", "Record what scheduling reads of a cluster as it changes."),
     "replay": ("podium.cli.replay", "Make the decisions of a recorded history again."),
+    "judge": ("podium.cli.judge", "Judge the placements of another scheduler in a history."),
     "snapshot": ("podium.cli.snapshot", "Write what scheduling reads of a cluster to a file."),
     "plan": ("podium.cli.plan", "Show what follows from changes to a cluster."),
     "survive": ("podium.cli.survive", "Show what is left when a zone, a rack or a node is lost."),

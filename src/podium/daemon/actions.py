@@ -1,4 +1,4 @@
-"""Writes to the cluster: bindings, status, events, evictions. In shadow mode nothing is written."""
+"""Writes to the cluster: bindings, status, events, evictions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from podium.daemon.binder import Binder, BindingClient
 from podium.daemon.failure_handler import DeletingClient, FailureHandler
-from podium.daemon.pod_events import NoEvents, PodEvents
+from podium.daemon.pod_events import PodEvents
 from podium.daemon.pod_status import PodStatusWriter, StatusClient
 from podium.daemon.pre_bind import PreBind
-from podium.daemon.shadow_binder import ShadowBinder
 from podium.daemon.volumes import PatchingClient, VolumeBinder
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Actions:
             client, writes_probe_time=behaviour.writes_probe_time, now=clocks.wall
         )
         state.set_listener(status)
-        self.events = PodEvents(NoEvents() if options.shadow else recorder, behaviour)
+        self.events = PodEvents(recorder, behaviour)
         self.failure_handler = FailureHandler(
             state=state,
             client=client,
@@ -59,7 +58,6 @@ class Actions:
             observers=observers,
             behaviour=behaviour,
             clocks=clocks,
-            read_only=options.shadow,
         )
         self.volumes = VolumeBinder(
             state,
@@ -71,23 +69,19 @@ class Actions:
             sleep=clocks.sleep,
         )
         self.pre_bind = PreBind(state, client, clocks)
-        self.binder: Binder | ShadowBinder
-        if options.shadow:
-            self.binder = ShadowBinder(state, clocks.steady)
-        else:
-            self.binder = Binder(
-                state=state,
-                client=client,
-                pre_bind=self.pre_bind,
-                volumes=self.volumes,
-                failure_handler=self.failure_handler,
-                events=self.events,
-                workers=bindings,
-                observers=observers,
-                clocks=clocks,
-                timeout_seconds=options.bind_seconds,
-                by_extender=bind_by_extender,
-            )
+        self.binder = Binder(
+            state=state,
+            client=client,
+            pre_bind=self.pre_bind,
+            volumes=self.volumes,
+            failure_handler=self.failure_handler,
+            events=self.events,
+            workers=bindings,
+            observers=observers,
+            clocks=clocks,
+            timeout_seconds=options.bind_seconds,
+            by_extender=bind_by_extender,
+        )
 
     @property
     def waiting(self) -> int:

@@ -51,22 +51,17 @@ class ClusterState:
         observers: Sequence[Observer] = (),
         *,
         on_pod_ready: Callable[[], None] = lambda: None,
-        before_foreign_binding: Callable[[Pod], None] | None = None,
-        ttl_seconds: float = float("inf"),
     ) -> None:
         """An empty cluster.
 
         *on_pod_ready* is called whenever a pod may have entered the active queue.
-        *before_foreign_binding* is called with a pod in the queue that another scheduler bound,
-        before the cache counts it on its node. An assumed pod whose binding was sent expires after
-        *ttl_seconds*; without a limit it stays until the API server reports the pod.
         """
         self.profiles = profiles
         first = next(iter(profiles.values()))
         self.cache = Cache(
             first.accounting,
             node_order=first.node_order,
-            ttl_seconds=ttl_seconds,
+            ttl_seconds=float("inf"),  # until the API server reports the pod
             journal_limit=first.tuning.journal_limit,
         )
         Reservations(profiles.values()).attach(self.cache)
@@ -75,7 +70,6 @@ class ClusterState:
         self._observers = observers
         self._listener = Observer()
         self._on_pod_ready = on_pod_ready
-        self._before_foreign_binding = before_foreign_binding
         #: Changes that wait for `thaw`; None while nothing is frozen.
         self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         #: Called with a kind of which an object is not known any more as it was reported.
@@ -198,10 +192,6 @@ class ClusterState:
     # --- pods -------------------------------------------------------------------------------
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        if self._before_foreign_binding is not None and old is not None and new is not None:
-            just_bound = new.spec.node_name and not old.spec.node_name
-            if just_bound and self.queue.pool_of(old) is not None:
-                self._before_foreign_binding(old)
         for observer in self._observers:
             observer.pod_seen(old, new)
         self._listener.pod_seen(old, new)
@@ -261,12 +251,6 @@ class ClusterState:
         self.cache.forget(pod)
         spec = replace(pod.spec, node_name=node)
         self.wake_pods(Deleted(replace(pod, spec=spec)))
-
-    def expire(self, now: float) -> None:
-        """Forget the assumed pods that have expired; if there are any, move all parked pods."""
-        if self._waiting is None and self.cache.expire(now):
-            self.queue.move_all()
-            self._on_pod_ready()
 
     def requeue(
         self, turn: Turn, pod: Pod, *, rejected_by: Iterable[str], cycle: int | None

@@ -35,15 +35,13 @@ class Decider:
         profiles: Mapping[str, Profile],
         ask: Ask | None = None,
         *,
-        recording: bool = False,
         recorded_nodes: int = 0,
     ) -> None:
         """Decide by the *profiles*.
 
-        With *recording*, or in a cluster of no more than *recorded_nodes* nodes, a decision keeps
-        every verdict and score that led to it.
+        In a cluster of no more than *recorded_nodes* nodes, a decision keeps every verdict and
+        score that led to it.
         """
-        self._recording = recording
         self._recorded_nodes = recorded_nodes
         self._state = state
         self._ask = ask
@@ -89,7 +87,7 @@ class Decider:
             profile,
             cache.order(),
             self.ties,
-            recording=self._recording or len(cache.columns.nodes.order) <= self._recorded_nodes,
+            recording=len(cache.columns.nodes.order) <= self._recorded_nodes,
             answers=self._answers[profile.scheduler_name],
             mark=mark,
         )

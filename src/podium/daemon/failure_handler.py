@@ -71,10 +71,7 @@ class FailureHandler:
         observers: Sequence[Observer],
         behaviour: Behaviour,
         clocks: Clocks,
-        read_only: bool = False,
     ) -> None:
-        """With *read_only* pods are requeued and nothing else: no status, no event, no eviction."""
-        self._read_only = read_only
         self._state = state
         self._client = client
         self._status = status
@@ -110,7 +107,7 @@ class FailureHandler:
             nomination_of(decision, profile),
         )
         pod = self._requeue(turn, outcome, rejected_by=result.rejected_by)
-        if pod is None or self._read_only:
+        if pod is None:
             return
         victims = self._victims(decision)
         self._events.failed_scheduling(pod, decision.message)
@@ -151,7 +148,7 @@ class FailureHandler:
         pool = self._state.requeue(turn, updated, rejected_by=rejected_by, cycle=cycle)
         for observer in self._observers:
             observer.queued(pool, ATTEMPT_FAILED)
-        if outcome.nomination is not None and not self._read_only:
+        if outcome.nomination is not None:
             queue.nominate(updated, outcome.nomination)
         return pod
 

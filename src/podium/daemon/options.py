@@ -23,13 +23,13 @@ class SchedulerOptions:
     drain_seconds: float = 20.0
     #: How long the loop decides before other tasks run.
     slice_seconds: float = 0.005
-    #: How often expired pods are forgotten and unused memory is released.
+    #: How often unused memory is released.
     cleanup_seconds: float = 1.0
     #: Whether deciding starts only when `Scheduler.leading` is set.
     waits_to_lead: bool = False
-    #: Whether the scheduler only decides, beside another one, and writes nothing.
+    #: Whether the scheduler only judges the placements of another one, and writes nothing.
     shadow: bool = False
-    #: In shadow mode, how long the other scheduler may take to bind a pod that this one assumed.
+    #: In shadow mode, how long the node of a pod may take to be seen after later ones were bound.
     shadow_seconds: float = 30.0
     #: Up to how many nodes a decision keeps every verdict and score that led to it.
     recorded_nodes: int = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podium.cluster.cache.trimming import Trimmer
 from podium.cluster.queue.queued_pod import Pool
@@ -18,6 +18,9 @@ from podium.daemon.actions import Actions
 from podium.daemon.clock import real_clocks
 from podium.daemon.cluster_state import ClusterState
 from podium.daemon.decider import Decider
+from podium.daemon.hindsight.judge import Judge
+from podium.daemon.hindsight.judged_indexes import JudgedIndexes
+from podium.daemon.hindsight.replay import Rules
 from podium.daemon.informers import Informers
 from podium.daemon.observers import AttemptResult, Observer
 from podium.daemon.options import SchedulerOptions
@@ -35,16 +38,20 @@ if TYPE_CHECKING:
     from podium.daemon.binder import ExtenderBind
     from podium.daemon.clock import Clocks
     from podium.daemon.decider import Ask
+    from podium.daemon.hindsight.judge import Judgement
+    from podium.daemon.informers import Indexes
     from podium.daemon.pod_events import Recorder
     from podium.daemon.rule_timings import RuleTimings
+    from podium.daemon.shadow import Shadow
     from podium.engine.cycle.ties import Ties
-    from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
-    from podium.objects.kinds.pod import Pod
 
 logger = logging.getLogger(__name__)
+
+#: How many changes are followed before other tasks run, in shadow mode.
+_JUDGED_AT_ONCE: Final = 16
 
 
 class Scheduler:
@@ -64,12 +71,14 @@ class Scheduler:
         bind_by_extender: ExtenderBind | None = None,
         served: Served | None = None,
         rng: random.Random | None = None,
+        shadow: Shadow | None = None,
     ) -> None:
         """Schedule for all *profiles* through *client*.
 
         *timings* measures the rules of the profiles, also of those that come with `reconfigure`.
         *ask* answers the engine's questions to extenders. *served* is the result of discovery,
-        which is otherwise asked for at the start. *rng* is the source of jitter.
+        which is otherwise asked for at the start. *rng* is the source of jitter. In shadow mode
+        *shadow* is given every judgement.
         """
         self.options = options
         self._timings = timings
@@ -87,21 +96,57 @@ class Scheduler:
         self._drain_seconds = options.drain_seconds
         self._syncing: asyncio.Task[None] | None = None
         self._bindings, self._writes = WorkerPool(options.bindings), WorkerPool(options.writes)
-        self.state = ClusterState(
-            self.profiles,
-            options.behaviour,
-            self._clocks.steady,
-            self._observers,
-            on_pod_ready=self._pod_ready.set,
-            before_foreign_binding=self._decide_afterwards if options.shadow else None,
-            ttl_seconds=options.shadow_seconds if options.shadow else float("inf"),
-        )
-        self._informers = Informers(client, self.state, served, clocks=self._clocks, rng=rng)
+        indexes: Indexes
+        self._judge: Judge | None = None
+        if options.shadow:
+            self._judge = self._new_judge(options, shadow)
+            self.state = self._judge.state
+            indexes = JudgedIndexes(self._judge, self._clocks.steady, self._pod_ready.set)
+        else:
+            self.state = indexes = ClusterState(
+                self.profiles,
+                options.behaviour,
+                self._clocks.steady,
+                self._observers,
+                on_pod_ready=self._pod_ready.set,
+            )
+        self._informers = Informers(client, indexes, served, clocks=self._clocks, rng=rng)
         self.state.on_unreported = self._informers.list_again
         self._trimmer = Trimmer()
         #: The actions of earlier configurations, as long as pods are on their way through them.
         self._former_actions: list[Actions] = []
         self._use(options, ask, bind_by_extender)
+
+    def _new_judge(self, options: SchedulerOptions, shadow: Shadow | None) -> Judge:
+        """The judge of shadow mode, which decides in place of the loop and writes nothing."""
+
+        def report(judgement: Judgement) -> None:
+            if shadow is not None:
+                shadow.judged(judgement)
+            if judgement.decision is not None and judgement.profile is not None:
+                result = AttemptResult(
+                    judgement.pod,
+                    judgement.decision,
+                    judgement.profile,
+                    judgement.attempt,
+                    judgement.time,
+                    0.0,
+                    judgement.time,
+                )
+                for observer in self._observers:
+                    observer.attempted(result)
+
+        judge = Judge(
+            Rules(self.profiles, options.behaviour),
+            report,
+            wait_seconds=options.shadow_seconds,
+            clock=self._clocks.steady,
+            observers=self._observers,
+        )
+        if shadow is not None:
+            shadow.waiting = lambda: judge.waiting
+            shadow.missed = lambda: judge.missed
+        return judge
 
     def _by_scheduler_name(self, profiles: Sequence[Profile]) -> Mapping[str, Profile]:
         if self._timings is not None:
@@ -115,7 +160,6 @@ class Scheduler:
             self.state,
             self.profiles,
             ask,
-            recording=options.shadow,
             recorded_nodes=options.recorded_nodes,
         )
         self._actions = Actions(
@@ -251,10 +295,9 @@ class Scheduler:
         await self._informers.stop()
 
     async def _clean_up(self) -> None:
-        """Forget expired pods, and release memory that is not used any more, at intervals."""
+        """Release memory that is not used any more, at intervals."""
         while True:
             await self._clocks.sleep(self.options.cleanup_seconds)
-            self.state.expire(self._clocks.steady())
             self.state.apply(self._trim)
 
     def _trim(self) -> None:
@@ -267,6 +310,9 @@ class Scheduler:
         """Attempt one pod after the other, once synced and leading."""
         await self._sync()
         await self.leading.wait()
+        if self._judge is not None:
+            await self._judge_placements(self._judge)
+            return
         timer, seconds = self._clocks.timer, self.options.slice_seconds
         until = timer() + seconds
         while not self._stopping:
@@ -335,17 +381,16 @@ class Scheduler:
         self.queue.done(turn)
         self._actions.binder.start(turn, result)
 
-    def _decide_afterwards(self, pod: Pod) -> None:
-        """In shadow mode, decide about a pod that was bound before its turn came.
-
-        The cache does not count its binding yet, so the decision sees the cluster without it.
-        """
-        profile = self.profiles[pod.spec.scheduler_name]
-        if profile.extenders:
-            return  # asking them takes time, in which the cluster changes
-        clock = self._clocks.steady
-        began = clock()
-        decision: Decision = self._decider.decide_without_extenders(pod, profile)
-        result = AttemptResult(pod, decision, profile, 1, began, clock() - began, began)
-        for observer in self._observers:
-            observer.attempted(result)
+    async def _judge_placements(self, judge: Judge) -> None:
+        """In shadow mode, judge the placements of the other scheduler as they become known."""
+        while not self._stopping:
+            self._pod_ready.clear()
+            if judge.advance(_JUDGED_AT_ONCE):
+                await asyncio.sleep(0)
+                continue
+            try:
+                # A pod whose node is never seen is given up after a while without any event.
+                async with asyncio.timeout(self.options.cleanup_seconds):
+                    await self._pod_ready.wait()
+            except TimeoutError:
+                pass

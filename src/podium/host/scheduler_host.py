@@ -104,7 +104,7 @@ class SchedulerHost:
         self._timings = RuleTimings(self._clocks.timer)
         self.metrics = Metrics(self._timings, self._clocks.steady)
         self.decisions = DecisionLog()
-        self.shadow = Shadow(self._clocks.wall) if options.scheduler.shadow else None
+        self.shadow = Shadow() if options.scheduler.shadow else None
         self.health = Health()
         self._observers: list[Observer] = [
             self.metrics,
@@ -113,7 +113,6 @@ class SchedulerHost:
             SlowTrace(log, options.slow_seconds),
         ]
         if self.shadow is not None:
-            self._observers.append(self.shadow)
             self.metrics.more.append(self.shadow.families)
         self._observers += observers
         #: Writes the history, while the host is entered and one is asked for.
@@ -138,6 +137,7 @@ class SchedulerHost:
                 bind_by_extender=extenders.bind if extenders is not None else None,
                 served=served,
                 rng=self._rng,
+                shadow=self.shadow,
             )
             if extenders is not None:
                 extenders.state = scheduler.state

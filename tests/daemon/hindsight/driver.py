@@ -16,6 +16,7 @@ from podium.daemon.decider import Decider
 from podium.daemon.failure_handler import as_victim, nomination_of
 from podium.daemon.hindsight.recorder import HistoryRecorder
 from podium.daemon.observers import AttemptResult
+from podium.daemon.options import SchedulerOptions
 from podium.engine.cycle.ties import Ties
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
@@ -47,6 +48,7 @@ class Driver:
         self.decider = Decider(self.state, profiles, recorded_nodes=recorded_nodes)
         scheduler: Any = self
         self.recorder.scheduler = scheduler
+        self.options = SchedulerOptions()
         self.versions = 0
         #: Every decision, with its number of the attempt.
         self.decisions: list[tuple[int, Decision]] = []

@@ -99,8 +99,8 @@ class HistoryRecorder(Observer):
     def attempted(self, result: AttemptResult) -> None:
         """Write the decision, after the nominations that it saw."""
         writer, scheduler = self._writer, self.scheduler
-        if writer is None or scheduler is None:
-            return
+        if writer is None or scheduler is None or scheduler.options.shadow:
+            return  # in shadow mode, decisions place nothing
         now = self._clock()
         try:
             self._write_nominations(writer, scheduler, now)

@@ -1,4 +1,4 @@
-"""The decisions of a shadow scheduler compared with where the pods were placed."""
+"""The placements of another scheduler compared with what Podium decides about the same pods."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from podium.render.decision.analysis import ScoreGap
 
 #: How the node of a pod compares with the decision: the same node; another one with the same
-#: total; one with a lower total; one that was rejected or not examined; no node was found.
-SAME, TIED, LOWER, REJECTED, UNPLACED = "same", "tied", "lower", "rejected", "unplaced"
-KINDS: Final = (SAME, TIED, LOWER, REJECTED, UNPLACED)
-_KIND_TEXTS: Final = {
-    TIED: "as good",
+#: total; one that is as good if other pods were decided before or after it; another one.
+SAME, AS_GOOD, OTHER_ORDER, DIFFERENT = "same", "asGood", "asGoodInAnotherOrder", "different"
+KINDS: Final = (SAME, AS_GOOD, OTHER_ORDER, DIFFERENT)
+#: What is different: the node has a lower total; it was rejected or not examined; none was found.
+LOWER, REJECTED, UNPLACED = "lower", "rejected", "unplaced"
+DETAILS: Final = (LOWER, REJECTED, UNPLACED)
+_TEXTS: Final = {
+    AS_GOOD: "as good",
+    OTHER_ORDER: "as good in another order",
     LOWER: "scored lower",
     REJECTED: "rejected",
     UNPLACED: "no node found",
@@ -36,7 +40,9 @@ class PlacementComparison:
     pod: str
     ours: str | None
     theirs: str
+    #: One of `KINDS`, and of `DETAILS` where it is different.
     kind: str
+    detail: str = ""
     #: Why they differ, in sentences.
     why: tuple[str, ...] = ()
     #: The differences of the scores of the two nodes, by priority.
@@ -51,6 +57,7 @@ class PlacementComparison:
             "ours": self.ours,
             "theirs": self.theirs,
             "kind": self.kind,
+            **({"detail": self.detail} if self.detail else {}),
             "why": list(self.why),
         }
         if self.gaps:
@@ -78,24 +85,29 @@ def compare_placement(decision: Decision, theirs: str, time: float = 0.0) -> Pla
         why = ("the verdict on that node was not recorded",)
     if ours is None:
         why = (decision.message, *why)
-        return PlacementComparison(pod, ours, theirs, UNPLACED, why, time=time)
+        return PlacementComparison(pod, ours, theirs, DIFFERENT, UNPLACED, why, time=time)
     if report.position is None or decision.totals is None:
-        return PlacementComparison(pod, ours, theirs, REJECTED, why, time=time)
+        return PlacementComparison(pod, ours, theirs, DIFFERENT, REJECTED, why, time=time)
     score_differences = tuple(score_gaps(decision, ranking(decision)[0], report.position))
     equal = int(decision.totals[report.position]) == int(decision.totals.max())
-    kind = TIED if equal else LOWER
-    return PlacementComparison(pod, ours, theirs, kind, why, score_differences, time)
+    kind, detail = (AS_GOOD, "") if equal else (DIFFERENT, LOWER)
+    return PlacementComparison(pod, ours, theirs, kind, detail, why, score_differences, time)
 
 
 @dataclass(slots=True)
 class Agreement:
-    """How many decisions agree with the placements, and how the others differ."""
+    """How many placements agree with Podium's decisions, and how the others differ."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    #: Pods that were placed before a decision about them was made.
+    #: What is different about those that are.
+    details: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DETAILS, 0))
+    #: Placements that could not be judged: nothing is known of the pod before it had a node, or
+    #: extenders would have to be asked.
     undecided: int = 0
-    #: Pods with a decision that are not placed yet.
+    #: Pods that wait for a node, or whose placement waits for that of pods decided before.
     waiting: int = 0
+    #: Pods that Podium finds a node for where the other scheduler reported none.
+    missed: int = 0
     differences: Sequence[PlacementComparison] = ()
 
     @property
@@ -105,8 +117,8 @@ class Agreement:
 
     @property
     def ratio(self) -> float:
-        """The share of placements on the same node, or on one with the same total."""
-        return (self.counts[SAME] + self.counts[TIED]) / self.pods if self.pods else 1.0
+        """The share of placements on the same node, or on one that is as good."""
+        return 1 - self.counts[DIFFERENT] / self.pods if self.pods else 1.0
 
     def as_json(self) -> dict[str, Any]:
         """The numbers and differences as plain data."""
@@ -116,32 +128,44 @@ class Agreement:
             "pods": self.pods,
             "agreement": round(self.ratio, 6),
             **self.counts,
+            **self.details,
             "undecided": self.undecided,
             "waiting": self.waiting,
+            "missed": self.missed,
             "differences": [each.as_json() for each in self.differences],
         }
 
 
 def agreement_text(found: Agreement, limit: int = 50) -> str:
     """The numbers, and then at most *limit* differences with their reasons."""
+    counts, details = found.counts, found.details
     lines = [
-        f"{counted(found.pods, 'placement')} compared, {found.ratio:.1%} agree",
-        f"  {found.counts[SAME]:>8}  on the same node",
-        f"  {found.counts[TIED]:>8}  on another node with the same total",
-        f"  {found.counts[LOWER]:>8}  on a node that Podium scores lower",
-        f"  {found.counts[REJECTED]:>8}  on a node that Podium rejects, or did not examine",
-        f"  {found.counts[UNPLACED]:>8}  where Podium found no node",
+        f"{counted(found.pods, 'placement')} compared, {_percent(found.ratio)} agree",
+        f"  {counts[SAME]:>8}  same node",
+        f"  {counts[AS_GOOD]:>8}  as good: another node with the same total",
+        f"  {counts[OTHER_ORDER]:>8}  as good in another order of decisions that is possible",
+        f"  {counts[DIFFERENT]:>8}  different",
     ]
+    for detail, text in (
+        (LOWER, "on a node that Podium scores lower"),
+        (REJECTED, "on a node that Podium rejects, or did not examine"),
+        (UNPLACED, "where Podium found no node"),
+    ):
+        if details[detail]:
+            lines.append(f"  {details[detail]:>8}    {text}")
     if found.undecided:
-        lines.append(f"  {found.undecided:>8}  placed before Podium had decided (not compared)")
+        lines.append(f"  {found.undecided:>8}  not compared: seen too late, or extenders decide")
+    if found.missed:
+        lines.append(f"  {found.missed:>8}  pods reported as unschedulable that Podium would place")
     if found.waiting:
-        lines.append(f"  {found.waiting:>8}  decided, not placed yet")
+        lines.append(f"  {found.waiting:>8}  pods not placed yet, or not judged yet")
     if not found.differences:
         return "\n".join(lines) + "\n"
     lines += ["", "Differences, the latest first:"]
     for each in list(found.differences)[:limit]:
         lines.append(f"  {each.pod}: {each.ours or 'no node'}, actually on {each.theirs}")
-        lines += [f"      {_KIND_TEXTS[each.kind]}: {sentence}" for sentence in each.why[:1]]
+        text = _TEXTS[each.detail or each.kind]
+        lines += [f"      {text}: {sentence}" for sentence in each.why[:1]]
         lines += [f"      {sentence}" for sentence in each.why[1:]]
         if each.gaps:
             parts = (f"{sentences.short(gap.priority)} {gap.points:+d}" for gap in each.gaps)
@@ -149,3 +173,8 @@ def agreement_text(found: Agreement, limit: int = 50) -> str:
     if len(found.differences) > limit:
         lines.append(f"  and {len(found.differences) - limit} more")
     return "\n".join(lines) + "\n"
+
+
+def _percent(ratio: float) -> str:
+    """A share with as many digits as it takes not to call it whole."""
+    return f"{ratio:.1%}" if ratio in {0.0, 1.0} or f"{ratio:.1%}" != "100.0%" else f"{ratio:.3%}"

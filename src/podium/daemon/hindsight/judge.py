@@ -1,0 +1,400 @@
+"""Judges the placements of another scheduler in hindsight, from what the cluster shows of it.
+
+The other scheduler decides about one pod after the other, in the order of its queue, and counts
+each on its node at once; its bindings arrive later and overtake each other. The judge follows the
+same events with the same queue. When a binding shows that a pod was decided, so were all pods
+before it in the queue: these are taken from the queue, and each is judged once its node is known,
+with every pod before it on the node where that really went. Changes that come after that binding
+wait meanwhile.
+
+A pod that Podium finds no node for failed its attempt, and returns to the queue. Where the order
+cannot be known for certain, the orders that are possible are tried: see `orders`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+from msgspec.structs import replace as changed
+
+from podium.cluster.queue.queued_pod import is_unschedulable
+from podium.daemon.cluster_state import ClusterState
+from podium.daemon.hindsight.orders import Placed, PossibleOrders
+from podium.daemon.observers import AttemptResult, Observer
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
+from podium.engine.cycle.ties import ties
+from podium.engine.fast.class_answers import AnswerCache
+from podium.render.decision.comparison import (
+    DIFFERENT,
+    OTHER_ORDER,
+    SAME,
+    PlacementComparison,
+    compare_placement,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from podium.cluster.queue.queued_pod import Turn
+    from podium.daemon.hindsight.replay import Rules
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.history.reading import ObjectChange
+    from podium.objects.kinds.pod import Pod
+
+#: How long the node of a pod may take to be seen after pods decided later were bound.
+WAIT_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A placement of the other scheduler, and what Podium decides in its place."""
+
+    pod: Pod
+    attempt: int
+    #: None when the placement could not be judged.
+    comparison: PlacementComparison | None
+    decision: Decision | None
+    profile: Profile | None
+    time: float
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A pod that was taken from the queue and whose node is not known yet."""
+
+    turn: Turn | None
+    pod: Pod
+    attempt: int
+    #: Where it was taken in the order of changes.
+    position: int
+    #: What Podium decides, while the state has not changed.
+    decision: Decision | None = None
+
+
+class Judge:
+    """Follows the changes of a cluster, and reports a judgement for each placement."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        report: Callable[[Judgement], None],
+        *,
+        wait_seconds: float = WAIT_SECONDS,
+        clock: Callable[[], float] | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        """Begin with an empty cluster; *report* is called with every judgement, in order.
+
+        The node of a pod may take *wait_seconds* to be seen, by the *clock* if changes are fed as
+        they happen, else by their times.
+        """
+        self._rules, self._report = rules, report
+        self._wait_seconds, self._clock = wait_seconds, clock
+        #: A pod whose binding was refused is tried again after this time at the earliest.
+        backoff = rules.behaviour.queue.backoff
+        self._retry_seconds = 0.5 * backoff.initial if backoff is not None else 0.0
+        self.now = 0.0
+        profiles = rules.profiles
+        first = next(iter(profiles.values()))
+        self.state = ClusterState(profiles, rules.behaviour, lambda: self.now, observers)
+        self.ties = ties(first.ties)
+        self._answers = self._new_answers(profiles)
+        self._nominations = -1
+        #: Changes that were fed and are not followed yet.
+        self._ahead: deque[ObjectChange] = deque()
+        #: The versions of each pod among them, by uid, with their times; None where it is deleted.
+        self._versions: defaultdict[str, deque[tuple[float, Pod | None]]] = defaultdict(deque)
+        self._taken: deque[_Taken] = deque()
+        self._position = 0
+        self._orders = PossibleOrders(self)
+        #: Pods whose binding was judged and is not followed yet.
+        self._judged: set[str] = set()
+        #: Placements that were different, until their binding is followed: it may come much later.
+        self._doubtful: dict[str, Judgement] = {}
+        self._finished = False
+        #: Pods that the other scheduler found no node for, and Podium did.
+        self.missed = 0
+
+    def _new_answers(self, profiles: Mapping[str, Profile]) -> dict[str, AnswerCache]:
+        columns = self.state.cache.columns
+        return {name: AnswerCache(columns, profile) for name, profile in profiles.items()}
+
+    @property
+    def waiting(self) -> int:
+        """The number of pods that wait for a node, or for a judgement."""
+        return sum(self.state.queue.counts().values()) + len(self._taken)
+
+    # Feeding ------------------------------------------------------------------------------------
+
+    def feed(self, change: ObjectChange) -> None:
+        """Add the next change; `advance` follows it."""
+        self._ahead.append(change)
+        if change.kind == "Pod":
+            pod = cast("Pod", change.new if change.new is not None else change.old)
+            version = None if change.new is None else pod
+            self._versions[pod.uid].append((change.time, version))
+
+    def advance(self, steps: int = 1 << 62) -> bool:
+        """Follow at most so many changes as far as is known; False when nothing is left to do."""
+        for _ in range(steps):
+            if self._taken:
+                if not self._resolve(self._taken[0]):
+                    return False
+                continue
+            if not self._ahead:
+                return False
+            self._follow(self._ahead[0])
+        return True
+
+    def finish(self) -> None:
+        """Judge what is left: no further change will come."""
+        self._finished = True
+        self.advance()
+
+    # Following ----------------------------------------------------------------------------------
+
+    def _follow(self, change: ObjectChange) -> None:
+        """Follow a change; if it shows that a pod was decided, take pods from the queue instead."""
+        self.now = max(self.now, change.time)
+        if change.kind == "Pod":
+            old, new = cast("Pod | None", change.old), cast("Pod | None", change.new)
+            if old is not None and new is not None and self._take_until(old, new):
+                return
+            self._pass_version(old if new is None else new)
+        self._ahead.popleft()
+        self._position += 1
+        self._orders.note(change, self._position)
+        index = self.state.index(change.kind)
+        if change.new is not None:
+            if change.kind == "Pod":
+                self._report_first_seen(change)
+            index.put(change.new)
+        elif change.old is not None:
+            self._judged.discard(change.old.metadata.uid)
+            self._doubtful.pop(change.old.metadata.uid, None)
+            index.drop(change.old)
+
+    def _pass_version(self, pod: Pod | None) -> None:
+        assert pod is not None
+        versions = self._versions[pod.uid]
+        versions.popleft()
+        if not versions:
+            del self._versions[pod.uid]
+
+    def _report_first_seen(self, change: ObjectChange) -> None:
+        """Report what can still be said of a placement when its binding is followed."""
+        old, new = cast("Pod | None", change.old), cast("Pod", change.new)
+        if old is None or old.spec.node_name or not new.spec.node_name:
+            return
+        doubtful = self._doubtful.pop(new.uid, None)
+        if doubtful is not None:
+            self._report(self._judged_late(doubtful, new))
+        elif self.state.is_responsible_for(old) and new.uid not in self._judged:
+            self._report(Judgement(new, 1, None, None, None, change.time))
+        self._judged.discard(new.uid)
+
+    def _take_until(self, old: Pod, new: Pod) -> bool:
+        """Take pods from the queue up to one that was decided; False if none has to be taken."""
+        if old.spec.node_name or not self.state.is_responsible_for(old):
+            return False
+        failed = not new.spec.node_name and is_unschedulable(new) and not is_unschedulable(old)
+        if not (new.spec.node_name or failed):
+            return False
+        queue, known = self.state.queue, self.state.pod(old)
+        if known is None or old.uid in self._judged or old.uid in self._orders.failed_unseen:
+            self._orders.failed_unseen.discard(old.uid)
+            return False
+        active = queue.pool_of(known) == "active"
+        while active:
+            turn = queue.pop()
+            if turn is None:
+                break
+            self._taken.append(_Taken(turn, turn.pod, turn.number, self._position))
+            if turn.pod.uid == old.uid:
+                return True
+        if new.spec.node_name:
+            # It rests or waits, as far as this queue knows: it was decided some time until now.
+            self._taken.append(_Taken(None, known, 2, self._position))
+            return True
+        return bool(self._taken)
+
+    # Resolving ----------------------------------------------------------------------------------
+
+    def _resolve(self, taken: _Taken) -> bool:
+        """Judge the first pod that was taken, if its node is known; False if it must wait."""
+        pod = self.state.pod(taken.pod)
+        if pod is None or pod.spec.node_name or pod.uid in self._judged:
+            self._end(taken)
+            return True
+        profile = self._rules.profiles[pod.spec.scheduler_name]
+        node, gone, at = self._outcome(pod.uid)
+        if profile.extenders:
+            return self._resolve_unjudged(taken, node)
+        if taken.decision is None:
+            taken.decision = self.decided(taken.pod, profile)
+        decision = taken.decision
+        if decision.node is None and (taken.turn is not None or node is None):
+            self._fail(taken, profile)
+        elif node is not None:
+            self._judge(taken, node, profile, at)
+        elif self._failed_by_now(pod.uid) is not None:
+            self.missed += 1
+            self._fail(taken, profile)
+        elif gone or self._waited_long():
+            self._orders.never_bound(taken.pod, decision.node)
+            self._fail(taken, profile)
+        else:
+            return False
+        return True
+
+    def _outcome(self, uid: str) -> tuple[str | None, bool, float]:
+        """The node that a pod gets in the changes ahead, or whether it is deleted, and when."""
+        for at, version in self._versions.get(uid, ()):
+            if version is None:
+                return None, True, at
+            if version.spec.node_name:
+                return version.spec.node_name, False, at
+        return None, False, 0.0
+
+    def _failed_by_now(self, uid: str) -> Pod | None:
+        """The version ahead that reports a failed attempt, if one comes before the pod is bound."""
+        known = next((each for _, each in self._versions.get(uid, ()) if each is not None), None)
+        if known is None or known.spec.node_name or not is_unschedulable(known):
+            return None
+        return known
+
+    def _waited_long(self) -> bool:
+        if self._finished:
+            return True
+        if self._clock is not None:
+            return self._clock() - self.now > self._wait_seconds
+        return bool(self._ahead) and self._ahead[-1].time - self.now > self._wait_seconds
+
+    def _resolve_unjudged(self, taken: _Taken, node: str | None) -> bool:
+        """Place a pod of a profile with extenders, which cannot be asked in hindsight."""
+        if node is not None:
+            self._judged.add(taken.pod.uid)
+            self.state.queue.clear_nomination(taken.pod)
+            self.state.cache.assume(taken.pod, node)
+            self._report(Judgement(taken.pod, taken.attempt, None, None, None, self.now))
+        self._end(taken)
+        return True
+
+    def _end(self, taken: _Taken) -> None:
+        if taken.turn is not None:
+            self.state.queue.done(taken.turn)
+        self._taken.popleft()
+
+    def _fail(self, taken: _Taken, profile: Profile) -> None:
+        """Return a pod to the queue: its attempt found no node."""
+        self._taken.popleft()
+        if taken.turn is None:
+            return
+        decision = taken.decision
+        assert decision is not None
+        self._move_cursors(decision)
+        result = AttemptResult(taken.pod, decision, profile, taken.attempt, self.now, 0.0, 0.0)
+        pod = self.state.pod(taken.pod) or taken.pod
+        reported = self._failed_by_now(pod.uid)
+        if reported is not None:
+            self._orders.failed_unseen.add(pod.uid)
+            nominated = reported.status.nominated_node_name
+            pod = changed(pod, status=changed(pod.status, nominated_node_name=nominated))
+        queue = self.state.queue
+        queue.requeue(taken.turn, pod, rejected_by=result.rejected_by)
+        self._orders.failed(pod, self._position)
+        if pod.status.nominated_node_name:
+            queue.nominate(pod, pod.status.nominated_node_name)
+
+    # Judging ------------------------------------------------------------------------------------
+
+    def _judge(self, taken: _Taken, node: str, profile: Profile, bound_at: float) -> None:
+        pod, decision = taken.pod, taken.decision
+        assert decision is not None
+        found = PlacementComparison(decision.pod, decision.node, node, SAME, time=self.now)
+        if decision.node != node:
+            decision = self.decided(pod, profile, recording=True)
+            found = compare_placement(decision, node, self.now)
+        late = bound_at - self.now > self._retry_seconds
+        place = Placed(pod, node, self._position, taken.attempt, late=late)
+        if found.kind == DIFFERENT:
+            order = self._orders.other_order(place, self._ahead, profile)
+            if order:
+                found = replace(found, kind=OTHER_ORDER, detail="", why=(order, *found.why))
+        self._move_cursors(decision)
+        judgement = Judgement(pod, taken.attempt, found, decision, profile, self.now)
+        if found.kind == DIFFERENT:
+            self._doubtful[pod.uid] = judgement
+        else:
+            self._report(judgement)
+        self._judged.add(pod.uid)
+        self.state.queue.clear_nomination(pod)
+        self.state.cache.assume(pod, node, self._reservations(pod, node, profile, decision))
+        self._orders.placed(place)
+        self._end(taken)
+
+    def _reservations(
+        self, pod: Pod, node: str, profile: Profile, decision: Decision
+    ) -> Mapping[str, object]:
+        """What reserve rules set aside on the node where the pod really went."""
+        if decision.node == node or not profile.reserve_rules:
+            return decision.reservations if decision.node == node else {}
+        columns = self.state.cache.columns
+        row = columns.nodes.row_of.get(node)
+        if row is None or not columns.nodes.known[row]:
+            return {}
+        attempt = Attempt(columns.pods.incoming(pod), profile, np.array([row]), ties("first"))
+        return decide(columns, attempt).reservations
+
+    def _judged_late(self, doubtful: Judgement, bound: Pod) -> Judgement:
+        """Judge a placement once more as of its binding: an attempt after a failed one, perhaps."""
+        comparison, profile = doubtful.comparison, doubtful.profile
+        assert comparison is not None
+        assert profile is not None
+        order = self._orders.as_of_binding(doubtful.pod, comparison.theirs, profile)
+        if not order or bound.spec.node_name != comparison.theirs:
+            return doubtful
+        why = (order, *comparison.why)
+        found = replace(comparison, kind=OTHER_ORDER, detail="", why=why)
+        return replace(doubtful, comparison=found)
+
+    def _move_cursors(self, decision: Decision) -> None:
+        """Leave the order of nodes and the rule for ties as the decision leaves them."""
+        if decision.tied:
+            self.ties.choose(decision.tied)
+        self.state.cache.advance(decision.consumed, dropped=decision.dropped)
+
+    def decided(self, pod: Pod, profile: Profile, *, recording: bool = False) -> Decision:
+        """Decide about a pod in the state as it is; no cursor moves."""
+        cursor = self.ties.cursor
+        queue, cache = self.state.queue, self.state.cache
+        if queue.nominations_version != self._nominations:
+            self._nominations = queue.nominations_version
+            nominated = {node: queue.nominated_on(node) for node in queue.nominated_nodes()}
+            cache.columns.set_nominated(nominated)
+        attempt = Attempt(
+            cache.columns.pods.incoming(pod),
+            profile,
+            cache.order(),
+            self.ties,
+            recording=recording,
+            answers=self._answers[profile.scheduler_name],
+        )
+        decision = decide(cache.columns, attempt)
+        self.ties.cursor = cursor
+        return decision
+
+    def is_best(self, pod: Pod, node: str, profile: Profile) -> bool:
+        """Whether a node is one of the best for a pod in the state as it is."""
+        decision = self.decided(pod, profile, recording=True)
+        return decision.node == node or node in decision.best
+
+    def best_nodes(self, pod: Pod, profile: Profile) -> Sequence[str]:
+        """The best nodes for a pod in the state as it is."""
+        decision = self.decided(pod, profile, recording=True)
+        return decision.best or ([decision.node] if decision.node else [])

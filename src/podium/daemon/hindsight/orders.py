@@ -1,0 +1,329 @@
+"""The orders in which another scheduler may have decided, where the cluster does not show it.
+
+Pods of one priority are decided in the order of their arrival. What cannot be seen is when exactly
+a decision was made: a pod of higher priority may have come just after it, a pod that failed may
+have been tried again any time since, and a change of a node or the deletion of a pod may have been
+seen by the scheduler just before or just after. Each of these is one of the orders that are tried
+here, on the state of the judge, which is afterwards as before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from podium.daemon.hindsight.judge import Judge
+    from podium.engine.framework.profile import Profile
+    from podium.history.reading import ObjectChange
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
+
+_Item = TypeVar("_Item")
+
+#: How many placements, failures and changes are kept.
+MOST_RECENT: Final = 4096
+#: How many orders of one kind are tried.
+MOST_TRIES: Final = 96
+#: How many pods may have been refused, and on how many nodes each may have counted before.
+MOST_REFUSED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pod on the node where it really went, and when it was taken from the queue."""
+
+    pod: Pod
+    node: str
+    position: int
+    attempt: int
+    #: Whether it was bound so late that its first binding may have been refused.
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A change that may have come after a decision although it was seen before."""
+
+    change: ObjectChange
+    position: int
+
+
+class PossibleOrders:
+    """What was decided and what changed lately, and the other orders of it."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._placed: deque[Placed] = deque(maxlen=MOST_RECENT)
+        self._changes: deque[Undone] = deque(maxlen=MOST_RECENT)
+        #: Where each pending pod was first seen, or failed last.
+        self._since: dict[str, int] = {}
+        self._has_failed: set[str] = set()
+        #: Pods whose failure was followed before the change that reports it.
+        self.failed_unseen: set[str] = set()
+        #: Pods that were decided and whose binding never came, on the node that Podium chose.
+        self._unbound: dict[str, tuple[Pod, str]] = {}
+        #: Placements whose binding is not followed yet, by uid.
+        self._in_flight: dict[str, Placed] = {}
+
+    # What happened ------------------------------------------------------------------------------
+
+    def note(self, change: ObjectChange, position: int) -> None:
+        """Note a change that is followed now."""
+        if change.kind == "Pod":
+            self._note_pod(change, position)
+        elif change.kind == "Node" and _node_matters(change):
+            self._changes.append(Undone(change, position))
+
+    def _note_pod(self, change: ObjectChange, position: int) -> None:
+        old, new = cast("Pod | None", change.old), cast("Pod | None", change.new)
+        pod = new if new is not None else old
+        assert pod is not None
+        if new is None or new.spec.node_name:
+            self._since.pop(pod.uid, None)
+            self._has_failed.discard(pod.uid)
+            self.failed_unseen.discard(pod.uid)
+            self._unbound.pop(pod.uid, None)
+        if new is None:
+            self._in_flight.pop(pod.uid, None)
+        if old is None and new is not None and not new.spec.node_name:
+            self._since[pod.uid] = position
+        was, is_ = (bool(each is not None and each.spec.node_name) for each in (old, new))
+        own_binding = old is not None and is_ and not was and self._is_own(old)
+        if own_binding:
+            self._in_flight.pop(pod.uid, None)
+        elif (was or is_) and _matters(old, new):
+            self._changes.append(Undone(change, position))
+
+    def _is_own(self, pod: Pod) -> bool:
+        return self._judge.state.is_responsible_for(pod)
+
+    def failed(self, pod: Pod, position: int) -> None:
+        """Note that an attempt failed: the next one is made any time from now on."""
+        self._since[pod.uid] = position
+        self._has_failed.add(pod.uid)
+
+    def placed(self, place: Placed) -> None:
+        """Note a placement."""
+        self._placed.append(place)
+        self._in_flight[place.pod.uid] = place
+
+    def never_bound(self, pod: Pod, node: str | None) -> None:
+        """Note a pod whose node was never seen; it counted somewhere for a while."""
+        if node is not None:
+            self._unbound[pod.uid] = (pod, node)
+
+    # Other orders -------------------------------------------------------------------------------
+
+    def other_order(self, place: Placed, ahead: Iterable[ObjectChange], profile: Profile) -> str:
+        """A sentence about an order in which the node is one of the best; "" if there is none."""
+        pod = place.pod
+        since = self._since.get(pod.uid, 0)
+        again = place.attempt > 1 or pod.uid in self._has_failed
+        before = self._maybe_later(pod, since, again=again)
+        for some in _endings(before):
+            with self._without(some):
+                if self._best(place, profile):
+                    return _decided_first(some)
+        after = self._maybe_earlier(pod, ahead)
+        for some in _beginnings(after):
+            with self._with(some):
+                if self._best(place, profile):
+                    return _decided_after(some)
+        changes = [each for each in self._changes if each.position > since]
+        for undone in _endings(changes):
+            first = undone[0].position
+            later = [each for each in before if each.position >= first]
+            with self._undone(undone), self._without(later):
+                if self._best(place, profile):
+                    return f"decided before the last {len(undone)} changes of nodes and pods"
+        return self._unbound_order(place, profile)
+
+    def _unbound_order(self, place: Placed, profile: Profile) -> str:
+        """An order in which another pod was not where it is now: a binding of it was refused."""
+        for pod, node in list(self._unbound.values()):
+            with self._with([Placed(pod, node, 0, 1)]):
+                if self._best(place, profile):
+                    return f"decided while {pod.key} counted on {node}, which was not bound"
+        late = [each for each in self._in_flight.values() if each.late]
+        for other in late[:MOST_REFUSED]:
+            if other.pod.uid == place.pod.uid:
+                continue
+            with self._without([other]):
+                if self._best(place, profile):
+                    return f"decided while {other.pod.key} was not bound to {other.node} yet"
+                for node in self._judge.best_nodes(other.pod, profile)[:MOST_REFUSED]:
+                    with self._with([Placed(other.pod, node, 0, 1)]):
+                        if self._best(place, profile):
+                            return f"decided while {other.pod.key} counted on {node}"
+        return ""
+
+    def as_of_binding(self, pod: Pod, node: str, profile: Profile) -> str:
+        """A sentence if the node is one of the best when the binding is seen; "" otherwise."""
+        columns = self._judge.state.cache.columns
+        if columns.pods.by_uid.get(pod.uid) is None:
+            return ""
+        with self._without([Placed(pod, node, 0, 1)]):
+            if self._judge.is_best(pod, node, profile):
+                return "decided later, as of its binding"
+        return ""
+
+    def _best(self, place: Placed, profile: Profile) -> bool:
+        return self._judge.is_best(place.pod, place.node, profile)
+
+    def _maybe_later(self, pod: Pod, since: int, *, again: bool) -> list[Placed]:
+        """Pods that were taken before this one, and may have been decided after it."""
+        found = []
+        for each in reversed(self._placed):
+            if each.position < since:
+                break
+            overtook = each.pod.priority > pod.priority
+            if again or overtook or each.attempt > 1 or each.pod.uid in self._has_failed:
+                found.append(each)
+        found.reverse()
+        return found
+
+    def _maybe_earlier(self, pod: Pod, ahead: Iterable[ObjectChange]) -> list[Placed]:
+        """Pods that were not decided yet in this order, and were bound soon after."""
+        state, found = self._judge.state, []
+        for change in ahead:
+            new = cast("Pod | None", change.new)
+            if change.kind != "Pod" or new is None or not new.spec.node_name:
+                continue
+            known = state.pod(new)
+            if known is None or known.spec.node_name or known.uid == pod.uid:
+                continue
+            if not self._is_own(known) or state.cache.is_assumed(known.uid):
+                continue
+            if known.priority != pod.priority or known.uid in self._has_failed:
+                found.append(Placed(known, new.spec.node_name, 0, 1))
+                if len(found) >= MOST_TRIES:
+                    break
+        return found
+
+    # Changes of the state that are taken back ---------------------------------------------------
+
+    @contextmanager
+    def _without(self, places: Sequence[Placed]) -> Iterator[None]:
+        """The state without some pods."""
+        columns = self._judge.state.cache.columns
+        removed = []
+        for each in places:
+            resident = columns.pods.by_uid.get(each.pod.uid)
+            if resident is not None:
+                removed.append((each.pod, columns.nodes.names[resident.row]))
+                columns.remove_pod(each.pod.uid)
+        try:
+            yield
+        finally:
+            for pod, node in removed:
+                columns.add_pod(pod, node)
+
+    @contextmanager
+    def _with(self, places: Sequence[Placed]) -> Iterator[None]:
+        """The state with some more pods."""
+        columns = self._judge.state.cache.columns
+        added = []
+        for each in places:
+            if columns.pods.by_uid.get(each.pod.uid) is None:
+                columns.add_pod(each.pod, each.node)
+                added.append(each.pod.uid)
+        try:
+            yield
+        finally:
+            for uid in reversed(added):
+                columns.remove_pod(uid)
+
+    @contextmanager
+    def _undone(self, changes: Sequence[Undone]) -> Iterator[None]:
+        """The state before some changes of nodes and placed pods."""
+        done = [
+            each
+            for each in reversed(changes)
+            if self._exchange(each.change, each.change.new, each.change.old)
+        ]
+        try:
+            yield
+        finally:
+            for each in reversed(done):
+                self._exchange(each.change, each.change.old, each.change.new)
+
+    def _exchange(self, change: ObjectChange, now: object, then: object) -> bool:
+        """Put one version of a node or a placed pod into the place of another one."""
+        cache = self._judge.state.cache
+        if change.kind == "Node":
+            if then is not None:
+                cache.put_node(cast("Node", then))
+            else:
+                cache.drop_node(cast("Node", now))
+            return True
+        before, after = cast("Pod | None", now), cast("Pod | None", then)
+        columns = cache.columns
+        placed = before is not None and bool(before.spec.node_name)
+        if placed and before is not None:
+            if columns.pods.by_uid.get(before.uid) is None or cache.is_assumed(before.uid):
+                return False
+            columns.remove_pod(before.uid)
+        if after is not None and after.spec.node_name:
+            if columns.pods.by_uid.get(after.uid) is not None:
+                return False
+            columns.add_pod(after)
+        return True
+
+
+def _matters(old: Pod | None, new: Pod | None) -> bool:
+    """Whether a change of a placed pod can change a decision."""
+    if old is None or new is None:
+        return True
+    return (
+        old.spec != new.spec
+        or old.metadata.labels != new.metadata.labels
+        or old.terminating != new.terminating
+    )
+
+
+def _node_matters(change: ObjectChange) -> bool:
+    """Whether a change of a node is more than a sign of life."""
+    old, new = cast("Node | None", change.old), cast("Node | None", change.new)
+    if old is None or new is None:
+        return True
+    return (
+        old.spec != new.spec
+        or old.metadata.labels != new.metadata.labels
+        or old.status != new.status
+    )
+
+
+def _endings(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    """The last item, the last two and so on; of many, fewer and fewer."""
+    for count in _counts(len(items)):
+        yield items[len(items) - count :]
+
+
+def _beginnings(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    for count in _counts(len(items)):
+        yield items[:count]
+
+
+def _counts(most: int) -> Iterator[int]:
+    """1, 2, 3 … and then in growing steps up to *most*; no more than `MOST_TRIES` in all."""
+    count = 1
+    while count < most:
+        yield count
+        count = max(count + 1, count * 5 // 4 if count > MOST_TRIES // 2 else 0)
+    if most:
+        yield most
+
+
+def _decided_first(others: Sequence[Placed]) -> str:
+    names = f"{others[0].pod.key} and {len(others) - 1} more" if len(others) > 1 else ""
+    return f"decided before {names or others[0].pod.key}"
+
+
+def _decided_after(others: Sequence[Placed]) -> str:
+    names = f"{others[-1].pod.key} and {len(others) - 1} more" if len(others) > 1 else ""
+    return f"decided after {names or others[-1].pod.key}"
