@@ -451,7 +451,7 @@ def test_the_search_goes_on_while_every_candidate_violates_a_budget(min_batch_ro
 @pytest.mark.parametrize(
     ("min_batch_rows", "portions"),
     [
-        pytest.param(8, [10, 990], id="batches"),
+        pytest.param(8, [10, 74], id="batches"),
         pytest.param(NO_BATCHES, [10, 5, 2, 1, 1], id="row by row"),
     ],
 )

@@ -102,6 +102,7 @@ class Cache:
         self.restored: Callable[[Pod], Mapping[str, object]] = no_reservations
         #: Per volume or claim, the number of assumed pods whose bindings include it.
         self._promises: Counter[str] = Counter()
+        #: Names in node order, and their rows twice in a row: an order is a part of them.
         self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
         self._ring_epoch = -1
         #: The same order (the same array) for as long as it does not change.
@@ -173,10 +174,15 @@ class Cache:
         if names is not self._ring[0] or epoch != self._ring_epoch:
             # The same names may have other rows, after a node went and came back.
             self._ring_epoch = epoch
-            self._ring = (names, self.columns.nodes.rows_named(names))
-            self._rolled = (0, self._ring[1])
+            rows = self.columns.nodes.rows_named(names)
+            self._ring = (names, np.concatenate([rows, rows]))
+            self._rolled = (0, rows)
         if self._rolled[0] != start:
-            self._rolled = (start, np.roll(self._ring[1], -start))
+            # No copy: the cost of an order does not depend on the number of nodes.
+            nodes, before = self.columns.nodes, self._rolled[1]
+            rolled = self._ring[1][start : start + len(before)]
+            nodes.note_order(rolled, names_once=nodes.names_once(before))
+            self._rolled = (start, rolled)
         return self._rolled[1]
 
     def advance(self, consumed: int, *, dropped: bool = False) -> None:

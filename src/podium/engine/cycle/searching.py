@@ -7,6 +7,7 @@ given to the extenders.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,13 @@ import numpy as np
 from podium.engine.cycle.extenders import ask_filters
 from podium.engine.cycle.nominated_nodes import respect_nominations
 from podium.engine.cycle.sampling import sample
-from podium.engine.pipelines.filtering import active, run_filters, run_filters_with_nominated
-from podium.engine.rows.rows import ManyRows
+from podium.engine.pipelines.filtering import (
+    active,
+    run_filters,
+    run_filters_on_row,
+    run_filters_with_nominated,
+)
+from podium.engine.rows.rows import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS, Verdict
 
@@ -45,6 +51,13 @@ def find_feasible(
             decision.nominated = view.nodes.names[int(alone[0])]
             decision.feasible_count = 1
             return alone
+    named = _only_named_row(view, attempt, pre_filter)
+    if named is not None and _fits_alone(view, attempt, pre_filter, named):
+        decision.consumed = decision.feasible_count = 1
+        if len(attempt.order) > 1:
+            others = _excluded(view, pre_filter.naming)
+            decision.histogram = Counter({others: len(attempt.order) - 1})
+        return (yield from ask_filters(view, attempt, np.array([named]), decision))
     fit = _filtered(view, attempt, pre_filter, answers)
     if pre_filter.only is not None:
         _exclude_unnamed(view, attempt.order, pre_filter, fit)
@@ -67,6 +80,27 @@ def _nominated_row(view: View, attempt: Attempt, pre_filter: PreFilter) -> tuple
         nominees_count_for_affinity=profile.nominees_count_for_affinity,
     )
     return row, code
+
+
+def _only_named_row(view: View, attempt: Attempt, pre_filter: PreFilter) -> int | None:
+    """The row of the only node in question, where nothing has to be kept of the other rows."""
+    only = pre_filter.only
+    if only is None or len(only) != 1 or attempt.recording or attempt.profile.always_check_all:
+        return None
+    [name] = only
+    row = view.nodes.row_of.get(name)
+    if row is None or not view.nodes.known[row] or name in view.pods.nominated:
+        return None
+    order = attempt.order
+    whole = len(order) == len(view.nodes.order) and view.nodes.names_once(order)
+    return row if whole else None
+
+
+def _fits_alone(view: View, attempt: Attempt, pre_filter: PreFilter, row: int) -> bool:
+    """Whether the pod fits on a row; if not, all rows are filtered to say why."""
+    rules = active(attempt.pod, view, pre_filter.taking_part())
+    at = OneRow(view, row)
+    return run_filters_on_row(attempt.pod, at, rules)[0] == FITS
 
 
 def _filtered(

@@ -15,6 +15,8 @@ from podium.engine.pipelines.scoring import run_row_scores
 from podium.engine.rows.rows import as_int
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from podium.engine.framework.profile import Weighted
     from podium.engine.framework.rule import Positioned
     from podium.engine.rows.rows import OneRow
@@ -35,8 +37,8 @@ class ResourceMemo:
     def __init__(
         self,
         cls: PodClass,
-        rules: list[Positioned],
-        weighted: list[Weighted],
+        rules: Sequence[Positioned],
+        weighted: Sequence[Weighted],
         highest: int | None,
     ) -> None:
         self._weighted = weighted

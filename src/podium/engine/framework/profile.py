@@ -104,6 +104,7 @@ class Profile:
     wants_all_nodes: bool = field(init=False, repr=False, compare=False)
     #: Stands for this very profile where something is kept for it; found faster than the profile.
     token: object = field(init=False, repr=False, compare=False)
+    scopes_token: object = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Collect what follows from the rules and is needed at every decision."""
@@ -117,6 +118,7 @@ class Profile:
         first_only = self.first_if_equal and not compares
         object.__setattr__(self, "wants_all_nodes", not limited and not first_only)
         object.__setattr__(self, "token", object())
+        object.__setattr__(self, "scopes_token", object())
 
     @property
     def highest_score(self) -> int | None:

@@ -181,6 +181,13 @@ class Rule:
         """What the answers for pods of this class depend on."""
         return self.always
 
+    def row_key(self, cls: PodClass) -> Hashable:
+        """What a rule of single rows reads of the class: with equal keys, equal answers.
+
+        Asked where the scope is that of a row. By default no two classes get the same answers.
+        """
+        return cls.id
+
     def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002 - the same for every class
         """What it looks at to say whether it has anything to say about pods of this class."""
         return Watched.ANYTHING

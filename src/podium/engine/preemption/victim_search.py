@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from podium.objects.kinds.workloads import PodDisruptionBudget
 
 
+#: So many rows more than twice the missing candidates are tried in the second portion.
+MIN_SECOND_PORTION = 64
+
+
 @dataclass(frozen=True, slots=True)
 class VictimPolicy:
     """How a generation searches for victims."""
@@ -178,7 +182,8 @@ def find_candidates(
 
     The search ends at the row with which there are `wanted` candidates, one of them without a
     violated budget. Rows are tried in portions: first as many rows as candidates are wanted, then
-    as many as are still missing, or all the rest where rows are filtered in batches.
+    as many as are still missing. Where rows are filtered in batches, the second portion is twice as
+    many as are missing, since some of them will be no candidates, and the third is all the rest.
     """
     rows = failed.potential
     wanted = len(rows) if wanted is None else wanted
@@ -189,8 +194,9 @@ def find_candidates(
     begin = found = 0
     harmless = False
     while begin < len(rows):
-        rest = batch.any() and begin > 0
-        end = len(rows) if rest else begin + max(wanted - found, 1)
+        end = begin + max(wanted - found, 1)
+        if batch.any() and tried:
+            end = len(rows) if len(tried) > 1 else begin + 2 * (wanted - found) + MIN_SECOND_PORTION
         portion = _try_rows(failed, rows[begin:end], batch[begin:end], policy)
         tried.append(portion)
         count = found + np.arange(1, len(portion.candidates) + 1)

@@ -15,7 +15,7 @@ from podium.objects.selectors.faults import label_selector_fault
 from podium.objects.selectors.selectors import NOTHING, SelectorError, from_label_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from podium.engine.state.pod_class import PodClass
     from podium.objects.kinds.pod import PodAffinity, PodAffinityTerm
@@ -102,8 +102,10 @@ def _list_faults(cls: PodClass) -> Iterable[str]:
             yield f"{_LISTS[kind]}: {fault}"
 
 
-def _lists(cls: PodClass) -> Iterable[tuple[str, list[tuple[int, PodAffinityTerm]]]]:
+def _lists(cls: PodClass) -> Iterator[tuple[str, list[tuple[int, PodAffinityTerm]]]]:
     """The pod's terms as it declares them, list by list."""
+    if cls.spec.affinity is None:
+        return
     affinity, anti_affinity = cls.affinity()
     for kind, part in ((REQUIRED_AFFINITY, affinity), (REQUIRED_ANTI_AFFINITY, anti_affinity)):
         yield kind, [(1, term) for term in (part and part.required) or ()]

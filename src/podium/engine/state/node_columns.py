@@ -150,6 +150,10 @@ class NodeColumns:
             self._checked_order = (order, len(np.unique(order)) == len(order))
         return self._checked_order[1]
 
+    def note_order(self, order: np.ndarray, *, names_once: bool) -> None:
+        """Take over what is known of an order already; see `names_once`."""
+        self._checked_order = (order, names_once)
+
     # Writing ----------------------------------------------------------------------------------
 
     def resource(self, name: str) -> int:

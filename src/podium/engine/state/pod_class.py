@@ -29,6 +29,19 @@ ANY_IP = "0.0.0.0"  # noqa: S104 - the wildcard of host ports, nothing is bound 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
+def requests_key(pod: Pod) -> bytes:
+    """Equal for pods with the same requests, limits and ports, container by container."""
+    spec = pod.spec
+    return _encode(
+        (spec.containers, spec.init_containers, spec.overhead, spec.resources, _resized(pod))
+    )
+
+
+def encoded(part: object) -> bytes:
+    """A part of a specification as bytes; equal parts are encoded equally."""
+    return _encode(part)
+
+
 def class_key(pod: Pod, host: str) -> bytes:
     """Equal for pods that no rule can tell apart; `host` is the node it insists on, if any."""
     spec = pod.spec
@@ -111,12 +124,35 @@ def volume_matters(volume: Volume) -> bool:
     )
 
 
+class RequestFacts:
+    """What follows from the containers of a pod: shared by classes that differ elsewhere only."""
+
+    __slots__ = ("memo", "nonzero_requests", "ports", "scalars", "taken", "wanted")
+
+    #: As in `PodClass`.
+    taken: tuple[tuple[int, int], ...]
+    nonzero_requests: tuple[int, int]
+    wanted: tuple[int, int, int]
+    scalars: dict[int, int]
+    ports: tuple[Port, ...]
+    memo: dict[object, Any]
+
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """A fact that depends on nothing but the containers, computed on first use."""
+        try:
+            return self.memo[key]  # type: ignore[no-any-return]
+        except KeyError:
+            found = self.memo[key] = compute()
+            return found
+
+
 class PodClass:
     """The compiled facts of a kind of pod. Made by the view, which interns it."""
 
     __slots__ = (
         "__weakref__",
         "carried",
+        "claims",
         "host",
         "id",
         "labels",
@@ -126,6 +162,7 @@ class PodClass:
         "owner",
         "ports",
         "priority",
+        "requests",
         "sample",
         "scalars",
         "spec",
@@ -154,6 +191,9 @@ class PodClass:
     scalars: dict[int, int]
     ports: tuple[Port, ...]
     volumes: tuple[Volume, ...]
+    #: Names of the claims it uses, in order.
+    claims: tuple[str, ...]
+    requests: RequestFacts
     labels: LabelSet
     terminating_labels: LabelSet | None
     carried: tuple[CarriedTerm, ...]
@@ -166,15 +206,6 @@ class PodClass:
         except KeyError:
             found = self.memo[key] = compute()
             return found
-
-    @property
-    def claims(self) -> tuple[str, ...]:
-        """Names of the claims it uses, in order."""
-        return tuple(
-            volume.persistent_volume_claim.claim_name
-            for volume in self.volumes
-            if volume.persistent_volume_claim is not None
-        )
 
     @property
     def has_pod_affinity(self) -> bool:

@@ -22,8 +22,10 @@ from podium.engine.state.pod_class import (
     Incoming,
     PodClass,
     Port,
+    RequestFacts,
     Resident,
     class_key,
+    requests_key,
     shares_class,
     volume_matters,
 )
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from podium.engine.state.node_columns import LabelMove, NodeColumns
     from podium.objects.kinds.pod import Pod
 
-#: So many pods are kept to recognize pods with the same specification; then all are dropped.
+#: So many specifications are kept to recognize those seen before; then all are dropped.
 MOST_RECENT = 1024
 
 
@@ -91,6 +93,7 @@ class PodIndex:
         self.class_total = 0
         #: The id of a specification -> a pod with it, which keeps it alive, and the pod's class.
         self._recent: dict[int, tuple[Pod, PodClass]] = {}
+        self._requests: dict[bytes, RequestFacts] = {}
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self._sets_by_label: ByLabel[LabelSet] = ByLabel()
         self.tallies: dict[object, Tally] = {}
@@ -205,21 +208,43 @@ class PodIndex:
         cls.sample = pod
         cls.spec = pod.spec
         accounting = self.accounting
-        taken = accounting.taken(pod)
-        scalars = [(self.resource(name), number) for name, number in taken.scalars.items()]
-        cls.taken = tuple(pair for pair in [*enumerate(taken.native), *scalars] if pair[1])
-        cls.nonzero_requests = accounting.nonzero_requests(pod)
-        wanted = accounting.wanted(pod)
-        cls.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
-        cls.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
-        cls.ports = accounting.ports(pod)
+        requests = cls.requests = self._requests_of(pod)
+        cls.taken, cls.nonzero_requests = requests.taken, requests.nonzero_requests
+        cls.wanted, cls.scalars = requests.wanted, requests.scalars
+        cls.ports = requests.ports
         cls.volumes = tuple(v for v in pod.spec.volumes or () if volume_matters(v))
+        cls.claims = tuple(
+            volume.persistent_volume_claim.claim_name
+            for volume in cls.volumes
+            if volume.persistent_volume_claim is not None
+        )
         cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
         cls.terminating_labels = None
         cls.memo = {}
         terms = carried_terms(cls, accounting.term, drop_invalid=accounting.drops_invalid_terms)
         cls.carried = tuple(self._carry(*carried) for carried in terms)
         return cls
+
+    def _requests_of(self, pod: Pod) -> RequestFacts:
+        key = requests_key(pod)
+        found = self._requests.get(key)
+        if found is not None:
+            return found
+        found = RequestFacts()
+        accounting = self.accounting
+        taken = accounting.taken(pod)
+        scalars = [(self.resource(name), number) for name, number in taken.scalars.items()]
+        found.taken = tuple(pair for pair in [*enumerate(taken.native), *scalars] if pair[1])
+        found.nonzero_requests = accounting.nonzero_requests(pod)
+        wanted = accounting.wanted(pod)
+        found.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
+        found.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
+        found.ports = accounting.ports(pod)
+        found.memo = {}
+        if len(self._requests) >= MOST_RECENT:
+            self._requests.clear()
+        self._requests[key] = found
+        return found
 
     def _carry(self, kind: str, weight: int, term: PodTerm) -> CarriedTerm:
         key = (kind, weight, term.key)
@@ -311,7 +336,7 @@ class PodIndex:
         live = {resident.cls.id: resident.cls for residents in rows for resident in residents}
         self.classes = {key: cls for key, cls in self.classes.items() if cls.id in live}
         self.classes_by_id = dict(sorted(live.items()))
-        self._recent = {}
+        self._recent, self._requests = {}, {}
         for cls in live.values():
             cls.memo = {}
         self.tallies, self._tally_tests = {}, ByAnchor()

@@ -21,7 +21,7 @@ from podium.engine.rules.devices.v1_36_arguments import DYNAMIC_RESOURCES_ARGUME
 from podium.engine.rules.v1_36_wakeups import always
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Hashable
 
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
@@ -52,6 +52,10 @@ class DynamicResourcesScore(ScoreRule):
     """0 for every node."""
 
     name = "DynamicResources"
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """Nothing of a pod without claims."""
+        return cls.id if cls.spec.resource_claims else ()
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """Skipped: a pod without claims gets no score."""

@@ -12,7 +12,7 @@ from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, 
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
@@ -23,6 +23,10 @@ class ImageLocalityPriority(ScoreRule):
 
     name = "ImageLocalityPriority"
     formula = "bytes of the pod's images there * share of nodes with them, up to 1000 MiB for 10"
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The images."""
+        return _images(cls)
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no node has any of the images."""

@@ -30,6 +30,10 @@ class ImageLocality(ScoreRule):
         "up to 1000 MiB per container for 100"
     )
 
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The images, and the number of containers."""
+        return (_images(cls), len(cls.spec.containers or ()), len(cls.spec.init_containers or ()))
+
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no node has any of the images."""
         known = any(name in view.nodes.image_registry for name in _images(pod.cls))

@@ -28,7 +28,7 @@ from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.selectors import Selector, SelectorError, from_node_requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
@@ -43,6 +43,10 @@ class MatchNodeSelector(BitFilter):
 
     name = "MatchNodeSelector"
     reasons = (NODE_SELECTOR_MISMATCH,)
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The selector and the required terms, compiled."""
+        return required_node(cls)
 
     def scope(self, cls: PodClass) -> Scope:
         """The node, for pods with a nodeSelector or required terms."""

@@ -50,7 +50,7 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
@@ -78,6 +78,10 @@ class NodeAffinity(BitFilter):
         #: As it is written in the profile.
         self.added_required = required
         self.enforced = node_terms(required) if required is not None else None
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The selector and the required terms, compiled."""
+        return required_node(cls)
 
     def scope(self, cls: PodClass) -> Scope:
         """The node, if the pod or the profile requires anything of it."""

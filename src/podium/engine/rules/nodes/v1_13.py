@@ -26,7 +26,7 @@ from podium.engine.state.accounting import is_best_effort
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
@@ -52,6 +52,10 @@ class CheckNodeCondition(FilterRule):
 
     name = "CheckNodeCondition"
     reasons = (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
+
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: pods are treated alike."""
+        return ()
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """Reasons are reported in the order of the conditions, UNSCHEDULABLE last."""
@@ -97,6 +101,10 @@ class CheckNodeUnschedulable(BitFilter):
     name = "CheckNodeUnschedulable"
     reasons = (UNSCHEDULABLE,)
 
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: those that tolerate the taint have another scope."""
+        return ()
+
     def scope(self, cls: PodClass) -> Scope:
         """The node, for pods that do not tolerate the taint."""
         return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
@@ -117,6 +125,10 @@ class HostName(BitFilter):
 
     name = "HostName"
     reasons = (HOST_NAME_MISMATCH,)
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The node that the pod names."""
+        return cls.host
 
     def scope(self, cls: PodClass) -> Scope:
         """The node, for pods with `spec.nodeName`."""
@@ -144,6 +156,10 @@ class CheckNodeLabelPresence(BitFilter):
         self.labels = labels
         self.presence = presence
 
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: pods are treated alike."""
+        return ()
+
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
         """The node, if any label key is configured."""
         return Scope.NODE if self.labels else Scope.NONE
@@ -167,6 +183,10 @@ class _Pressure(BitFilter):
     """A node with a pressure condition takes no new pods."""
 
     condition: str
+
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing beyond the scope."""
+        return ()
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """1 where the node has the condition."""
@@ -219,6 +239,10 @@ class EqualPriority(ScoreRule):
     name = "EqualPriority"
     formula = "1 for every node"
 
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: pods are treated alike."""
+        return ()
+
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """Every row gets 1."""
         return Everywhere(1)
@@ -237,6 +261,10 @@ class NodeLabelPriority(ScoreRule):
         self.label = label
         self.presence = presence
         self.name = name
+
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: pods are treated alike."""
+        return ()
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
         """10 where the label is as configured, else 0."""
@@ -273,6 +301,10 @@ class NodePreferAvoidPodsPriority(ScoreRule):
 
     name = "NodePreferAvoidPodsPriority"
     formula = "0 if the node's preferAvoidPods annotation names the pod's controller, else 10"
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The controller."""
+        return (cls.owner.kind, cls.owner.uid) if cls.owner is not None else None
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """10 if the pod has no ReplicationController or ReplicaSet, or no node avoids it."""

@@ -19,7 +19,7 @@ from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
@@ -36,6 +36,10 @@ class NodeUnschedulable(BitFilter):
 
     name = "NodeUnschedulable"
     reasons = (UNSCHEDULABLE,)
+
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: those that tolerate the taint have another scope."""
+        return ()
 
     def scope(self, cls: PodClass) -> Scope:
         """The node, for pods that do not tolerate the taint."""
@@ -62,6 +66,10 @@ class NodeName(BitFilter):
     name = "NodeName"
     reasons = (NODE_NAME_MISMATCH,)
 
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The node that the pod names."""
+        return cls.host
+
     def scope(self, cls: PodClass) -> Scope:
         """The node, for pods with `spec.nodeName`."""
         return Scope.NODE if cls.host else Scope.NONE
@@ -81,6 +89,10 @@ class NodeDeclaredFeatures(BitFilter):
 
     name = "NodeDeclaredFeatures"
     reasons = (MISSING_FEATURES,)
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The features that the pod requires."""
+        return needed_features(cls)
 
     def scope(self, cls: PodClass) -> Scope:
         """The node, for pods that require features."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
-    from podium.engine.state.tallies import LabelSet, PodTerm, Tally
+    from podium.engine.state.tallies import CarriedTerm, LabelSet, PodTerm, Tally
     from podium.engine.state.view import View
 
 POD_AFFINITY = Reason("node(s) didn't match pod affinity/anti-affinity")
@@ -106,6 +106,8 @@ class MatchInterPodAffinity(FilterRule):
             carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers for carried in placed
         ):
             return Activity.IDLE
+        if self._is_about_no_pod(pod.cls, placed, view):
+            return Activity.IDLE
         known = pod.cls.memo.get("affinity activity")
         now = (
             view.journal.epoch,
@@ -119,6 +121,14 @@ class MatchInterPodAffinity(FilterRule):
             known = pod.cls.memo["affinity activity"] = (now, activity)
         found: Activity = known[1]
         return found
+
+    def _is_about_no_pod(self, cls: PodClass, placed: list[CarriedTerm], view: View) -> bool:
+        """Whether the pod has anti-affinity only, and neither that nor that of others counts."""
+        if metadata_unavailable(cls, view) or own_affinity(cls):
+            return False
+        return not any(term_tally(view, (t,)).carriers for t in own_anti_affinity(cls)) and not any(
+            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers for carried in placed
+        )
 
     def _looks_at_own_row(self, pod: Incoming, view: View) -> bool:
         if view.pods.unknown_nodes or view.pods.invalid_carried or own_affinity(pod.cls):

@@ -133,7 +133,8 @@ class InterPodAffinity(FilterRule):
     def activity(self, pod: Incoming, view: View) -> Activity:
         """Skipped if the pod requires nothing and no anti-affinity of placed pods matches it.
 
-        If every node is a domain of its own under all topology keys, only pods on the row count.
+        Idle while its anti-affinity and that of placed pods is about no pod. If every node is a
+        domain of its own under all topology keys, only pods on the row count.
         """
         placed = view.terms_selecting(pod.cls.labels)
         if not placed and pod.cls.spec.affinity is None:
@@ -146,6 +147,8 @@ class InterPodAffinity(FilterRule):
                     break
             else:
                 return Activity.SKIPPED
+        elif not own.affinity and not self._counts_any(own.anti_affinity, placed, view):
+            return Activity.IDLE
         now = (
             view.journal.epoch,
             len(view.pods.carried),
@@ -163,6 +166,14 @@ class InterPodAffinity(FilterRule):
             known = pod.cls.memo["affinity activity"] = (now, activity)
         found: Activity = known[1]
         return found
+
+    def _counts_any(
+        self, anti_affinity: tuple[PodTerm, ...], placed: list[CarriedTerm], view: View
+    ) -> bool:
+        """Whether a pod is in the way of the pod's anti-affinity, or the pod in that of others."""
+        return any(term_tally(view, (term,)).carriers for term in anti_affinity) or any(
+            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers for carried in placed
+        )
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
         """On every row: only counts are read."""

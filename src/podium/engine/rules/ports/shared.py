@@ -10,7 +10,7 @@ from podium.engine.rows.rows import Ints, K, ManyRows, Rows, conflict
 from podium.engine.rules.placed_pods import placed_pod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
@@ -22,6 +22,10 @@ class HostPorts(BitFilter):
 
     The address 0.0.0.0 conflicts with every address, on either side.
     """
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The host ports."""
+        return cls.ports
 
     def scope(self, cls: PodClass) -> Scope:
         """The pods on the node, for pods with host ports."""

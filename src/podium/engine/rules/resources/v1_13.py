@@ -36,7 +36,7 @@ from podium.errors import ConfigError
 from podium.objects.resource_names import is_extended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
@@ -63,6 +63,10 @@ class PodFitsResources(BitFilter):
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         #: Extended resources that only an extender looks after.
         self.ignored = ignored
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests."""
+        return (cls.wanted, tuple(cls.scalars.items()))
 
     def scope(self, cls: PodClass) -> Scope:
         """The resource numbers of the row; the cluster if resources are ignored for an extender.
@@ -126,6 +130,10 @@ class GeneralPredicates(BitFilter):
         resources = PodFitsResources(ignored)
         self.parts = (resources, HostName(), PodFitsHostPorts(), MatchNodeSelector())
 
+    def row_key(self, cls: PodClass) -> Hashable:
+        """What its parts read."""
+        return tuple((part.name, part.row_key(cls)) for part in self._active(cls))
+
     def scope(self, cls: PodClass) -> Scope:
         """That of the resources; of the pods on the row if more than resources is asked for."""
         resources = self.parts[0].scope(cls)
@@ -165,6 +173,10 @@ class _UtilizationPriority(ScoreRule):
     """The mean of a score for cpu and a score for memory."""
 
     always = Scope.RESOURCES
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests as scores count them."""
+        return cls.nonzero_requests
 
     def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """The score of one resource."""
@@ -246,6 +258,10 @@ class BalancedResourceAllocation(ScoreRule):
     name = "BalancedResourceAllocation"
     formula = "10 * (1 - the difference between the requested fractions of cpu and memory)"
     always = Scope.RESOURCES
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests as scores count them."""
+        return cls.nonzero_requests
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """0 where cpu or memory is requested in full."""

@@ -36,6 +36,8 @@ from podium.engine.state.verdicts import Reason
 from podium.objects.resource_names import is_extended, is_scalar
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from podium.engine.framework.causes import Cause
     from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -67,6 +69,10 @@ class NodeResourcesFit(BitFilter):
     ) -> None:
         self.ignored = ignored
         self.ignored_groups = ignored_groups
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests."""
+        return (cls.wanted, tuple(cls.scalars.items()))
 
     def _checked(self, cls: PodClass, view: View) -> tuple[tuple[str, int, int], ...]:
         """Name, column and amount of each requested resource, extended ones by name."""
@@ -134,6 +140,10 @@ class NodeResourcesFitScore(ScoreRule):
         #: Points (utilization, score), the score on the scale of 100.
         self.shape = tuple((x, y * 10) for x, y in shape)
 
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests that are scored."""
+        return tuple(_scored_requests(cls).items())
+
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The weighted mean over the resources that the node has."""
         total, weights = at.full(0), at.full(0)
@@ -188,7 +198,7 @@ def _rounded(at: Rows[K], total: Ints[K], weights: Ints[K]) -> Ints[K]:
 
 def _scored_requests(cls: PodClass) -> dict[str, int]:
     """The requests that are scored: with defaults for none, without pod-level resources."""
-    return cls.once("scored requests", lambda: _compute_scored_requests(cls))
+    return cls.requests.once("scored requests", lambda: _compute_scored_requests(cls))
 
 
 def _compute_scored_requests(cls: PodClass) -> dict[str, int]:
@@ -205,6 +215,10 @@ class NodeResourcesBalancedAllocation(ScoreRule):
 
     def __init__(self, resources: tuple[str, ...] = ("cpu", "memory")) -> None:
         self.resources = resources
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests that are scored."""
+        return tuple(_balanced_requests(cls).items())
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """Skipped for a pod that requests none of the resources."""
@@ -290,7 +304,7 @@ def _extremes(
 
 def _balanced_requests(cls: PodClass) -> dict[str, int]:
     """The pod's requests, without defaults for none."""
-    return cls.once("balanced requests", lambda: _compute_balanced_requests(cls))
+    return cls.requests.once("balanced requests", lambda: _compute_balanced_requests(cls))
 
 
 def _compute_balanced_requests(cls: PodClass) -> dict[str, int]:

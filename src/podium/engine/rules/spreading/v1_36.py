@@ -385,6 +385,8 @@ class PodTopologySpreadScore(ScoreRule):
             both = empty != ABSENT and empty < len(present) and present[ABSENT] and present[empty]
             return int(present.sum()) - int(both)
 
+        if ignored is not None:
+            return distinct()  # which rows are ignored depends on all keys of the class
         return at.remembered(("domains", key), distinct)
 
     def _counts(

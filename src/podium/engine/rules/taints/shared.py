@@ -10,10 +10,11 @@ from podium.engine.framework.causes import Cause, ScoreNumber, UntoleratedTaint
 from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule, Watched, scaled_to
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.nodes.shared import zero_for_all_values
+from podium.engine.state.pod_class import encoded
 from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
@@ -38,10 +39,19 @@ def count_untolerated_preferences(cls: PodClass, taints: tuple[Taint, ...]) -> i
     return sum(t.effect == "PreferNoSchedule" and not tolerated(kept, t) for t in taints)
 
 
+def tolerations_key(cls: PodClass) -> bytes:
+    """Equal for pods with equal tolerations."""
+    return cls.once("tolerations", lambda: encoded(cls.spec.tolerations))
+
+
 class UntoleratedTaints(BitFilter):
     """The pod must tolerate every taint of the node with one of the effects."""
 
     effects = NO_SCHEDULE_EFFECTS
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The tolerations."""
+        return tolerations_key(cls)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a taint is not tolerated."""

@@ -27,15 +27,23 @@ def class_name(item: PersistentVolume | PersistentVolumeClaim) -> str:
     return item.spec.storage_class_name or ""
 
 
-def told_by_drivers(at: Rows[K], told: Callable[[CsiNode], bool]) -> Flags[K]:
-    """Rows whose CSINode has a property; rows without a CSINode do not have it."""
+def told_by_drivers(at: Rows[K], key: str, told: Callable[[CsiNode], bool]) -> Flags[K]:
+    """Rows whose CSINode has a property; rows without a CSINode do not have it.
+
+    *key* names the property: the rows are found once, and again when a CSINode or the rows change.
+    """
     view = at.view
 
     def many(rows: ManyRows) -> np.ndarray:
-        found = (
-            view.nodes.row_of.get(node.name, -1) for node in view.catalog.csi_nodes if told(node)
-        )
-        return np.isin(rows.index, [row for row in found if row >= 0]) * 1
+        now = (view.catalog.csi_nodes.version, view.journal.epoch)
+        known = view.ledgers.get(("drivers", key))
+        if known is None or known[0] != now:
+            flags = np.zeros(view.nodes.capacity, np.int64)
+            named = (view.nodes.row_of.get(n.name) for n in view.catalog.csi_nodes if told(n))
+            flags[[row for row in named if row is not None]] = 1
+            known = view.ledgers["drivers", key] = (now, flags)
+        found: np.ndarray = known[1][rows.index]
+        return found
 
     def one(row: OneRow) -> int:
         node = view.catalog.csi_nodes.get(row.name)

@@ -13,6 +13,7 @@ from podium.engine.framework.causes import Cause, ClaimUnserved, VolumeLost
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import (
     SKIPPED,
+    Activity,
     AttemptError,
     BitFilter,
     Everywhere,
@@ -59,7 +60,7 @@ from podium.objects.quantity import value
 from podium.objects.selectors.selectors import SelectorError, from_label_selector, node_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
@@ -144,6 +145,19 @@ class VolumeBinding(BitFilter, ReserveRule):
             return Refused(self.name, str(error))
         return None
 
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Idle if all claims are bound to volumes that are reached from everywhere."""
+        if self.scope(pod.cls) is Scope.NONE:
+            return Activity.SKIPPED
+        try:
+            claims = classify(pod, view.catalog)
+        except VolumeError:
+            return Activity.ACTIVE
+        if claims.delayed:
+            return Activity.ACTIVE
+        volumes = (view.catalog.volumes.get(claim.spec.volume_name) for claim in claims.bound)
+        return Activity.IDLE if all(map(_is_reached_from_everywhere, volumes)) else Activity.ACTIVE
+
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The reasons of the first bound claim that fails, and of the waiting claims."""
         try:
@@ -162,7 +176,7 @@ class VolumeBinding(BitFilter, ReserveRule):
                 yield VolumeLost(LOST_VOLUME.text, claim.key, claim.spec.volume_name)
             elif as_int(self._not_reachable(volume, at, at.flags(True))):  # noqa: FBT003
                 kind = older_kind(volume.spec)
-                moved = bool(kind) and told_by_drivers(at, handed_over(kind))
+                moved = bool(kind) and told_by_drivers(at, kind, handed_over(kind))
                 yield unreachable(
                     VOLUME_NODE_AFFINITY_MISMATCH,
                     claim,
@@ -200,7 +214,7 @@ class VolumeBinding(BitFilter, ReserveRule):
         kind = older_kind(volume.spec)
         if not kind or not len(at.view.catalog.csi_nodes):
             return unreached
-        moved = told_by_drivers(at, handed_over(kind))
+        moved = told_by_drivers(at, kind, handed_over(kind))
         try:
             now = matches_node_affinity(reachable_from(volume), at)
         except UntranslatableError as error:
@@ -210,11 +224,28 @@ class VolumeBinding(BitFilter, ReserveRule):
         return at.where(moved, (now ^ True) * 1, unreached)
 
 
+def _is_reached_from_everywhere(volume: PersistentVolume | None) -> bool:
+    """Whether no node can fail to reach a volume, also where a CSI driver took it over."""
+    if volume is None:
+        return False
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        return False
+    try:
+        return not older_kind(volume.spec) or reachable_from(volume) is None
+    except UntranslatableError:
+        return False
+
+
 class VolumeBindingScore(ScoreRule):
     """Scores nothing: scoring by storage capacity (StorageCapacityScoring) is off by default."""
 
     kinds = BINDING_KINDS
     name = "VolumeBinding"
+
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: pods are treated alike."""
+        return ()
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
         """Skipped for every pod."""

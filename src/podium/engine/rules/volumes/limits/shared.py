@@ -173,6 +173,11 @@ class VolumeLedger:
         """The limit of each row."""
         return self._column(self._limits, limit, NO_LIMIT)
 
+    def least_room(self, limit: str) -> int:
+        """How many more volumes every row can hold."""
+        room = self.limits(limit) - self.counts(limit)
+        return int(room.min(initial=NO_LIMIT))
+
     def holding(self, volumes: Iterable[Hashable]) -> np.ndarray:
         """How many of these volumes the pods of each row use already."""
         found = np.zeros(self._view.nodes.capacity, np.int64)

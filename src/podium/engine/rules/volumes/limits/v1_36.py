@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from podium.engine.framework.declaration import PluginDeclaration, plain
-from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, no_rows
+from podium.engine.framework.rule import Activity, BatchTrials, BitFilter, Scope, no_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
 from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.limits.shared import Held, Lookups, exceeded_limits, ledger
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
+    from podium.engine.state.view import View
     from podium.objects.kinds.pod import Volume
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
@@ -71,6 +72,21 @@ class NodeVolumeLimits(BitFilter):
             room = room & (held + number <= known.limits(driver)[at.index])
         return BatchTrials(room, constant=True)
 
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Idle while every node has room for all volumes of the pod."""
+        if self.scope(pod.cls) is Scope.NONE:
+            return Activity.SKIPPED
+        if not len(view.catalog.csi_nodes):
+            return Activity.IDLE
+        try:
+            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), view.catalog))
+        except VolumeError:
+            return Activity.ACTIVE
+        known = ledger(view, self.name, _held, all_rows=True)
+        drivers = Counter(driver for driver, _ in wanted)
+        roomy = all(known.least_room(driver) >= number for driver, number in drivers.items())
+        return Activity.IDLE if roomy and not known.errors else Activity.ACTIVE
+
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where the limit of some driver is exceeded; drivers may have no limit."""
         catalog = at.view.catalog
@@ -80,7 +96,7 @@ class NodeVolumeLimits(BitFilter):
             wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), catalog))
         except VolumeError as error:
             text = f'running "{self.name}" filter plugin: {error}'
-            at.fail_where(told_by_drivers(at, lambda _: True), text)
+            at.fail_where(told_by_drivers(at, "any", lambda _: True), text)
             return at.full(0)
         if not wanted:
             return at.full(0)

@@ -1,0 +1,288 @@
+"""What rules that look at one row at a time answered for every row, kept true as rows change.
+
+`RowAnswers` holds, per row, the first verdict and the sum of the scores; the journal says which
+rows changed since, and only those are evaluated again. It is shared by all pod classes that these
+rules cannot tell apart (`Rule.row_key`): pods that differ in labels, claims or affinity only.
+Totals are indexed by score when they are asked for: the best rows are found without a scan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from podium.engine.fast.resource_memo import ResourceMemo
+from podium.engine.fast.score_index import ScoreIndex
+from podium.engine.framework.rule import Scope
+from podium.engine.pipelines.filtering import run_filters, run_filters_on_row
+from podium.engine.pipelines.scoring import run_row_scores
+from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
+from podium.engine.state.verdicts import FITS, histogram
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Hashable, Sequence
+
+    from podium.engine.framework.profile import Profile, Weighted
+    from podium.engine.framework.rule import Positioned
+    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.view import View
+
+
+class RowRules(NamedTuple):
+    """Rules that look at one row at a time, in order."""
+
+    #: Filters whose answers change with the node only.
+    of_node: Sequence[Positioned]
+    #: Filters that look at the pods of the row as well.
+    of_pods: Sequence[Positioned]
+    #: Scores that are final row by row.
+    flat: Sequence[Weighted]
+
+
+class RowAnswers:
+    """The answers of some rules for some classes of pods, per row."""
+
+    def __init__(self, pod: Incoming, view: View, profile: Profile, rules: RowRules) -> None:
+        self.view = view
+        self._tuning = profile.tuning
+        self._highest = profile.highest_score
+        self.of_node, self.of_pods, self.flat = rules
+        used = (*(p.rule for p in rules.of_pods), *(each.priority for each in rules.flat))
+        self._by_columns = any(rule.by_columns for rule in used)
+        self.index: ScoreIndex | None = None
+        self._rejections: Counter[int] | None = None
+        self._allocate()
+        self.rebuild(pod)
+
+    def _allocate(self) -> None:
+        size = self.view.nodes.capacity
+        self._node_codes = np.zeros(size, np.int32)
+        self._node_positions = np.zeros(size, np.int16)
+        self._codes = np.zeros(size, np.int32)
+        self._positions = np.zeros(size, np.int16)
+        self._node_scores = np.zeros(size, np.int64)
+        self._scores = np.zeros(size, np.int64)
+        #: Rows on which some score is out of range: by the node alone; with its pods, if it fits.
+        self._node_wrong: set[int] = set()
+        self._wrong: set[int] = set()
+
+    # Keeping up with the cluster ------------------------------------------------------------------
+
+    def rebuild(self, pod: Incoming) -> None:
+        """Evaluate every row."""
+        view = self.view
+        if len(self._codes) != view.nodes.capacity:
+            self._allocate()
+        self._node_wrong.clear()
+        self._wrong.clear()
+        self.epoch = view.journal.epoch
+        self.seen = view.journal.rows.end
+        self.index = self._rejections = None
+        rows = view.nodes.order
+        self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
+        #: Facts of the feasible rows; they hold for every class of pods.
+        self.memo: dict[Hashable, Any] = {}
+        self._sort_scores(pod)
+        self._resources = ResourceMemo(pod.cls, self.of_pods, self.scoring_pods, self._highest)
+        self._evaluate_nodes(pod, rows)
+        self._evaluate_pods(pod, rows)
+
+    def _sort_scores(self, pod: Incoming) -> None:
+        """Which flat scores differ between rows, and the sum of what the others give to all."""
+        known = [(each, each.priority.everywhere(pod, self.view)) for each in self.flat]
+        same = [(each, found.score) for each, found in known if found is not None]
+        self.constant = sum(each.weight * score for each, score in same)
+        highest = self._highest
+        self._constant_wrong = highest is not None and any(
+            not 0 <= score <= highest for _, score in same
+        )
+        differing = [each for each, found in known if found is None]
+        self.scoring_nodes = [w for w in differing if w.priority.scope(pod.cls) <= Scope.NODE]
+        self.scoring_pods = [w for w in differing if w.priority.scope(pod.cls) > Scope.NODE]
+        keys = [each.priority.answer_key(pod, self.view) for each in self.scoring_nodes]
+        self._scoring = (self.constant, self.scoring_nodes, self.scoring_pods, keys)
+
+    def refresh(self, pod: Incoming) -> None:
+        """Evaluate the rows again that changed since the last time."""
+        view = self.view
+        log = view.journal.rows
+        behind = self.seen - log.start
+        if behind < 0 or self.epoch != view.journal.epoch:
+            self.rebuild(pod)
+            return
+        entries = log.entries
+        missed = len(entries) - behind
+        if missed == 1 and entries[-1] >= 0 and not view.pods.unknown_nodes:
+            # The usual case: one pod got a node since.
+            self.seen += 1
+            self._evaluate_one(pod, entries[-1], node_changed=False)
+        elif missed:
+            self.seen += missed
+            self._catch_up(pod, entries[behind:])
+
+    def _catch_up(self, pod: Incoming, news: list[int]) -> None:
+        """Evaluate the rows of these entries of the journal again."""
+        view = self.view
+        if min(news) < 0:
+            # A node changed: what was the same for every row may not be so any more.
+            before = self._scoring
+            self._sort_scores(pod)
+            if before != self._scoring:
+                self.rebuild(pod)
+                return
+            self.memo = {}
+        rows = {entry if entry >= 0 else ~entry for entry in news}
+        if view.pods.unknown_nodes:
+            # Rows with pods of an unknown node are in no order of nodes; rules never see them.
+            rows -= view.pods.unknown_nodes
+        nodes = {~entry for entry in news if entry < 0} & rows
+        if len(rows) > self._tuning.one_by_one:
+            self._evaluate_many(pod, rows, nodes)
+        elif len(rows) > 1 and self._by_columns:
+            self._evaluate_together(pod, rows, nodes)
+        else:
+            for row in rows:
+                self._evaluate_one(pod, row, node_changed=row in nodes)
+
+    def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
+        if nodes:
+            self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
+        self._evaluate_pods(pod, np.fromiter(rows, np.int64, len(rows)))
+        self.index = self._rejections = None
+        self._feasible = (None, self._codes)
+
+    def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
+        """Evaluate a few rows as arrays, and keep the index and the counts."""
+        changed = np.fromiter(rows, np.int64, len(rows))
+        before = self._codes[changed].tolist()
+        if nodes:
+            self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
+        self._evaluate_pods(pod, changed)
+        totals = self._scores[changed].tolist()
+        for row, was, code, total in zip(
+            changed.tolist(), before, self._codes[changed].tolist(), totals, strict=True
+        ):
+            self._take_over(row, was, code, total)
+
+    def _take_over(self, row: int, before: int, code: int, total: int) -> None:
+        """Bring the counts and the index up to date with the new answers of a row."""
+        if code != before:
+            self._recount(row, before, code)
+            if not code or not before:
+                self._feasible = (None, self._codes)
+        if self.index is not None:
+            self.index.put(row, None if code else total)
+
+    def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
+        at = ManyRows(self.view, rows)
+        fit = run_filters(pod, at, self.of_node)
+        self._node_codes[rows], self._node_positions[rows] = fit.codes, fit.positions
+        sums, wrong = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
+        self._node_scores[rows] = as_array(sums) + self.constant
+        _mark(self._node_wrong, rows, as_array(wrong))
+
+    def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> None:
+        at = ManyRows(self.view, rows)
+        fit = run_filters(pod, at, self.of_pods)
+        earlier = self._node_positions[rows] < fit.positions
+        self._codes[rows] = np.where(earlier, self._node_codes[rows], fit.codes)
+        self._positions[rows] = np.minimum(self._node_positions[rows], fit.positions)
+        sums, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
+        self._scores[rows] = as_array(sums) + self._node_scores[rows]
+        _mark(self._wrong, rows, as_array(wrong) & (self._codes[rows] == FITS))
+
+    def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
+        at = OneRow(self.view, row)
+        if node_changed:
+            code, position = run_filters_on_row(pod, at, self.of_node)
+            self._node_codes[row], self._node_positions[row] = code, position
+            score, out = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
+            self._node_scores[row] = as_int(score) + self.constant
+            _put(self._node_wrong, row, wrong=bool(as_int(out)))
+        code, position, total, wrong = self._resources.answer(pod, at)
+        earlier = self._node_positions.item(row)
+        if earlier < position:
+            code, position = self._node_codes.item(row), earlier
+        total += self._node_scores.item(row)
+        before = self._codes.item(row)
+        self._codes[row], self._positions[row] = code, position
+        self._scores[row] = total
+        if wrong or self._wrong:
+            _put(self._wrong, row, wrong=wrong and code == FITS)
+        self._take_over(row, before, code, total)
+
+    def _recount(self, row: int, before: int, now: int) -> None:
+        counts = self._rejections
+        if counts is None or not self.view.nodes.known[row]:
+            return
+        if now:
+            counts[now] += 1
+        if before:
+            counts[before] -= 1
+            if not counts[before]:
+                del counts[before]
+
+    # Answering ------------------------------------------------------------------------------------
+
+    def has_scores(self) -> bool:
+        """Whether the kept sums may be used: no score of a row that fits is out of range.
+
+        Otherwise the attempt fails, and `run_scores` over the feasible rows says how.
+        """
+        if self._constant_wrong or self._wrong:
+            return False
+        return not any(self._codes.item(row) == FITS for row in self._node_wrong)
+
+    def by_score(self, order: np.ndarray) -> ScoreIndex | None:
+        """The feasible rows by score, in this order; None if some row is named twice."""
+        index = self.index
+        if index is None or index.order is not order:
+            if len(order) != len(self.view.nodes.order):
+                return None
+            index = self.index = ScoreIndex(order, self._codes, self._scores)
+            if len(index.position_of) != len(order):
+                self.index = None
+        return self.index
+
+    def rejections(self) -> Counter[int]:
+        """How many nodes were rejected with which verdict by single rows; kept up to date."""
+        if self._rejections is None:
+            self._rejections = histogram(self._codes[self.view.nodes.order])
+        return self._rejections
+
+    def feasible(self, order: np.ndarray) -> np.ndarray:
+        """The rows that fit, in order; kept while none changes."""
+        if self._feasible[0] is not order:
+            self._feasible = (order, order[self._codes[order] == FITS])
+            self.memo = {}
+        return self._feasible[1]
+
+    def memo_of(self, rows: np.ndarray) -> dict[Hashable, Any] | None:
+        """Where facts of these rows may be kept; None if they are not the feasible rows."""
+        return self.memo if rows is self._feasible[1] else None
+
+    def verdicts(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Verdict codes, and the positions of the rules that gave them, in this order."""
+        return self._codes[order], self._positions[order]
+
+    def sums(self, rows: np.ndarray) -> np.ndarray:
+        """The weighted sums of the scores of these rows."""
+        found: np.ndarray = self._scores[rows]
+        return found
+
+
+def _mark(wrong_rows: set[int], rows: np.ndarray, wrong: np.ndarray) -> None:
+    """Note on which of the rows some score is out of range."""
+    if wrong_rows:
+        wrong_rows.difference_update(rows.tolist())
+    if wrong.any():
+        wrong_rows.update(rows[wrong].tolist())
+
+
+def _put(wrong_rows: set[int], row: int, *, wrong: bool) -> None:
+    if wrong:
+        wrong_rows.add(row)
+    else:
+        wrong_rows.discard(row)
