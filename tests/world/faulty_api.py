@@ -20,11 +20,7 @@ from podium.simulation.in_process_api import InProcessApi
 from world.plan import Fault
 
 #: A run with more requests than this is a storm, and ends.
-MOST_REQUESTS = 30_000
-
-
-class StormError(BaseException):
-    """There are more requests than any backoff would allow."""
+MOST_REQUESTS = 5_000
 
 
 @dataclass(slots=True)
@@ -57,6 +53,8 @@ class Network:
     #: The replica whose request the API server carries out right now.
     writer: str = ""
     is_down: bool = False
+    #: Whether there were more requests than any backoff allows; none is answered any more.
+    is_stormed: bool = False
     #: Set when faults cease: what hangs or is silent ends.
     healed: asyncio.Event = field(default_factory=asyncio.Event)
     chances: dict[int, random.Random] = field(default_factory=dict)
@@ -110,7 +108,7 @@ class FaultyApi(InProcessApi):
         content_type: str,
     ) -> Answer:
         network = self._network
-        if self.is_dead:
+        if self.is_dead or network.is_stormed:
             await asyncio.Event().wait()
         verb = verb_of(method, path)
         sent = self._note(verb, method, path, body)
@@ -159,7 +157,8 @@ class FaultyApi(InProcessApi):
         sent = Sent(network.loop.time(), self._replica, verb, method, path, about)
         network.sent.append(sent)
         if len(network.sent) > MOST_REQUESTS:
-            raise StormError
+            network.is_stormed = True
+            network.loop.stop()
         return sent
 
     @asynccontextmanager

@@ -31,7 +31,7 @@ from podium.objects.kinds.meta import JsonObject
 from podium.simulation.clocks import VirtualClock
 from podium.simulation.cluster import Replica, ReplicaOptions, SimulatedCluster
 from world import changes, invariants, objects
-from world.faulty_api import FaultyApi, Network, StormError
+from world.faulty_api import FaultyApi, Network
 from world.plan import Change, Plan
 
 LEASE = Lease("kube-system", "podium", LeaseTimes())
@@ -229,12 +229,12 @@ class World:
             self.machines = [Machine(self, *each) for each in enumerate(plan.rates)]
             for change in plan.changes:
                 cluster.loop.call_at(change.at, self._apply, change)
-            try:
-                cluster.run_until(plan.seconds)
-                self._heal()
+            cluster.run_until(plan.seconds)
+            self._heal()
+            if not self.network.is_stormed:
                 self._rest()
                 self._check_rest()
-            except StormError:
+            if self.network.is_stormed:
                 self.findings.append("more requests were sent than any backoff allows")
             self.findings += errors.found
             self.findings += invariants.history_findings(self)
@@ -315,7 +315,7 @@ class World:
         kube-scheduler has it. It is at rest when that has changed nothing for a while.
         """
         end, last, checked = self.cluster.time + REST_SECONDS, self.cluster.time, len(self.history)
-        while self.cluster.time < end:
+        while self.cluster.time < end and not self.network.is_stormed:
             self.cluster.run_for(2.0)
             for entry in self.history[checked:]:
                 if not invariants.is_repetition(entry):

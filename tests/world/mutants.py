@@ -1,0 +1,236 @@
+"""Deliberate faults in the effects of a scheduler, each of which the world must find.
+
+A mutant is a context in which one part of the program is replaced by a wrong one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from podium.daemon import failure_handler
+from podium.daemon.binder import Binder, NotBoundError
+from podium.daemon.cluster_state import ClusterState
+from podium.daemon.failure_handler import FailureHandler
+from podium.daemon.object_index import ObjectIndex
+from podium.daemon.pod_status import PodStatusWriter
+from podium.daemon.volumes import VolumeBinder
+from podium.host.scheduler_host import SchedulerHost
+from podium.kube.errors import ApiError, UnreachableError
+from podium.kube.lease import LeaderElector
+from podium.kube.reflector import Reflector
+
+Mutant = Callable[[], AbstractContextManager[None]]
+
+
+@contextmanager
+def retry_without_backoff() -> Iterator[None]:
+    """A pod whose status could not be written is attempted again at once."""
+    with patch.object(failure_handler, "_LONGEST_PAUSE", 0.0):
+        yield
+
+
+@contextmanager
+def forgotten_undo() -> Iterator[None]:
+    """A pod that could not be bound stays on its node in the cache."""
+
+    def undo(self: Any, turn: Any, result: Any, error: str, volumes: bool) -> None:
+        self._failure_handler.not_bound(turn, result, error, volumes=volumes)
+
+    with patch.object(Binder, "_undo", undo):
+        yield
+
+
+@contextmanager
+def doubled_bind() -> Iterator[None]:
+    """A binding that was answered is sent again."""
+    post = Binder._post
+
+    async def twice(self: Any, pod: Any, node: str) -> None:
+        await post(self, pod, node)
+        with suppress(ApiError):
+            await self._client.bind(pod.namespace, pod.name, pod.metadata.uid, node, timeout=15.0)
+
+    with patch.object(Binder, "_post", twice):
+        yield
+
+
+@contextmanager
+def lost_answer_is_a_refusal() -> Iterator[None]:
+    """A binding without an answer counts as not carried out."""
+
+    async def post(self: Any, pod: Any, node: str) -> None:
+        try:
+            await self._client.bind(pod.namespace, pod.name, pod.metadata.uid, node, timeout=15.0)
+        except ApiError as error:
+            raise NotBoundError(str(error)) from error
+
+    with patch.object(Binder, "_post", post):
+        yield
+
+
+@contextmanager
+def victims_stay_terminating() -> Iterator[None]:
+    """A victim that was not evicted counts as terminating for ever."""
+    with patch.object(ClusterState, "keep_victims", lambda *_: None):
+        yield
+
+
+@contextmanager
+def leader_for_ever() -> Iterator[None]:
+    """A replica that has lost the lease goes on until it is told to stop."""
+    with patch.object(SchedulerHost, "abandon", lambda _: None):
+        yield
+
+
+@contextmanager
+def lease_without_waiting() -> Iterator[None]:
+    """A replica takes the lease of another one before it has expired."""
+    with patch.object(LeaderElector, "_held", lambda *_: False):
+        yield
+
+
+@contextmanager
+def deletions_missed_by_lists() -> Iterator[None]:
+    """A new list adds and changes objects, and removes none."""
+
+    def put_all(self: Any, items: list[Any]) -> None:
+        for item in items:
+            self._report_logged(self.put, item)
+
+    with patch.object(ObjectIndex, "replace", put_all):
+        yield
+
+
+@contextmanager
+def expired_watch_goes_on() -> Iterator[None]:
+    """A watch that fell behind continues with what comes next, without a new list."""
+    take = Reflector._take
+
+    def taken(self: Any, line: bytes) -> None:
+        try:
+            take(self, line)
+        except ApiError as error:
+            if error.status != 410:
+                raise
+            self.version = "999999999"
+
+    with patch.object(Reflector, "_take", taken):
+        yield
+
+
+@contextmanager
+def unsettled_is_bound() -> Iterator[None]:
+    """A binding that was refused with a conflict or an error counts as carried out."""
+
+    async def settle(self: Any, pod: Any, node: str, error: Exception) -> None:
+        """Believe that the pod is bound."""
+
+    with patch.object(Binder, "_settle", settle):
+        yield
+
+
+@contextmanager
+def freed_room_wakes_nobody() -> Iterator[None]:
+    """The resources of a pod that could not be bound are free, and nobody is told."""
+
+    def forget(self: Any, pod: Any) -> None:
+        if self.cache.is_assumed(pod.uid):
+            self.cache.forget(pod)
+
+    def pod_deleted(self: Any, old: Any) -> None:
+        known = self.cache.columns.pods.by_uid.get(old.uid) is not None
+        if not old.spec.node_name and self.is_responsible_for(old):
+            self.queue.delete(old)
+        if known and not old.spec.node_name:
+            self.forget(old)
+        elif old.spec.node_name:
+            self._update_cache(self.cache.remove_pod, old)
+
+    with (
+        patch.object(ClusterState, "forget", forget),
+        patch.object(ClusterState, "_pod_deleted", pod_deleted),
+    ):
+        yield
+
+
+@contextmanager
+def nominations_are_not_written() -> Iterator[None]:
+    """A nomination is kept in the queue only."""
+    write = PodStatusWriter.write
+
+    async def written(self: Any, pod: Any, outcome: Any) -> None:
+        await write(self, pod, replace(outcome, nomination=None))
+
+    with patch.object(PodStatusWriter, "write", written):
+        yield
+
+
+@contextmanager
+def volumes_are_not_awaited() -> Iterator[None]:
+    """A pod is bound as soon as its claims are written, before they are bound."""
+    with patch.object(VolumeBinder, "_is_bound", lambda *_: True):
+        yield
+
+
+@contextmanager
+def loop_is_not_woken() -> Iterator[None]:
+    """A pod that returns to the queue late waits until anything else happens."""
+
+    def requeue(self: Any, turn: Any, pod: Any, **how: Any) -> Any:
+        return self.queue.requeue(turn, pod, **how)
+
+    with patch.object(ClusterState, "requeue", requeue):
+        yield
+
+
+@contextmanager
+def hanging_request_is_awaited() -> Iterator[None]:
+    """A binding without an answer is awaited for ever."""
+
+    async def post(self: Any, pod: Any, node: str) -> None:
+        while True:
+            try:
+                await self._client.bind(
+                    pod.namespace, pod.name, pod.metadata.uid, node, timeout=15.0
+                )
+            except UnreachableError:
+                await asyncio.Event().wait()
+            except ApiError as error:
+                raise NotBoundError(str(error)) from error
+            else:
+                return
+
+    with patch.object(Binder, "_post", post):
+        yield
+
+
+@contextmanager
+def preemptor_is_not_retried() -> Iterator[None]:
+    """A pod whose status or preemption could not be written waits for the next event."""
+    with patch.object(FailureHandler, "_retry", lambda *_: None):
+        yield
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    retry_without_backoff,
+    forgotten_undo,
+    doubled_bind,
+    lost_answer_is_a_refusal,
+    victims_stay_terminating,
+    leader_for_ever,
+    lease_without_waiting,
+    deletions_missed_by_lists,
+    expired_watch_goes_on,
+    unsettled_is_bound,
+    freed_room_wakes_nobody,
+    nominations_are_not_written,
+    volumes_are_not_awaited,
+    loop_is_not_woken,
+    hanging_request_is_awaited,
+    preemptor_is_not_retried,
+)
