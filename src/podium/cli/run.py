@@ -25,7 +25,7 @@ from podium.library.profile_source import ProfileSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.host.cluster_run import Lease, RunOptions
+    from podium.host.cluster_run import Lease, RunOptions, SecurePort
     from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
     from podium.profiles.config.scheduler_config import SchedulerConfig
@@ -51,6 +51,9 @@ class RunFlags:
     leader_elect_resource_name: str | None
     leader_elect_resource_namespace: str | None
     listen: ListenAddress
+    secure_port: int
+    tls_cert_file: str | None
+    tls_private_key_file: str | None
     v: int
     logging_format: str
     decision_log_file: str | None
@@ -89,9 +92,20 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
     _LISTEN,
     "The address of probes, metrics and decisions; port 0 serves none.",
     host_name="--bind-address",
-    port_names=("--port", "--secure-port"),
     hidden=False,
 )
+@click.option(
+    "--secure-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="Serve probes, metrics and decisions over TLS on this port of --bind-address, to those "
+    "whom the cluster allows; plain HTTP stays on loopback then.  [default: none]",
+)
+@click.option(
+    "--tls-cert-file", metavar="FILE", help="Certificate of --secure-port.  [default: self-signed]"
+)
+@click.option("--tls-private-key-file", metavar="FILE", help="Private key of --tls-cert-file.")
 @click.option(
     "-v", "--v", type=int, default=0, metavar="N", help="Log verbosity; 2 logs every decision."
 )
@@ -182,7 +196,25 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
     host = HostOptions(
         scheduler=scheduler, decision_file=own.decision_log_file or "", record=record
     )
-    return RunOptions(host=host, lease=lease, bind_address=own.listen.host, port=own.listen.port)
+    secure = _secure_port(own)
+    return RunOptions(
+        host=host,
+        lease=lease,
+        bind_address=own.listen.host if secure is None else _LISTEN.host,
+        port=own.listen.port,
+        secure=secure,
+    )
+
+
+def _secure_port(own: RunFlags) -> SecurePort | None:
+    from podium.host.cluster_run import SecurePort  # noqa: PLC0415  not needed for the help
+
+    certificate, key = own.tls_cert_file or "", own.tls_private_key_file or ""
+    if not own.secure_port:
+        if certificate or key:
+            raise click.UsageError("--tls-cert-file and --tls-private-key-file need --secure-port")
+        return None
+    return SecurePort(own.listen.host, own.secure_port, certificate, key)
 
 
 def _lease(own: RunFlags, config: SchedulerConfig | None) -> Lease | None:

@@ -38,8 +38,10 @@ from podium.render.decision.as_json import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from starlette.requests import Request
+    from starlette.types import ASGIApp
 
     from podium.daemon.decisions.decision_log import DecisionLog
     from podium.daemon.metrics import Metrics
@@ -267,10 +269,18 @@ def listening(host: str, port: int) -> socket.socket:
         raise InputError(f"cannot listen on {host}:{port}: {reason}") from None
 
 
-async def serve_on(app: Starlette, listener: socket.socket) -> None:
-    """Answer requests on a listening socket until cancelled."""
+async def serve_on(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    certificate: Path | None = None,
+    key: Path | None = None,
+) -> None:
+    """Answer requests on a listening socket until cancelled; over TLS with a *certificate*."""
     config = Config(
         app,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
         log_level="critical",
         access_log=False,
         lifespan="off",

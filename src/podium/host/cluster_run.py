@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from podium.daemon.clock import Clocks, real_clocks
+from podium.daemon.delegated_access import DelegatedAccess
 from podium.daemon.http_server import listening, serve_on
 from podium.daemon.logs import Log, LogHandler
 from podium.host.event_loop import on_stop_signal, run_program
 from podium.host.scheduler_host import HostOptions, SchedulerHost
+from podium.host.serving_certificate import serving_certificate
 from podium.host.supervisor import Supervisor
 from podium.kube.client import ApiClient
 from podium.kube.lease import LeaderElector, LeaseTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
 
     from podium.daemon.observers import Observer
     from podium.daemon.scheduler import Scheduler
@@ -44,6 +47,17 @@ class Lease:
     times: LeaseTimes
 
 
+@dataclass(frozen=True, slots=True)
+class SecurePort:
+    """A port with TLS, on which the API server is asked who may read the endpoints."""
+
+    address: str
+    port: int
+    #: The files of the certificate and its key; "" for a self-signed one.
+    certificate: str = ""
+    key: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How a scheduler of a cluster is run."""
@@ -54,6 +68,8 @@ class RunOptions:
     bind_address: str
     #: The port of the HTTP endpoints; 0 for none.
     port: int
+    #: The port of the same endpoints over TLS, for those whom the cluster allows; None for none.
+    secure: SecurePort | None = None
 
 
 def run_cluster(
@@ -200,12 +216,25 @@ class ClusterRun:
     def _serve(self, stack: AsyncExitStack) -> None:
         self.host.health.alive["leaderElection"] = self._check_lease
         options = self._options
-        if not options.port:
-            return
-        app = self.host.application(loopback=options.bind_address in _LOOPBACK)
-        listener = listening(options.bind_address, options.port)
-        serving = self._supervisor.start("the HTTP server", serve_on(app, listener))
-        stack.push_async_callback(self._supervisor.stop, serving)
+        if options.port:
+            app = self.host.application(loopback=options.bind_address in _LOOPBACK)
+            listener = listening(options.bind_address, options.port)
+            self._start_server(stack, "the HTTP server", serve_on(app, listener))
+        if options.secure is not None:
+            self._serve_securely(stack, options.secure)
+
+    def _serve_securely(self, stack: AsyncExitStack, secure: SecurePort) -> None:
+        made = stack.enter_context(serving_certificate(secure.certificate, secure.key))
+        app = DelegatedAccess(self.host.application(), self._client, self._clocks.timer)
+        listener = listening(secure.address, secure.port)
+        serving = serve_on(app, listener, certificate=made.certificate, key=made.key)
+        self._start_server(stack, "the HTTPS server", serving)
+
+    def _start_server(
+        self, stack: AsyncExitStack, name: str, serving: Coroutine[Any, Any, None]
+    ) -> None:
+        task = self._supervisor.start(name, serving)
+        stack.push_async_callback(self._supervisor.stop, task)
 
     def _check_lease(self) -> str:
         """A leader that has not renewed its lease in time is not healthy."""
