@@ -83,23 +83,23 @@ def test_a_digest_changes_with_whatever_decides(tmp_path: Path) -> None:
             "e.yaml: workloads[0]: has no source; a workload has one of openb, csv, simkube, ",
         ),
         (
-            HEAD + "workloads: [{simkube: a}]\n" + ONE,
+            HEAD + "workloads: [{history: a}]\n" + ONE,
             "e.yaml: workloads[0]: has no name; a workload has a name, or several names",
         ),
         (
-            HEAD + "workloads: [{name: a, simkube: a, history: b}]\n" + ONE,
-            "e.yaml: workloads[0]: has simkube and history; a workload has one of",
+            HEAD + "workloads: [{name: a, manifests: [a], history: b}]\n" + ONE,
+            "e.yaml: workloads[0]: has history and manifests; a workload has one of",
         ),
         (
-            HEAD + "workloads: [{names: [a, a], simkube: a}]\n" + ONE,
+            HEAD + "workloads: [{names: [a, a], history: a}]\n" + ONE,
             "e.yaml: workloads: has 'a' more than once",
         ),
         (
-            HEAD + "workloads: [{name: a, simkube: a}]\nconfigurations: []\n",
+            HEAD + "workloads: [{name: a, history: a}]\nconfigurations: []\n",
             "e.yaml: configurations: is empty; one is the least",
         ),
         (
-            HEAD + "workloads: [{name: a, simkube: a}]\nseeds: []\n" + ONE,
+            HEAD + "workloads: [{name: a, history: a}]\nseeds: []\n" + ONE,
             "e.yaml: seeds: is empty",
         ),
         (HEAD.replace("v1", "v2") + ONE + "workloads: []\n", "e.yaml: is podium/v2 Experiment;"),

@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "extender": ("podium.cli.extender", "Serve predicates and priorities to kube-scheduler."),
     "new": ("podium.cli.new", "Write a predicate or priority of your own, with its test."),
     "bench": ("podium.cli.bench", "Run scheduling workloads in memory and measure them."),
+    "history": ("podium.cli.history", "Make histories from traces."),
     "sweep": ("podium.cli.sweep", "Run an experiment: workloads by configurations by seeds."),
     "version": ("podium.cli.version", "Print the version and the profiles it serves."),
     "completion": ("podium.cli.completion", "Print the completion script for a shell."),

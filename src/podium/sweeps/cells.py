@@ -52,6 +52,8 @@ class Cell:
     arrivals: str
     measure: str
     in_time: bool
+    #: The names of the files of its workload.
+    data: list[str]
     #: The name of a file in the experiment -> the file.
     files: dict[str, SentFile]
     digest: str
@@ -107,6 +109,15 @@ class FileSender:
             )
         return known
 
+    def files_in(self, names: Iterable[str]) -> Iterator[str]:
+        """The files of these names; of a folder (a history), the files in it."""
+        for name in names:
+            path = self._folder / name
+            if path.is_dir():
+                yield from (str(each) for each in sorted(path.iterdir()) if each.is_file())
+            else:
+                yield name
+
     def neighbours(self, names: Iterable[str]) -> Iterator[str]:
         """The Python files beside these, themselves included."""
         folders = {(self._folder / name).resolve().parent for name in names}
@@ -120,17 +131,19 @@ def cells_of(experiment: Experiment, folder: Path) -> list[Cell]:
     hooks = [_file_of(hook) for hook in (experiment.arrivals, experiment.measure) if hook]
     found = []
     for workload in experiment.all_workloads:
-        data = [*workload.files(), *experiment.files]
+        data = list(sender.files_in(workload.files()))
         for configuration in experiment.configurations:
             rules = [rule for rule in configuration.rules if rule.endswith(".py")]
             texts = [each for each in (configuration.config, configuration.policy) if each]
             code = [*hooks, *rules]
             if configuration.arguments:
                 code.append(_file_of(configuration.arguments))
-            names = dict.fromkeys([*data, *texts, *code, *sender.neighbours(code)])
+            names = dict.fromkeys(
+                [*data, *experiment.files, *texts, *code, *sender.neighbours(code)]
+            )
             files = {name: sender.sent(name) for name in names}
             found += [
-                _cell(experiment, workload, configuration, seed, files)
+                _cell(experiment, workload, configuration, seed, data=data, files=files)
                 for seed in experiment.all_seeds
             ]
     return found
@@ -149,6 +162,8 @@ def _cell(
     workload: Workload,
     configuration: Configuration,
     seed: int,
+    *,
+    data: list[str],
     files: dict[str, SentFile],
 ) -> Cell:
     decides: dict[str, Any] = {
@@ -167,6 +182,7 @@ def _cell(
         experiment.arrivals,
         experiment.measure,
         experiment.in_time,
+        data,
         files,
         hashlib.sha256(msgspec.json.encode(decides, order="sorted")).hexdigest()[:32],
     )

@@ -47,7 +47,8 @@ class Workload(_Part, frozen=True):
     names: list[str] = []
     openb: NodesAndPods | None = None
     csv: NodesAndPods | None = None
-    simkube: str | None = None
+    #: Nodes as in `csv`; the pods are a trace of SimKube.
+    simkube: NodesAndPods | None = None
     history: str | None = None
     manifests: list[str] | None = None
 
@@ -82,7 +83,7 @@ class Workload(_Part, frozen=True):
             name=name,
             openb=self.openb and self.openb.named(name),
             csv=self.csv and self.csv.named(name),
-            simkube=self.simkube and self.simkube.replace(NAME, name),
+            simkube=self.simkube and self.simkube.named(name),
             history=self.history and self.history.replace(NAME, name),
             manifests=self.manifests and [each.replace(NAME, name) for each in self.manifests],
         )

@@ -146,7 +146,7 @@ def _function(cell: Cell, hook: str, folder: Path) -> Callable[..., Any]:
 
 def _trace(cell: Cell) -> Trace:
     """The trace of the workload; the last ones are kept, as many cells have the same."""
-    files = [cell.files[name] for name in cell.workload.files()]
+    files = [cell.files[name] for name in cell.data]
     key = (cell.workload.source, cell.workload.name, *(file.digest for file in files))
     found = _KEPT_TRACES.get(key)
     if found is None:

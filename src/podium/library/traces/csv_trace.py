@@ -32,25 +32,27 @@ _PARTS_OF_TAINT = 2
 
 def read_csv(name: str, nodes: Table, pods: Table) -> Trace:
     """The trace in a list of nodes and a list of pods."""
-    _check_columns(nodes, _NODE_FIELDS, (LABEL,))
+    joined = read_nodes(nodes)
     _check_columns(pods, _POD_FIELDS, (LABEL, SELECTOR))
-    joined = [
-        TraceNode(_node(row), _time(row, "arrives") or 0.0, _time(row, "leaves"))
-        for row in nodes.rows()
-    ]
     arriving = [
         TracePod(
             _pod(row), _time(row, "arrives") or 0.0, _time(row, "seconds"), _time(row, "leaves")
         )
         for row in pods.rows()
     ]
-    _check_names(nodes, (each.node.name for each in joined))
     _check_names(pods, (each.pod.key for each in arriving))
-    return Trace(
-        name,
-        tuple(sorted(joined, key=lambda each: each.arrives)),
-        tuple(sorted(arriving, key=lambda each: each.arrives)),
-    )
+    return Trace(name, joined, tuple(sorted(arriving, key=lambda each: each.arrives)))
+
+
+def read_nodes(table: Table) -> tuple[TraceNode, ...]:
+    """The nodes of a list, in the order in which they join."""
+    _check_columns(table, _NODE_FIELDS, (LABEL,))
+    joined = [
+        TraceNode(_node(row), _time(row, "arrives") or 0.0, _time(row, "leaves"))
+        for row in table.rows()
+    ]
+    _check_names(table, (each.node.name for each in joined))
+    return tuple(sorted(joined, key=lambda each: each.arrives))
 
 
 def _check_columns(table: Table, fields: frozenset[str], prefixes: tuple[str, ...]) -> None:

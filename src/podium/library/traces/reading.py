@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.errors import InputError
+from podium.history.reading import History
 from podium.library.pending import pending
-from podium.library.traces.csv_trace import read_csv
+from podium.library.traces.csv_trace import read_csv, read_nodes
+from podium.library.traces.histories import trace_of
 from podium.library.traces.openb import read_openb
+from podium.library.traces.simkube import read_simkube
 from podium.library.traces.tables import Table
 from podium.library.traces.trace import Trace, TraceNode, TracePod
 from podium.objects.completing.defaults import with_defaults
@@ -21,13 +26,28 @@ if TYPE_CHECKING:
 
 #: A file: where it is, for messages, and what is in it.
 File = tuple[str, bytes]
-OPENB, CSV, MANIFESTS = "openb", "csv", "manifests"
+OPENB, CSV, SIMKUBE, HISTORY, MANIFESTS = FORMS = (
+    "openb",
+    "csv",
+    "simkube",
+    "history",
+    "manifests",
+)
 
 
 def read_trace(form: str, name: str, files: Sequence[File]) -> Trace:
-    """The trace in some files: `openb` and `csv` are a list of nodes and one of pods."""
+    """The trace in some files.
+
+    `openb` and `csv` are a list of nodes and one of pods, `simkube` a list of nodes (as in `csv`)
+    and a trace, `history` the segments of a history, `manifests` any files of objects.
+    """
     if form == MANIFESTS:
         return _of_manifests(name, files)
+    if form == HISTORY:
+        return _of_segments(name, files)
+    if form == SIMKUBE:
+        nodes_file, (where, content) = files
+        return read_simkube(name, where, content, read_nodes(Table(*nodes_file)))
     tables = [Table(where, content) for where, content in files]
     if form == OPENB:
         nodes, pods = tables
@@ -36,7 +56,19 @@ def read_trace(form: str, name: str, files: Sequence[File]) -> Trace:
         return read_openb(name, nodes, pods)
     if form == CSV:
         return read_csv(name, *tables)
-    raise InputError(f"there is no form of traces {form!r}", hint="known: openb, csv, manifests")
+    raise InputError(f"there is no form of traces {form!r}", hint=f"known: {', '.join(FORMS)}")
+
+
+def _of_segments(name: str, files: Sequence[File]) -> Trace:
+    """The trace of a history whose files may be elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="podium-history-") as folder:
+        for where, content in files:
+            Path(folder, Path(where).name).write_bytes(content)
+        try:
+            return trace_of(History(folder), name)
+        except InputError as error:
+            where = str(Path(files[0][0]).parent) if files else ""
+            raise InputError(error.what, where=where, hint=error.hint) from None
 
 
 def _of_manifests(name: str, files: Sequence[File]) -> Trace:

@@ -47,6 +47,8 @@ class Trace:
     pods: tuple[TracePod, ...] = field(repr=False)
     #: Everything else: pods that run from the beginning, and objects that rules look up.
     others: Objects = field(default_factory=Objects, repr=False)
+    #: When the trace began, in seconds since 1970.
+    start: float = 0.0
 
     def with_order(self, nodes: Iterable[TraceNode], pods: Iterable[TracePod]) -> Trace:
         """The same trace with these nodes and pods, in this order."""

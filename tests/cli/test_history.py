@@ -1,0 +1,60 @@
+"""`podium history import`: a trace is written, and swept like the files that it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Podium
+from sweeps.small_experiment import MEASURED, write_experiment
+
+
+def test_an_imported_trace_is_swept_like_its_files(podium: Podium, tmp_path: Path) -> None:
+    path = write_experiment(tmp_path)
+    flags = ("--nodes", str(tmp_path / "nodes.csv"), "--pods", str(tmp_path / "pods.csv"))
+    result = podium("history", "import", "csv", str(tmp_path / "h"), *flags)
+
+    assert (result.code, result.err) == (0, "")
+    assert result.out == f"{tmp_path / 'h'}: 2 nodes, 5 pods, 7 changes in 40 s\n"
+
+    from podium.sweeps.cells import cells_of  # noqa: PLC0415
+    from podium.sweeps.experiment import read_experiment  # noqa: PLC0415
+    from podium.sweeps.runs import run_cell  # noqa: PLC0415
+
+    experiment = tmp_path / "experiment.yaml"
+    for more in (MEASURED, "inTime: true"):
+        text = Path(write_experiment(tmp_path, more)).read_text()
+        before = run_cell(cells_of(read_experiment(path), tmp_path)[0])
+        experiment.write_text(text.replace("csv: {nodes: nodes.csv, pods: pods.csv}", "history: h"))
+        after = run_cell(cells_of(read_experiment(path), tmp_path)[0])
+        assert before.error == after.error == ""
+        assert before.figures == after.figures
+
+
+def test_output_as_json_and_a_folder_that_is_taken(podium: Podium, tmp_path: Path) -> None:
+    write_experiment(tmp_path)
+    flags = ("--nodes", str(tmp_path / "nodes.csv"), "--pods", str(tmp_path / "pods.csv"))
+    target = str(tmp_path / "h")
+    result = podium("history", "import", "csv", target, *flags, "-o", "json")
+
+    assert result.json == {
+        "history": target,
+        "nodes": 2,
+        "pods": 5,
+        "changes": 7,
+        "seconds": 40.0,
+    }
+    again = podium("history", "import", "csv", target, *flags)
+    assert again.code == 2
+    assert again.err == f"podium: {target}: is there already; name a folder that is not\n"
+
+
+@pytest.mark.parametrize("form", ["openb", "csv", "simkube"])
+def test_a_missing_file_is_one_sentence(podium: Podium, tmp_path: Path, form: str) -> None:
+    flags = ("--nodes", "nowhere.csv", "--pods", "nowhere.csv")
+    result = podium("history", "import", form, str(tmp_path / "h"), *flags)
+
+    assert result.code == 2
+    assert result.err == "podium: nowhere.csv: cannot be read: no such file or directory\n"
+    assert not (tmp_path / "h").exists()
