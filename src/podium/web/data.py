@@ -37,6 +37,7 @@ def data_routes(page_data: PageData) -> list[Route]:
         Route("/pods", _with_errors(handlers.pods)),
         Route("/pending", _with_errors(handlers.pending)),
         Route("/decisions/{namespace}/{name}", _with_errors(handlers.decision)),
+        Route("/fixes/{namespace}/{name}", _with_errors(handlers.fixes), methods=["GET", "POST"]),
         Route("/explain", _with_errors(handlers.explain), methods=["POST"]),
         Route("/profile", _with_errors(handlers.profile), methods=["GET", "PUT"]),
         Route("/what-if", _with_errors(handlers.what_if), methods=["POST"]),
@@ -100,6 +101,18 @@ class _Handlers:
         if found is None:
             raise _RequestError(404, f"there is no pod {namespace}/{name}")
         return _cached(request, found)
+
+    async def fixes(self, request: Request) -> Response:
+        """The fixes of a pending pod; a fix that is posted is tried."""
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        if request.method == "POST":
+            posted = await _json_object(request)
+            found = await self._page_data.try_fix(namespace, name, posted)
+        else:
+            found = await self._page_data.fixes(namespace, name)
+        if found is None:
+            raise _RequestError(404, f"no pod {namespace}/{name} is pending")
+        return _json(found)
 
     async def explain(self, request: Request) -> Response:
         return _json(self._page_data.explain(await _body(request)))

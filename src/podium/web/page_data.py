@@ -28,6 +28,12 @@ class PageData(Protocol):
     async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
         """The decision about a pod, at an attempt by its `id` or the last; None: unknown pod."""
 
+    async def fixes(self, namespace: str, name: str) -> Data | None:
+        """The smallest changes that would give a pending pod a node; None: it is not pending."""
+
+    async def try_fix(self, namespace: str, name: str, request: Mapping[str, Any]) -> Data | None:
+        """The decision about a pending pod after the edits of a fix; nothing is changed."""
+
     def explain(self, manifest: bytes) -> Data:
         """The decision about the pod of a manifest as of now; nothing is created."""
 

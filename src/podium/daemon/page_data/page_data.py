@@ -16,6 +16,7 @@ from podium.daemon.decisions.causes_now import causes_now
 from podium.daemon.page_data.cluster_copy import ClusterCopy, PlacedPod, copy_cluster
 from podium.daemon.page_data.cluster_map import ClusterMap, totals, workload
 from podium.daemon.page_data.decision_data import DRY_RUN, NOW, RECORDED, decision_data
+from podium.daemon.page_data.fixes import found_fixes, read_fix, tried_fix
 from podium.daemon.page_data.manifest import pod_in
 from podium.daemon.page_data.node_details import node_details
 from podium.daemon.page_data.profile_form import form
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Resident
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.workloads import PriorityClass
+    from podium.objects.reading.collection import Objects
 
 Data = dict[str, Any]
 
@@ -310,6 +312,38 @@ class PageData:
         decision = decide(cache.columns, attempt)
         add_causes(cache.columns, pod, attempt.profile, decision)
         return decision, profile
+
+    # What would make a pending pod fit ------------------------------------------------------------
+
+    async def fixes(self, namespace: str, name: str) -> Data | None:
+        """The smallest changes that would give a pending pod a node; None if it is not pending."""
+        return await self._about_pending(namespace, name, found_fixes)
+
+    async def try_fix(self, namespace: str, name: str, request: Mapping[str, Any]) -> Data | None:
+        """The decision about a pending pod after the edits of a fix; nothing is changed."""
+        posted = read_fix(request)
+
+        def tried(objects: Objects, pod: Pod, profile: Profile) -> Data:
+            return tried_fix(objects, pod, profile, posted)
+
+        return await self._about_pending(namespace, name, tried)
+
+    async def _about_pending(
+        self, namespace: str, name: str, answer: Callable[[Objects, Pod, Profile], Data]
+    ) -> Data | None:
+        """Answer a question about a pending pod on a copy of the cluster, in another thread."""
+        waiting = self._activity.waiting.get(f"{namespace}/{name}")
+        if waiting is None:
+            return None
+        async with self._deciding_again:
+            cluster = copy_cluster(self._scheduler.cache.columns, {}, (), most=0, foreign=set())
+            objects = cluster.objects()
+            objects.pods = [*objects.pods, waiting.pod]
+            profiles = read_profiles(self._current.text, self._options).profiles
+            wanted = waiting.pod.spec.scheduler_name
+            profile = next((p for p in profiles if p.scheduler_name == wanted), profiles[0])
+            bare = replace(profile, extenders=())
+            return await asyncio.to_thread(answer, objects, waiting.pod, bare)
 
     # The profiles -------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // The pods that wait, and why.
 import { useAnswer } from "./api.js";
 import { html, useState } from "./dom.js";
+import { Fixes } from "./fixes.js";
 import { age, clock, counted, number } from "./format.js";
 import { useStamp } from "./live.js";
 import { Empty, Failure, Loading } from "./notices.js";
@@ -30,16 +31,18 @@ export function Wakes({ waiting }) {
 }
 
 function Row({ each, now }) {
+  const [open, setOpen] = useState(false);
   const pool = POOLS[each.pool] || [each.pool, ""];
   return html`<tr>
     <th scope="row"><a href=${podLink(each.pod)}>${each.pod}</a>${each.priority ? html`<br /><span class="quiet">priority ${number(each.priority)}</span>` : null}</th>
     <td class="reason">${each.reason || html`<span class="quiet">not tried yet</span>`}
       ${each.nominated && html`<br /><span class="quiet">nominated to <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}
-      <${Wakes} waiting=${each.waiting} /></td>
+      <${Wakes} waiting=${each.waiting} />
+      ${each.reason && html`<button type="button" class="asking" aria-expanded=${open} onClick=${() => setOpen(!open)}>What would make it fit?</button>`}</td>
     <td data-label="Queue"><span class="chip" title=${pool[WORDS]}>${pool[NAME]}</span></td>
     <td class="number" data-label="Attempts">${number(each.attempts)}</td>
     <td class="number" data-label="Waiting for" title=${`since ${clock(each.since)}`}>${age(now - each.since)}</td>
-  </tr>`;
+  </tr>${open && html`<tr class="wide-row"><td colspan="5"><${Fixes} pod=${each.pod} /></td></tr>`}`;
 }
 
 export function PendingPage() {

@@ -1,0 +1,42 @@
+// What would make a pending pod fit, and what would be decided then.
+import { sendJson, useAnswer } from "./api.js";
+import { Decision } from "./decision/decision.js";
+import { html, useState } from "./dom.js";
+import { Failure, Loading } from "./notices.js";
+import { nodeLink } from "./router.js";
+
+function OneFix({ path, fix }) {
+  const [state, setState] = useState({ at: "idle" });
+  const attempt = async () => {
+    setState({ at: "asking" });
+    try {
+      setState({ at: "decided", decision: await sendJson("POST", path, { edits: fix.edits }) });
+    } catch (error) {
+      setState({ at: "failed", error });
+    }
+  };
+  return html`<li>
+    <p><strong>${fix.sentence}</strong> <span class="quiet">cost ${fix.cost}</span></p>
+    ${fix.edits.map((edit) => html`<pre class="command"><code>${edit.command}</code></pre>`)}
+    <button type="button" disabled=${state.at === "asking"} onClick=${attempt}>Try it</button>
+    <div aria-live="polite">
+      ${state.at === "asking" && html`<${Loading} what="Deciding…" />`}
+      ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
+      ${state.at === "decided" && html`<p class="tried">${state.decision.node ? html`It would go to <a href=${nodeLink(state.decision.node)}>${state.decision.node}</a>.` : "It would still fit nowhere: the cluster has changed."} <span class="quiet">Decided on a copy; nothing was changed.</span></p>
+        <details><summary>The decision</summary><${Decision} decision=${state.decision} /></details>`}
+    </div>
+  </li>`;
+}
+
+export function Fixes({ pod }) {
+  const path = `/fixes/${pod.split("/").map(encodeURIComponent).join("/")}`;
+  const { data, error, loading } = useAnswer(path);
+  if (error) return html`<${Failure} error=${error} />`;
+  if (loading || !data) return html`<${Loading} what="Trying changes on a copy of the cluster…" />`;
+  if (data.node) return html`<p>It fits on <a href=${nodeLink(data.node)}>${data.node}</a> now; nothing needs to change.</p>`;
+  return html`<div class="fixes">
+    ${data.preempts && html`<p>The scheduler itself would evict ${data.preempts.pods.join(", ")} from <a href=${nodeLink(data.preempts.node)}>${data.preempts.node}</a>.</p>`}
+    ${data.fixes.length ? html`<ol>${data.fixes.map((fix) => html`<${OneFix} key=${fix.sentence} path=${path} fix=${fix} />`)}</ol>` : html`<p>No edit of the kinds that are known, and no two of them, would help.</p>`}
+    ${!data.complete && html`<p class="quiet">Not everything was tried: the cluster is large.</p>`}
+  </div>`;
+}
