@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cli.conftest import Podium
 from podium.cli.main import run
 from podium.cluster.queue.backoff import Backoff
 from podium.host.options import scheduler_options
@@ -141,3 +142,12 @@ def test_an_extender_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         "managedResources": ["example.com/gpu"],
         "ignorable": False,
     }
+
+
+def test_list_shows_every_plugin(podium: Podium) -> None:
+    assert "NodeResourcesFit" in podium("config", "list").out
+
+    found = {each["name"]: each for each in podium("config", "list", "-o", "json").json["plugins"]}
+    assert found["NodeAffinity"]["extensionPoints"] == ["preFilter", "filter", "preScore", "score"]
+    assert found["NodeAffinity"]["fields"] == ["addedAffinity"]
+    assert found["GangScheduling"]["featureGate"] == "GangScheduling"

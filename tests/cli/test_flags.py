@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -184,3 +185,45 @@ def test_all_nodes_are_scored_and_ties_go_round_unless_told_otherwise() -> None:
     assert found.profile.percentage_of_nodes_to_score == 100
     assert (found.profile.ties, found.profile.preemption) == ("round-robin", True)
     assert found.profile.by_priority is True
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--policy", "kubernetes-1.8", "--profile", "v1.13"),
+        ("--policy-config-file", "order-example"),
+        ("--algorithm-provider", "DefaultProvider", "--profile", "v1.13"),
+    ],
+)
+def test_names_of_kube_scheduler_and_agreeing_flags(
+    podium: Podium, cluster: str, flags: tuple[str, ...]
+) -> None:
+    assert podium("schedule", cluster, *flags).lines[0].startswith("v1.13 ")
+
+
+def test_a_gate_of_the_other_generation_says_which_flag_is_missing(
+    podium: Podium, cluster: str
+) -> None:
+    result = podium("schedule", cluster, "--feature-gates", "PodPriority=false")
+
+    assert result.code == 2
+    assert "it is a gate of v1.13: add --profile v1.13" in result.err
+
+
+def test_the_default_generation_is_that_of_the_environment_or_a_file(
+    podium: Podium, cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert podium("schedule", cluster).lines[0].startswith("v1.36 ")
+    (tmp_path / "podium").mkdir()
+    file = tmp_path / "podium" / "config.yaml"
+    file.write_text("profile: v1.13\n")
+    assert podium("schedule", cluster).lines[0].startswith("v1.13 ")
+    monkeypatch.setenv("PODIUM_PROFILE", "v1.36")
+    assert podium("schedule", cluster).lines[0].startswith("v1.36 ")
+    monkeypatch.setenv("PODIUM_PROFILE", "v1.2")
+    assert "$PODIUM_PROFILE is 'v1.2'; served: v1.13, v1.36" in podium("schedule", cluster).err
+    monkeypatch.delenv("PODIUM_PROFILE")
+    file.write_text("generation: v1.13\n")
+    result = podium("schedule", cluster)
+    assert (result.code, "expected only `profile`" in result.err) == (2, True)

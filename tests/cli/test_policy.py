@@ -108,3 +108,21 @@ def test_a_missing_file(podium: Podium) -> None:
 
 def test_a_policy_may_come_from_standard_input(podium: Podium) -> None:
     assert podium("policy", "check", "-", stdin=GOOD.encode()).code == 0
+
+
+def test_list_shows_everything_that_can_be_named(podium: Podium) -> None:
+    result = podium("policy", "list")
+
+    assert result.code == 0
+    assert "PodFitsHost" in result.out
+    assert "kubernetes-1.8" in result.out
+    found = podium("policy", "list", "-o", "json").json
+    assert len(found["predicates"]) == 23
+    assert {each["name"] for each in found["policies"]} >= {"kubernetes-1.8", "order-example"}
+
+
+def test_a_shipped_policy_is_checked_by_its_name(podium: Podium) -> None:
+    found = podium("policy", "check", "order-example", "-o", "json").json
+
+    assert [each["order"] for each in found["predicates"]] == [1, None, 2, 3, 4, 5, 6]
+    assert [each["runs"] for each in found["predicates"]] == [1, 2, 3, 4, 5, 6, 7]

@@ -12,9 +12,9 @@ from podium.cli.parsing import HelpfulGroup
 from podium.library.files import text_from
 from podium.library.profile_choice import config_in
 from podium.profiles.config.build import default_config, from_config
-from podium.profiles.config.describe import describe_config
+from podium.profiles.config.describe import describe_config, list_plugins
 from podium.profiles.policy.build import Options
-from podium.render.profile.config_table import config_tables, validity_report
+from podium.render.profile.config_table import config_tables, plugin_list, validity_report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +54,18 @@ def show(file: str | None, feature_gates: Gates, output: str) -> None:
     found = describe_config(_loaded(file, feature_gates))
     if output == "table":
         print_parts(config_tables(found))
+    else:
+        write_data(found, output)
+
+
+@config.command("list")
+@gates_flag
+@output_flag("table", "json", "yaml")
+def list_(feature_gates: Gates, output: str) -> None:
+    """List every plugin that a configuration can name: extension points, weight, arguments."""
+    found = list_plugins({name: on for changes in feature_gates for name, on in changes.items()})
+    if output == "table":
+        print_parts(plugin_list(found))
     else:
         write_data(found, output)
 

@@ -92,13 +92,26 @@ gates_flag = click.option(
     help="Feature gates of the scheduler to change.",
 )
 _PROFILE_FLAGS: Final = (
-    click.option("--policy", metavar="FILE", help="Decide by this Policy file (v1.13)."),
-    click.option("--provider", metavar="NAME", help="Decide by this algorithm provider (v1.13)."),
+    click.option(
+        "--policy",
+        "--policy-config-file",
+        "policy",
+        metavar="FILE",
+        help="Decide by this Policy file (v1.13), or by one that `podium policy list` names.",
+    ),
+    click.option(
+        "--provider",
+        "--algorithm-provider",
+        "provider",
+        metavar="NAME",
+        help="Decide by this algorithm provider (v1.13).",
+    ),
     click.option("--config", metavar="FILE", help="Decide by this KubeSchedulerConfiguration."),
     click.option(
         "--profile",
         metavar="NAME",
-        help="Decide by the defaults of a generation: v1.13 or v1.36.  [default: v1.36]",
+        help="Decide by the defaults of a generation: v1.13 or v1.36.  "
+        "[default: $PODIUM_PROFILE, else v1.36]",
     ),
     gates_flag,
     click.option(
@@ -186,7 +199,10 @@ def policy_configmap_flags(command: _Command) -> _Command:
 
 def check_exclusive(flags: ProfileSource) -> None:
     """Refuse two ways of naming a profile at once."""
-    given = [f"--{name}" for name in flags.named()]
+    named = flags.named()
+    if flags.profile is not None and len(named) == 2 and flags.agrees():
+        return
+    given = [f"--{name}" for name in named]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -11,7 +11,6 @@ import click
 from podium.cli.flags import (
     HistoryLimits,
     ListenAddress,
-    check_exclusive,
     cluster_flags,
     history_limit_flags,
     listen_flag,
@@ -72,9 +71,7 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
 
 @click.command(cls=FlagsCommand)
 @cluster_flags(master=True)
-@click.option("--policy-config-file", metavar="FILE", help="Another name of --policy.")
 @policy_configmap_flags
-@click.option("--algorithm-provider", metavar="NAME", help="Another name of --provider.")
 @click.option(
     "--leader-elect",
     is_flag=True,
@@ -135,8 +132,6 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
 @profile_flags
 def run(
     *,
-    policy_config_file: str | None,
-    algorithm_provider: str | None,
     flags: ProfileSource,
     **given: Any,
 ) -> int:
@@ -151,9 +146,6 @@ def run(
     from podium.kube.access import load_access  # noqa: PLC0415
 
     own = RunFlags(**given)
-    policy = flags.policy or policy_config_file
-    flags = replace(flags, policy=policy, provider=flags.provider or algorithm_provider)
-    check_exclusive(flags)
     access = load_access(own.kubeconfig, own.context, own.server)
     chosen = _chosen(access, flags, own)
     options = _options(own, flags, chosen)

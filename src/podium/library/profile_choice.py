@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import ConfigError
-from podium.library.generations import DEFAULT_GENERATION, V1_13
+from podium.library.default_generation import default_generation
+from podium.library.generations import V1_13
 from podium.library.profiles import (
     DEFAULT_PROVIDER,
     Options,
@@ -18,6 +20,7 @@ from podium.library.profiles import (
     parse_policy,
 )
 from podium.library.user_rules import load_rules
+from podium.profiles.policy.shipped import SHIPPED, ShippedPolicy
 from podium.profiles.user_rules.loading import NO_RULES, Rules
 
 if TYPE_CHECKING:
@@ -68,6 +71,10 @@ class ChosenProfiles:
 def choose(source: ProfileSource) -> ChosenProfiles:
     """The profiles that the source describes."""
     if source.policy is not None:
+        shipped = shipped_policy(source.policy, source)
+        if shipped is not None:
+            gates = (shipped.feature_gates, *source.feature_gates)
+            return by_policy(shipped.document, replace(source, feature_gates=gates), source.policy)
         policy = parse_policy(source.text(source.policy), source.policy)
         return by_policy(policy, source, source.policy)
     options = options_of(source)
@@ -77,6 +84,13 @@ def choose(source: ProfileSource) -> ChosenProfiles:
     if source.config is not None:
         return _by_config(source, source.config, options)
     return _by_default(source, options)
+
+
+def shipped_policy(name: str, source: ProfileSource) -> ShippedPolicy | None:
+    """The Policy of this name that comes with Podium, unless there is a file of that name."""
+    if name in source.texts or Path(name).exists():
+        return None
+    return SHIPPED.get(name)
 
 
 def by_policy(policy: Mapping[str, Any], source: ProfileSource, where: str) -> ChosenProfiles:
@@ -106,7 +120,7 @@ def _by_config(source: ProfileSource, path: str, options: Options) -> ChosenProf
 
 
 def _by_default(source: ProfileSource, options: Options) -> ChosenProfiles:
-    name = source.profile or DEFAULT_GENERATION
+    name = source.profile or default_generation(source.environment)
     provider = DEFAULT_PROVIDER if name == V1_13.name else None
     return ChosenProfiles(default_profile(name, options), options, provider=provider)
 

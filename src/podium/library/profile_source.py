@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from podium.library.generations import V1_13, V1_36
 from podium.library.notices import Notify, log_warning
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ class ProfileSource:
     def named(self) -> list[str]:
         """The fields that name a profile and are given."""
         return [name for name in NAMING if getattr(self, name) is not None]
+
+    def agrees(self) -> bool:
+        """Whether *profile* is the generation of the file or provider that is given besides."""
+        of_policy = self.policy is not None or self.provider is not None
+        return self.profile == (V1_13 if of_policy else V1_36).name
 
     def choose(self, snapshot: Mapping[str, Any] | None = None) -> ChosenProfiles:
         """The profiles and what they were made from: those of a *snapshot* unless one is named."""

@@ -6,7 +6,9 @@ import pytest
 
 from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence, HostName
 from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
-from podium.profiles.policy.build import Options, from_provider
+from podium.errors import ConfigError
+from podium.profiles.policy.build import Options, from_policy, from_provider
+from podium.profiles.policy.shipped import SHIPPED
 from profiles.policy.policies import policy, predicates, profile, refusal, running
 
 PRESENCE = {"labelsPresence": {"labels": ["a"], "presence": True}}
@@ -152,3 +154,81 @@ def test_a_bare_name_before_its_argument_is_unknown() -> None:
     document = predicates("Zones", {"name": "Zones", "argument": AFFINITY})
 
     assert refusal(document).text == "Invalid configuration: Predicate type not found for Zones"
+
+
+#: The table of the design proposal on the order of predicates, and further names of articles.
+OTHER_NAMES = {
+    "PodFitsHost": {"HostName"},
+    "PodMatchNodeSelector": {"MatchNodeSelector"},
+    "PodToleratesNodeNoExecuteTaints": {"PodToleratesNodeTaints"},
+    "MaxPDVolumeCountPredicate": {
+        "MaxEBSVolumeCount",
+        "MaxGCEPDVolumeCount",
+        "MaxAzureDiskVolumeCount",
+    },
+    "VolumeNodePredicate": {"CheckVolumeBinding"},
+    "NoVolumeNodeConflict": {"CheckVolumeBinding"},
+    "VolumeZonePredicate": {"NoVolumeZoneConflict"},
+    "InterPodAffinityMatches": {"MatchInterPodAffinity"},
+    "MaxCSIVolumeCount": {"MaxCSIVolumeCountPred"},
+}
+BY_CONDITION = {
+    "CheckNodeConditionPredicate": {"CheckNodeCondition"},
+    "CheckNodeMemoryPressurePredicate": {"CheckNodeMemoryPressure"},
+    "CheckNodeDiskPressurePredicate": {"CheckNodeDiskPressure"},
+    "CheckNodePIDPressurePredicate": {"CheckNodePIDPressure"},
+}
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_names_of_documents_are_read_with_a_note(name: str) -> None:
+    made = profile(predicates(name))
+
+    assert set(made.configured_predicates) == {*MANDATORY, *OTHER_NAMES[name]}
+    assert any(note.startswith(f"{name} is read as ") for note in made.notes)
+
+
+@pytest.mark.parametrize("name", BY_CONDITION)
+def test_names_of_condition_predicates_are_read_with_their_gate(name: str) -> None:
+    with_gate = profile(predicates(name), feature_gates={"TaintNodesByCondition": False})
+    without = profile(predicates(name))
+
+    assert set(with_gate.configured_predicates) == {"CheckNodeCondition", *BY_CONDITION[name]}
+    assert set(without.configured_predicates) == set(MANDATORY)
+    assert any("taints do its work" in note for note in without.notes)
+
+
+def test_another_name_that_needs_an_argument_says_which() -> None:
+    with pytest.raises(ConfigError) as caught:
+        profile(predicates("checkServiceAffinity"))
+
+    assert "it needs an argument: serviceAffinity" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [*OTHER_NAMES, *BY_CONDITION])
+def test_kube_scheduler_refuses_these_names(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"Predicate type not found for {name}"):
+        profile(predicates(name), accepts_other_names=False)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_policy_that_is_shipped_is_accepted(name: str) -> None:
+    shipped = SHIPPED[name]
+
+    made = from_policy(shipped.document, Options(feature_gates=shipped.feature_gates), name)
+
+    assert made.predicates
+    assert made.priorities
+
+
+def test_the_provider_of_1_8_has_eleven_predicates_and_seven_priorities() -> None:
+    shipped = SHIPPED["kubernetes-1.8"]
+    made = from_policy(shipped.document, Options(feature_gates=shipped.feature_gates))
+
+    assert len(shipped.predicates) == 11
+    assert len(made.priorities) == 7
+    assert set(made.configured_predicates) == {
+        "CheckNodeCondition",
+        "CheckVolumeBinding",
+        *(each["name"] for each in shipped.predicates if each["name"] != "NoVolumeNodeConflict"),
+    }

@@ -20,6 +20,7 @@ def test_the_default_provider() -> None:
 
     assert found["profile"] == "v1.13 DefaultProvider"
     assert found["predicates"][0] == {
+        "runs": 1,
         "name": "CheckNodeUnschedulable",
         "position": 2,
         "description": "the node is not cordoned, or the pod tolerates that",
@@ -102,3 +103,39 @@ def test_the_catalogue_follows_the_gates() -> None:
 def test_the_order_has_22_names() -> None:
     assert len({entry.name for entry in PREDICATES}) == 22
     assert all(entry.description for entry in PREDICATES)
+
+
+def test_a_policy_is_shown_with_its_order_and_what_was_added() -> None:
+    document = predicates(
+        {"name": "PodFitsHost", "order": 1}, {"name": "PodFitsResources", "order": 3}
+    )
+
+    found = describe(profile(document), Options(), document)
+
+    shown = [
+        (each["runs"], each["name"], each["position"], each["order"], each.get("added", False))
+        for each in found["predicates"]
+    ]
+    assert shown == [
+        (1, "HostName", 4, 1, False),
+        (2, "CheckNodeUnschedulable", 2, None, True),
+        (3, "PodFitsResources", 7, 3, False),
+        (4, "PodToleratesNodeTaints", 9, None, True),
+    ]
+    assert not any("mandatory" in note for note in found["notes"])
+
+
+def test_everything_that_can_be_named_is_listed() -> None:
+    found = catalogue(Options())
+
+    by_name = {each["name"]: each for each in found["allPredicates"]}
+    assert [each["position"] for each in found["allPredicates"]] == [*range(1, 23), None]
+    assert by_name["HostName"]["aliases"] == ["PodFitsHost"]
+    assert by_name["CheckServiceAffinity"]["argument"] == "serviceAffinity"
+    assert by_name["CheckNodeCondition"]["featureGate"] == "TaintNodesByCondition=false"
+    assert by_name["PodToleratesNodeTaints"]["mandatory"]
+    kinds = {each["name"]: each["kind"] for each in found["allPriorities"]}
+    assert kinds["InterPodAffinityPriority"] == "function"
+    assert kinds["NodeAffinityPriority"] == "map and reduce"
+    assert kinds["LeastRequestedPriority"] == "map"
+    assert all(each["formula"] for each in found["allPriorities"])

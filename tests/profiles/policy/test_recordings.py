@@ -24,6 +24,7 @@ def built(scenario: dict[str, Any]) -> Profile:
         disable_preemption=given.get("disablePreemption", False),
         feature_gates=given.get("featureGates", {}),
         max_pd_volumes=given.get("env", {}).get("KUBE_MAX_PD_VOLS"),
+        accepts_other_names=False,
     )
     if scenario.get("policy") is not None:
         return from_policy(scenario["policy"], options)

@@ -195,3 +195,5 @@ class PriorityDeclaration:
     providers: tuple[str, ...] = ()
     #: The feature gate with which the name exists; empty: always.
     exists: str = ""
+    #: How kube-scheduler computes it, where that is not a map or a map and a reduce function.
+    kind: str = ""

@@ -100,6 +100,8 @@ def profiles_of(scenario: Scenario) -> tuple[Profile, ...]:
         disable_preemption=given.disable_preemption,
         feature_gates=given.feature_gates,
         max_pd_volumes=given.env.get("KUBE_MAX_PD_VOLS"),
+        # What kube-scheduler refuses is recorded as refused.
+        accepts_other_names=False,
     )
     if scenario.policy is not None:
         return (from_policy(scenario.policy, options),)

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from podium.engine.framework.declaration import TYPE_META
 from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.durations import text_of
 from podium.objects.go_types import DURATION_POINTER, camel
 from podium.profiles.config.document import POINTS
+from podium.profiles.config.feature_gates import FeatureGates
 from podium.profiles.extenders import describe_extender, make_extenders
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from podium.profiles.config.scheduler_config import ProfileConfig, SchedulerConfig
 
 Data = dict[str, Any]
@@ -41,6 +45,29 @@ def describe_config(config: SchedulerConfig) -> Data:
         "clientConnection": _plain(config.client_connection),
         "featureGates": config.gates.as_dict(),
         "changedGates": config.gates.changed(),
+    }
+
+
+def list_plugins(changes: Mapping[str, bool]) -> Data:
+    """Every plugin that a configuration can name, and the feature gates."""
+    gates = FeatureGates(changes)
+    return {
+        "plugins": [
+            {
+                "name": plugin.name,
+                "description": plugin.description,
+                "extensionPoints": plugin.at.split(),
+                "weight": plugin.weight or None,
+                "arguments": None if plugin.arguments is None else plugin.arguments.kind,
+                "fields": []
+                if plugin.arguments is None
+                else [n for n in plugin.arguments.schema.fields if n not in TYPE_META],
+                "featureGate": plugin.feature_gate or None,
+                "default": not plugin.feature_gate or gates[plugin.feature_gate],
+            }
+            for plugin in PLUGINS.values()
+        ],
+        "featureGates": gates.as_dict(),
     }
 
 

@@ -256,5 +256,20 @@ def _word(value: object) -> str:
     return str(value).lower()
 
 
+#: Gates of v1.13 that this generation has not: with them, the other one is meant.
+_OF_V1_13: Final = frozenset(
+    {
+        "AttachVolumeLimit",
+        "EnableEquivalenceClassCache",
+        "PodPriority",
+        "ResourceLimitsPriorityFunction",
+        "TaintNodesByCondition",
+        "VolumeScheduling",
+    }
+)
+
+
 def _hint(name: str) -> str:
+    if name in _OF_V1_13:
+        return "it is a gate of v1.13: add --profile v1.13"
     return did_you_mean(name, _BY_NAME) or f"the scheduler reads: {', '.join(_BY_NAME)}"

@@ -68,6 +68,8 @@ class Options:
     scheduler_name: str = "default-scheduler"
     #: Users' rules.
     rules: Rules = NO_RULES
+    #: Whether predicate names from documentation that kube-scheduler refuses are read.
+    accepts_other_names: bool = True
 
 
 @dataclass(slots=True)
@@ -110,7 +112,12 @@ def from_policy(policy: Mapping[str, Any], options: Options, where: str = "polic
     plan = _Plan(
         f"{GENERATION} policy" if where == "policy" else f"{GENERATION} policy {where}",
         gates,
-        _predicates(document, gates, _own_predicates(options.rules, arguments)),
+        _predicates(
+            document,
+            gates,
+            _own_predicates(options.rules, arguments),
+            accepts_other_names=options.accepts_other_names,
+        ),
         _priorities(document, gates, _own_priorities(options.rules, arguments)),
         own_weight or options.hard_pod_affinity_symmetric_weight,
         tuple(document.extenders or ()),
@@ -126,11 +133,17 @@ def from_policy(policy: Mapping[str, Any], options: Options, where: str = "polic
 
 
 def _predicates(
-    document: Policy, gates: FeatureGates, own: Mapping[str, PredicateMaker]
+    document: Policy,
+    gates: FeatureGates,
+    own: Mapping[str, PredicateMaker],
+    *,
+    accepts_other_names: bool,
 ) -> ConfiguredPredicates:
     if document.predicates is None:
         return provider_predicates(gates, own)
-    return policy_predicates(document.predicates, gates, own)
+    return policy_predicates(
+        document.predicates, gates, own, accepts_other_names=accepts_other_names
+    )
 
 
 def _priorities(

@@ -44,6 +44,8 @@ class ConfiguredPredicates:
     notes: list[str] = field(default_factory=list)
     #: Factories of users' rules, in the order in which they run after all others.
     own: Mapping[str, Maker] = field(default_factory=dict)
+    #: Whether names from documentation that kube-scheduler refuses are read.
+    accepts_other_names: bool = True
 
     def configured(self) -> tuple[str, ...]:
         """All names, mandatory ones included, sorted."""
@@ -89,37 +91,40 @@ def provider_predicates(
 
 
 def policy_predicates(
-    entries: list[PredicatePolicy], gates: FeatureGates, own: Mapping[str, Maker] | None = None
+    entries: list[PredicatePolicy],
+    gates: FeatureGates,
+    own: Mapping[str, Maker] | None = None,
+    *,
+    accepts_other_names: bool = True,
 ) -> ConfiguredPredicates:
     """Those that a Policy lists."""
-    found = ConfiguredPredicates(gates, own=own or {})
+    found = ConfiguredPredicates(gates, own=own or {}, accepts_other_names=accepts_other_names)
     for entry in entries:
-        name = _register(entry, found)
-        if name in found.names:
-            found.notes.append(f"predicate {name} is listed more than once; it runs once")
-        found.names.add(name)
-        if entry.order is not None:
-            found.orders[name] = entry.order
+        for name in _register(entry, found):
+            if name in found.names:
+                found.notes.append(f"predicate {name} is listed more than once; it runs once")
+            found.names.add(name)
+            if entry.order is not None:
+                found.orders[name] = entry.order
     _add_notes(found)
     return found
 
 
-def _register(entry: PredicatePolicy, found: ConfiguredPredicates) -> str:
-    """Register what the entry makes; returns the name under which it is configured."""
+def _register(entry: PredicatePolicy, found: ConfiguredPredicates) -> tuple[str, ...]:
+    """Register what the entry makes; returns the names under which it is configured."""
     name, known = entry.name, registered(found.gates)
     if name in found.own:
-        return name
+        return (name,)
     if entry.argument is not None:
         found.custom[name] = rule_factory(PREDICATE_ARGUMENTS, entry.argument, "Predicate", name)
         if name in known:
             found.notes.append(f"the argument of {name} replaces what {name} usually does")
-        return name
+        return (name,)
     if name in known or name in found.custom:
-        return name
-    if name in ALIASES:
-        found.notes.append(f"{name} is read as {ALIASES[name]}; kube-scheduler refuses that name")
-        return ALIASES[name]
-    declared = BY_NAME.get(name)
+        return (name,)
+    if name in ALIASES and found.accepts_other_names and not _needs_argument(name):
+        return _existing(_read_as(name, found), known, found)
+    declared = BY_NAME.get(ALIASES.get(name, (name,))[0])
     raise unknown(
         "Predicate",
         name,
@@ -127,6 +132,31 @@ def _register(entry: PredicatePolicy, found: ConfiguredPredicates) -> str:
         condition=declared.exists if declared else "",
         argument=declared.argument.field if declared and declared.argument else "",
     )
+
+
+def _read_as(alias: str, found: ConfiguredPredicates) -> tuple[str, ...]:
+    """The predicates that another name stands for; a note says so."""
+    names = ALIASES[alias]
+    read_as = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    found.notes.append(f"{alias} is read as {read_as}; kube-scheduler refuses that name")
+    return names
+
+
+def _needs_argument(alias: str) -> bool:
+    return all(BY_NAME[name].argument is not None for name in ALIASES[alias])
+
+
+def _existing(
+    names: tuple[str, ...], known: Mapping[str, object], found: ConfiguredPredicates
+) -> tuple[str, ...]:
+    """Those of the predicates that exist under the feature gates; a note names the others."""
+    for name in names:
+        if name not in known:
+            found.notes.append(
+                f"{name} exists with the feature gate {BY_NAME[name].exists} only; with "
+                "TaintNodesByCondition, taints do its work"
+            )
+    return tuple(name for name in names if name in known)
 
 
 def _add_notes(found: ConfiguredPredicates) -> None:
@@ -142,9 +172,6 @@ def _add_notes(found: ConfiguredPredicates) -> None:
         found.notes.append(f"predicate {name} was loaded, but the Policy does not list it")
     if found.orders:
         found.notes.append("`order` is Podium's own; kube-scheduler has a fixed order")
-    for name in mandatory(found.gates):
-        if name not in found.names:
-            found.notes.append(f"{name} is mandatory and was added")
     if not found.names & {"GeneralPredicates", "PodFitsResources"}:
         found.notes.append(
             "neither GeneralPredicates nor PodFitsResources is configured: "

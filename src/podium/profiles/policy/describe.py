@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
 from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
 from podium.engine.user_rules.adapter import UserPriority
@@ -11,10 +12,14 @@ from podium.profiles.extenders import describe_extender
 from podium.profiles.policy import predicate_registry, priority_registry
 from podium.profiles.policy.arguments import shown_argument
 from podium.profiles.policy.feature_gates import GATES, FeatureGates
-from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
+from podium.profiles.policy.predicate_registry import ALIASES, BY_NAME, POSITIONS
 from podium.profiles.policy.priority_registry import PROVIDERS
+from podium.profiles.policy.shipped import SHIPPED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import FilterRule
     from podium.profiles.policy.build import Options
@@ -24,18 +29,37 @@ Data = dict[str, Any]
 _PRIORITIES = {entry.name: entry for entry in PRIORITIES}
 
 
-def describe(profile: Profile, options: Options) -> Data:
-    """The rules that run, in order; configured predicates that do not; options and notes."""
+def describe(profile: Profile, options: Options, policy: Mapping[str, Any] | None = None) -> Data:
+    """The rules that run, in order; configured predicates that do not; options and notes.
+
+    *policy* is the document that the profile was made from: what it lists, and in what `order`.
+    """
     gates = FeatureGates(options.feature_gates)
+    listed = None if policy is None else _listed(policy)
     return {
         "profile": profile.name,
-        "predicates": [_predicate(rule, gates) for rule in profile.predicates],
+        "predicates": [
+            {"runs": number, **_predicate(rule, gates, listed)}
+            for number, rule in enumerate(profile.predicates, 1)
+        ],
         "idlePredicates": _idle(profile),
         "priorities": [_priority(weighted) for weighted in profile.priorities],
         "extenders": [describe_extender(extender) for extender in profile.extenders],
         "options": _options(profile, gates),
         "notes": list(profile.notes),
     }
+
+
+def _listed(policy: Mapping[str, Any]) -> dict[str, int | None] | None:
+    """The predicates that a Policy lists, each with its `order`; None if it lists none."""
+    entries = policy.get("predicates")
+    if not isinstance(entries, list):
+        return None
+    found: dict[str, int | None] = {}
+    for entry in entries:
+        for name in ALIASES.get(entry["name"], (entry["name"],)):
+            found[name] = entry.get("order")
+    return found
 
 
 def catalogue(options: Options) -> Data:
@@ -46,6 +70,11 @@ def catalogue(options: Options) -> Data:
         "predicates": [
             {"name": name, "description": entry.description, "position": POSITIONS.get(name)}
             for name, entry in predicate_registry.registered(gates).items()
+        ],
+        "allPredicates": [_listed_predicate(entry, gates) for entry in BY_NAME.values()],
+        "allPriorities": [_listed_priority(entry, gates) for entry in PRIORITIES],
+        "shippedPolicies": [
+            {"name": each.name, "description": each.description} for each in SHIPPED.values()
         ],
         "predicateArguments": [each.field for each in PREDICATE_ARGUMENTS],
         "priorities": [
@@ -60,13 +89,48 @@ def catalogue(options: Options) -> Data:
     }
 
 
-def _predicate(rule: FilterRule, gates: FeatureGates) -> Data:
+def _listed_predicate(entry: PredicateDeclaration, gates: FeatureGates) -> Data:
+    """Everything that is declared of a predicate."""
+    return {
+        "name": entry.name,
+        "position": POSITIONS.get(entry.name),
+        "description": entry.description,
+        "argument": entry.argument.field if entry.argument is not None else None,
+        "aliases": list(entry.aliases),
+        "featureGate": entry.exists or None,
+        "effectiveWith": entry.effective or None,
+        "exists": gates.hold(entry.exists) and (entry.make or entry.argument) is not None,
+        "mandatory": entry.mandatory is not None and gates.hold(entry.mandatory),
+        "providers": list(PROVIDERS) if entry.provided and gates.hold(entry.exists) else [],
+    }
+
+
+def _listed_priority(entry: PriorityDeclaration, gates: FeatureGates) -> Data:
+    """Everything that is declared of a priority."""
+    rule = entry.make(FactoryArgs(gates))
+    return {
+        "name": entry.name,
+        "kind": entry.kind or ("map and reduce" if rule.normalizes else "map"),
+        "weight": entry.weight,
+        "description": entry.description,
+        "formula": rule.formula,
+        "featureGate": entry.exists or None,
+        "exists": gates.hold(entry.exists),
+        "providers": list(entry.providers),
+    }
+
+
+def _predicate(
+    rule: FilterRule, gates: FeatureGates, listed: Mapping[str, int | None] | None
+) -> Data:
     entry = BY_NAME.get(rule.name)
     return {
         "name": rule.name,
         "position": POSITIONS.get(rule.name),
+        **({} if listed is None else {"order": listed.get(rule.name)}),
         "description": entry.description if entry is not None else _own_words(rule),
         "mandatory": rule.name in predicate_registry.mandatory(gates),
+        **({"added": True} if listed is not None and rule.name not in listed else {}),
         # An argument makes its rule under any name, that of a built-in predicate included.
         **shown_argument(PREDICATE_ARGUMENTS, rule),
     }

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
     Maker = Callable[[FactoryArgs], FilterRule]
 
-#: Names that kube-scheduler refuses, and the predicates they are read as.
-ALIASES = {alias: entry.name for entry in PREDICATES for alias in entry.aliases}
+#: Names that kube-scheduler refuses, and the predicates that they are read as.
+ALIASES = {
+    alias: tuple(other.name for other in PREDICATES if alias in other.aliases)
+    for entry in PREDICATES
+    for alias in entry.aliases
+}
 POSITIONS = {entry.name: position for position, entry in enumerate(PREDICATES, 1)}
 BY_NAME = {entry.name: entry for entry in (*PREDICATES, *PREDICATES_THAT_NEVER_RUN)}
 

@@ -16,9 +16,6 @@ _VALID = re.compile(_PATTERN.strip("^$"))
 
 #: Hints for names that no rule has.
 _HINTS = {
-    "PodToleratesNodeNoExecuteTaints": "PodToleratesNodeTaints covers NoExecute taints too",
-    "NoVolumeNodeConflict": "CheckVolumeBinding does its work",
-    "MaxCSIVolumeCount": "its name is MaxCSIVolumeCountPred",
     "NodeLabelPriority": "a label priority has any name and an argument: labelPreference",
     "ServiceAntiAffinityPriority": (
         "a service anti-affinity priority has any name and an argument: serviceAntiAffinity"

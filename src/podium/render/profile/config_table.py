@@ -28,6 +28,26 @@ def config_tables(config: Data) -> Iterator[RenderableType]:
     yield from section("Options", ("OPTION", "VALUE"), _options(config))
 
 
+def plugin_list(found: Data) -> Iterator[RenderableType]:
+    """Every plugin with its extension points, weight and arguments."""
+    yield Text("What a KubeSchedulerConfiguration of v1.36 can name", style="bold")
+    yield from section(
+        "Plugins",
+        ("NAME", "EXTENSION POINTS", "WEIGHT", "ARGUMENTS", "NEEDS", "WHAT IT LOOKS AT"),
+        [
+            (
+                p["name"],
+                ", ".join(p["extensionPoints"]),
+                option_text(p["weight"], unset=""),
+                ", ".join(p["fields"]),
+                p["featureGate"] or "",
+                p["description"],
+            )
+            for p in found["plugins"]
+        ],
+    )
+
+
 def validity_report(file: str, config: Data) -> Iterator[RenderableType]:
     """The lines for a valid file: one for the file, one for each profile, and its notes."""
     yield Text(f"{printable(file)} is valid for kube-scheduler v1.36")

@@ -23,8 +23,17 @@ def policy_tables(profile: Data) -> Iterator[RenderableType]:
     yield Text(printable(profile["profile"]), style="bold")
     yield from section(
         "Predicates, in the order they run",
-        ("NAME", "A POD FITS IF", "ARGUMENT"),
-        [(p["name"], _description(p), _argument(p)) for p in profile["predicates"]],
+        ("NAME", "POSITION", "ORDER", "A POD FITS IF", "ARGUMENT"),
+        [
+            (
+                p["name"],
+                _number(p["position"]),
+                _number(p.get("order")),
+                _description(p),
+                _argument(p),
+            )
+            for p in profile["predicates"]
+        ],
     )
     yield from section(
         "Configured, but not run",
@@ -44,8 +53,74 @@ def policy_tables(profile: Data) -> Iterator[RenderableType]:
     yield from section("Notes", (), [(note,) for note in profile["notes"]])
 
 
+def catalogue_tables(found: Data) -> Iterator[RenderableType]:
+    """Every predicate and priority that a Policy can name, and the Policies that are shipped."""
+    yield Text("What a Policy of v1.13 can name", style="bold")
+    yield from section(
+        "Predicates, by their position of the 22",
+        ("POSITION", "NAME", "A POD FITS IF", "ARGUMENT", "ALSO READ", "NEEDS", "IN"),
+        [
+            (
+                _number(p["position"]) or "never runs",
+                p["name"],
+                p["description"],
+                p["argument"] or "",
+                ", ".join(p["aliases"]),
+                p["featureGate"] or p["effectiveWith"] or "",
+                _membership(p),
+            )
+            for p in found["allPredicates"]
+        ],
+    )
+    yield from section(
+        "Priorities",
+        ("NAME", "KIND", "WEIGHT", "PREFERS", "NEEDS", "IN"),
+        [
+            (
+                p["name"],
+                p["kind"],
+                str(p["weight"]),
+                p["description"],
+                p["featureGate"] or "",
+                _providers(p["providers"]),
+            )
+            for p in found["allPriorities"]
+        ],
+    )
+    yield from section(
+        "Arguments, which make rules under any name",
+        ("OF", "ARGUMENT"),
+        [
+            ("predicates", ", ".join(found["predicateArguments"])),
+            ("priorities", ", ".join(found["priorityArguments"])),
+        ],
+    )
+    yield from section(
+        "Policies that come with Podium, for --policy NAME",
+        ("NAME", "WHAT IT IS"),
+        [(each["name"], each["description"]) for each in found["shippedPolicies"]],
+    )
+
+
+def _membership(predicate: Data) -> str:
+    """In which configurations the predicate is."""
+    if predicate["mandatory"]:
+        return "every configuration"
+    return _providers(predicate["providers"])
+
+
+def _providers(names: list[str]) -> str:
+    return "both providers" if len(names) > 1 else ", ".join(names)
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
 def _description(predicate: Data) -> str:
     always = " (always runs)" if predicate["mandatory"] else ""
+    if predicate.get("added"):
+        always = " (mandatory, and was added)"
     return f"{predicate['description']}{always}"
 
 

@@ -27,7 +27,7 @@ def section(
     table.show_header = bool(columns)
     used = [at for at in range(len(rows[0])) if any(row[at] for row in rows)]
     for at in used:
-        table.add_column(columns[at] if columns else "")
+        table.add_column(columns[at] if columns else "", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(row[at])) for at in used))
     yield table

@@ -123,6 +123,7 @@ MATCH_NODE_SELECTOR: Final = PredicateDeclaration(
     "MatchNodeSelector",
     "the node matches the pod's nodeSelector and required node affinity",
     plain(MatchNodeSelector),
+    aliases=("PodMatchNodeSelector",),
 )
 
 NODE_AFFINITY_PRIORITY: Final = PriorityDeclaration(

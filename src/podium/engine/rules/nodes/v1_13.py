@@ -393,6 +393,7 @@ CHECK_NODE_CONDITION: Final = PredicateDeclaration(
     provided=True,
     exists=_CONDITIONS,
     mandatory=_CONDITIONS,
+    aliases=("CheckNodeConditionPredicate",),
 )
 
 CHECK_NODE_UNSCHEDULABLE: Final = PredicateDeclaration(
@@ -424,6 +425,7 @@ CHECK_NODE_MEMORY_PRESSURE: Final = PredicateDeclaration(
     plain(CheckNodeMemoryPressure),
     provided=True,
     exists=_CONDITIONS,
+    aliases=("CheckNodeMemoryPressurePredicate",),
 )
 
 CHECK_NODE_PID_PRESSURE: Final = PredicateDeclaration(
@@ -432,6 +434,7 @@ CHECK_NODE_PID_PRESSURE: Final = PredicateDeclaration(
     plain(CheckNodePIDPressure),
     provided=True,
     exists=_CONDITIONS,
+    aliases=("CheckNodePIDPressurePredicate",),
 )
 
 CHECK_NODE_DISK_PRESSURE: Final = PredicateDeclaration(
@@ -440,6 +443,7 @@ CHECK_NODE_DISK_PRESSURE: Final = PredicateDeclaration(
     plain(CheckNodeDiskPressure),
     provided=True,
     exists=_CONDITIONS,
+    aliases=("CheckNodeDiskPressurePredicate",),
 )
 
 EQUAL_PRIORITY: Final = PriorityDeclaration(

@@ -471,6 +471,7 @@ MATCH_INTER_POD_AFFINITY: Final = PredicateDeclaration(
     "required affinity and anti-affinity between pods holds on the node",
     plain(MatchInterPodAffinity),
     provided=True,
+    aliases=("InterPodAffinityMatches",),
 )
 
 INTER_POD_AFFINITY_PRIORITY: Final = PriorityDeclaration(
@@ -478,4 +479,5 @@ INTER_POD_AFFINITY_PRIORITY: Final = PriorityDeclaration(
     "preferred affinity and anti-affinity between pods, in both directions",
     lambda args: InterPodAffinityPriority(args.hard_pod_affinity_weight),
     providers=BOTH_PROVIDERS,
+    kind="function",
 )

@@ -189,4 +189,5 @@ CHECK_SERVICE_AFFINITY: Final = PredicateDeclaration(
     SERVICE_AFFINITY.description,
     None,
     argument=SERVICE_AFFINITY,
+    aliases=("checkServiceAffinity",),
 )

@@ -39,6 +39,7 @@ POD_TOLERATES_NODE_TAINTS: Final = PredicateDeclaration(
     plain(PodToleratesNodeTaints),
     provided=True,
     mandatory="TaintNodesByCondition",
+    aliases=("PodToleratesNodeNoExecuteTaints",),
 )
 
 POD_TOLERATES_NODE_NO_EXECUTE_TAINTS: Final = PredicateDeclaration(

@@ -241,4 +241,5 @@ CHECK_VOLUME_BINDING: Final = PredicateDeclaration(
     plain(CheckVolumeBinding),
     provided=True,
     effective="VolumeScheduling",
+    aliases=("VolumeNodePredicate", "NoVolumeNodeConflict"),
 )

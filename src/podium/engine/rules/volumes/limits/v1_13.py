@@ -369,6 +369,7 @@ MAX_EBS_VOLUME_COUNT: Final = PredicateDeclaration(
     "the node can attach the pod's EBS volumes besides those it has",
     _counted("MaxEBSVolumeCount", Ebs()),
     provided=True,
+    aliases=("MaxPDVolumeCountPredicate",),
 )
 
 MAX_GCEPD_VOLUME_COUNT: Final = PredicateDeclaration(
@@ -376,6 +377,7 @@ MAX_GCEPD_VOLUME_COUNT: Final = PredicateDeclaration(
     "the node can attach the pod's GCE disks besides those it has",
     _counted("MaxGCEPDVolumeCount", GcePd()),
     provided=True,
+    aliases=("MaxPDVolumeCountPredicate",),
 )
 
 MAX_CSI_VOLUME_COUNT_PRED: Final = PredicateDeclaration(
@@ -384,6 +386,7 @@ MAX_CSI_VOLUME_COUNT_PRED: Final = PredicateDeclaration(
     plain(MaxCSIVolumeCount),
     provided=True,
     effective="AttachVolumeLimit",
+    aliases=("MaxCSIVolumeCount",),
 )
 
 MAX_AZURE_DISK_VOLUME_COUNT: Final = PredicateDeclaration(
@@ -391,4 +394,5 @@ MAX_AZURE_DISK_VOLUME_COUNT: Final = PredicateDeclaration(
     "the node can attach the pod's Azure disks besides those it has",
     _counted("MaxAzureDiskVolumeCount", Azure()),
     provided=True,
+    aliases=("MaxPDVolumeCountPredicate",),
 )

@@ -120,4 +120,5 @@ NO_VOLUME_ZONE_CONFLICT: Final = PredicateDeclaration(
     "the node is in the zone of the pod's volumes",
     lambda args: NoVolumeZoneConflict(waits=args.gates["VolumeScheduling"]),
     provided=True,
+    aliases=("VolumeZonePredicate",),
 )
