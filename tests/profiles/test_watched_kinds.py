@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 from builders import simulation
 from podium.engine.framework.profile import Profile
-from podium.engine.state.catalog import Catalog, Shelf
+from podium.engine.state.catalog import Catalog
+from podium.engine.state.shelf import Shelf
 from podium.objects.kinds.registry import KINDS
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_policy, from_provider

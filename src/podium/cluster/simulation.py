@@ -12,12 +12,14 @@ import msgspec
 
 from podium.cluster.cache.cache import Cache
 from podium.cluster.cache.reservations import Reservations
+from podium.cluster.claim_writes import ClaimWriter, ClaimWrites
 from podium.cluster.queue.nominations import Nominations
 from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import cycle
 from podium.engine.cycle.ties import ties
 from podium.engine.fast.class_answers import AnswerCache
 from podium.engine.framework.rule import Refused
+from podium.engine.rules.devices.v1_36 import NAME as DEVICES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,11 +36,16 @@ RETRY, DEFER, TERMINATE = "retry", "defer", "terminate"
 
 
 class Step(NamedTuple):
-    """One attempt at one pod; the second follows a successful preemption."""
+    """One attempt at one pod; the second follows a successful preemption.
+
+    It also follows when a claim of the pod was given back, so that the pod can get other devices.
+    """
 
     pod: Pod
     attempt: int
     decision: Decision
+    #: What was written into resource claims; None for a pod without claims.
+    claims: ClaimWrites | None = None
 
 
 def no_extenders(question: Any) -> Any:
@@ -53,7 +60,8 @@ class Simulation:
     each question to an extender. The rest is for recordings and tests: *start_time* gives the start
     time of a pod placed at some attempt, *score_single* scores a single feasible node too,
     *listed_order* looks at nodes in the order they were loaded, *after_preemption* is one of the
-    three constants above, and without *fast* every rule is asked about every node.
+    three constants above, *now* is the time of all decisions in seconds since 1970, and without
+    *fast* every rule is asked about every node.
     """
 
     def __init__(
@@ -65,6 +73,7 @@ class Simulation:
         score_single: bool = False,
         listed_order: bool = False,
         after_preemption: str = RETRY,
+        now: float = 0.0,
         fast: bool = True,
         answer: Callable[[Any], Any] = no_extenders,
     ) -> None:
@@ -80,6 +89,8 @@ class Simulation:
             journal_limit=profile.tuning.journal_limit,
         )
         Reservations(self._profiles.values()).attach(self.cache)
+        self.cache.columns.decided_at = now
+        self._claim_writer = ClaimWriter(self.cache.columns.catalog.resource_claims)
         self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
@@ -127,15 +138,15 @@ class Simulation:
                 if self.profile.nominated_first:
                     self._renominate(pod)  # counts from the pod's own first attempt on
                 pod = self._as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
-            step = Step(pod, 1, self.attempt(pod, recording=recording))
+            step = self._tried(pod, 1, recording=recording)
             yield step
-            nominated = self._settle(step)
-            if nominated is not None and self.after_preemption == DEFER:
-                deferred.append(nominated)
-            elif nominated is not None:
-                yield self._retry(nominated, recording=recording)
+            again = self._settle(step)
+            if again is not None and self.after_preemption == DEFER:
+                deferred.append(again)
+            elif again is not None:
+                yield from self._retry(again, recording=recording)
         for pod in deferred:
-            yield self._retry(pod, recording=recording)
+            yield from self._retry(pod, recording=recording)
 
     def _as_known(self, pod: Pod) -> Pod:
         """A nominated pod as the API server has it: without a nomination cleared since."""
@@ -145,17 +156,36 @@ class Simulation:
 
     def _is_held(self, pod: Pod) -> bool:
         incoming = self.cache.columns.pods.incoming(pod)
-        return any(gate.hold(incoming) for gate in self.profile_of(pod).gates)
+        return any(gate.hold(incoming, self.cache.columns) for gate in self.profile_of(pod).gates)
 
     def _renominate(self, pod: Pod) -> None:
         if pod.status.nominated_node_name and not self._is_held(pod):
             self.nominate(pod, pod.status.nominated_node_name)
 
-    def _retry(self, pod: Pod, *, recording: bool) -> Step:
-        pod = self._as_known(pod)  # it was nominated just now
-        step = Step(pod, 2, self.attempt(pod, recording=recording))
-        self._settle(step)
-        return step
+    def _retry(self, pod: Pod, *, recording: bool) -> Iterator[Step]:
+        """Try a pod once more, and again for as long as claims of it are given back."""
+        attempt, released = 2, True
+        while released:
+            if pod.status.nominated_node_name:
+                pod = self._as_known(pod)
+            step = self._tried(pod, attempt, recording=recording)
+            yield step
+            self._settle(step)
+            attempt, released = attempt + 1, step.decision.released is not None
+
+    def _tried(self, pod: Pod, attempt: int, *, recording: bool) -> Step:
+        """Decide about a pod, and write what the decision says of its claims."""
+        decision = self.attempt(pod, recording=recording)
+        plan, writes = decision.devices, None
+        if decision.released is not None:
+            writes = self._claim_writer.release(decision.released)
+        elif decision.node is not None and plan is not None:
+            writes = self._claim_writer.bind(pod, plan, self.cache.columns.decided_at)
+            if writes.error:
+                decision.error = f'running PreBind plugin "{DEVICES}": {writes.error}'
+                decision.failed_plugin = DEVICES
+                decision.node, decision.reservations = None, {}
+        return Step(pod, attempt, decision, writes)
 
     def attempt(self, pod: Pod, *, recording: bool = False) -> Decision:
         """Decide about one pod. Only the cursors of node order and ties move; see `place`."""
@@ -189,7 +219,7 @@ class Simulation:
         return self._profiles.get(pod.spec.scheduler_name, self.profile)
 
     def _settle(self, step: Step) -> Pod | None:
-        """Carry the decision out; the pod to try again, if a node was nominated for it."""
+        """Carry the decision out; the pod, if it is to be tried again."""
         pod, decision = step.pod, step.decision
         if decision.node is not None:
             if self._nominations.nodes():
@@ -197,17 +227,18 @@ class Simulation:
             self.place(pod, decision)
             return None
         preemption = decision.preemption
+        released = pod if decision.released is not None else None
         if preemption is None:
             without_post_filter = decision.error or not self.profile_of(pod).post_filters
             if self.profile.nominated_first and without_post_filter and decision.held is None:
                 self.nominate(pod, "")
-            return None
+            return released
         if preemption.nomination == "":
             self.nominate(pod, "")
         for uid, _ in preemption.cleared:
             self._clear(uid, pod)
         if preemption.node is None:
-            return None
+            return released
         for uid in preemption.candidates[preemption.node].uids:
             self._evict(uid)
         nominated = _with_nomination(pod, preemption.node)

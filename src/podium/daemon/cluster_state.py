@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from podium.cluster.wakeups.wakeups import ClusterEvent
     from podium.daemon.behaviour import Behaviour
     from podium.engine.framework.profile import Profile
-    from podium.engine.state.catalog import Shelf
+    from podium.engine.state.shelf import Shelf
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod

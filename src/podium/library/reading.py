@@ -17,6 +17,7 @@ from podium.errors import InputError
 from podium.library.files import STDIN, unreadable
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
+from podium.objects.completing.resource_claims import with_claims_of_templates
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
@@ -29,11 +30,12 @@ def read(paths: Sequence[str]) -> Objects:
     """The objects of all *paths* (files, folders, `-`: standard input), checked and completed.
 
     Files are YAML or JSON, gzipped or not: manifests, lists, or a snapshot. What the API server
-    and controllers would add is added: defaults, and the pods of workloads without a uid.
+    and controllers would add is added: defaults, the pods of workloads without a uid, and the
+    claims that pods have templates for.
     """
     objects = load(paths)
     validate(objects)
-    return expand(with_defaults(objects))
+    return with_claims_of_templates(expand(with_defaults(objects)))
 
 
 def load(paths: Sequence[str]) -> Objects:

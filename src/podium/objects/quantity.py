@@ -44,7 +44,7 @@ class QuantityError(ValueError):
     """The text is not a quantity."""
 
 
-class _Amount(NamedTuple):
+class Amount(NamedTuple):
     """`digits` x 10^`scale`, kept as a short number or as a long decimal."""
 
     short: bool
@@ -71,7 +71,12 @@ def milli(raw: RawQuantity) -> int:
     return _scaled(_parse(raw), _MILLI)
 
 
-def _parse(raw: RawQuantity) -> _Amount:
+def amount_of(raw: RawQuantity) -> Amount:
+    """The amount as Kubernetes keeps it."""
+    return _parse(raw)
+
+
+def _parse(raw: RawQuantity) -> Amount:
     text = str(raw).strip()
     match = _FORM.fullmatch(text)
     if not match or not text or len(text) > _MAX_LENGTH:
@@ -86,7 +91,7 @@ def _parse(raw: RawQuantity) -> _Amount:
         digits = -digits
     scale = power - len(fraction)
     if _is_short(whole, fraction, suffix) and scale >= _NANO:
-        return _Amount(short=True, digits=digits, scale=scale)
+        return Amount(short=True, digits=digits, scale=scale)
     if not (match["zeros"] or match["whole"] or fraction):
         raise _error(raw)
     return _long(digits, scale, binary=suffix in _BINARY)
@@ -110,7 +115,7 @@ def _is_short(whole: str, fraction: str, suffix: str) -> bool:
     return len(whole) + len(fraction) <= _SHORT_DECIMAL
 
 
-def _long(digits: int, scale: int, *, binary: bool) -> _Amount:
+def _long(digits: int, scale: int, *, binary: bool) -> Amount:
     """Round up to billionths, cap binary forms."""
     shift = scale - _NANO
     if digits == 0:
@@ -120,11 +125,11 @@ def _long(digits: int, scale: int, *, binary: bool) -> _Amount:
     else:
         billionths = _divide_up(digits, min(-shift, _MAX_LENGTH))
     if binary and abs(billionths) > INT64_MAX * 10**9:
-        return _Amount(short=False, digits=INT64_MAX if digits > 0 else -INT64_MAX, scale=0)
-    return _Amount(short=False, digits=billionths, scale=_NANO)
+        return Amount(short=False, digits=INT64_MAX if digits > 0 else -INT64_MAX, scale=0)
+    return Amount(short=False, digits=billionths, scale=_NANO)
 
 
-def _scaled(amount: _Amount, scale: int) -> int:
+def _scaled(amount: Amount, scale: int) -> int:
     power = amount.scale - scale
     if amount.short:
         return _scaled_short(amount.digits, power)

@@ -26,8 +26,8 @@ from builders import (
 from builders_v1_36 import DEFAULT, configured, decision, ephemeral, owned, spec_with
 from podium.engine.framework.post_filter import FailedSearch, Outcome
 from podium.engine.framework.rule import FilterRule, OnlyNodes
-from podium.objects.kinds.meta import LabelSelectorRequirement, Object, Value
-from podium.objects.kinds.pod import NodeSelectorTerm, Pod, SchedulingGate
+from podium.objects.kinds.meta import LabelSelectorRequirement, Object
+from podium.objects.kinds.pod import NodeSelectorTerm, Pod, PodResourceClaim, SchedulingGate
 
 NONE_HELPS = "no new claims to deallocate, preemption: 0/2 nodes are available: "
 NOT_HELPFUL = "2 Preemption is not helpful for scheduling."
@@ -350,15 +350,16 @@ def test_without_the_gates_plugin_nothing_is_held() -> None:
     assert decision(gated, *nodes(2), profile=open_gates).node == "n000"
 
 
-def test_a_pod_with_resource_claims_gets_a_clear_sentence() -> None:
-    claiming = spec_with(pod("p"), resource_claims=[Value()])
+def test_a_pod_whose_claim_is_missing_waits_outside_the_queue() -> None:
+    entry = PodResourceClaim("gpu", resource_claim_name="mine")
 
-    found = decision(claiming, *nodes(2))
+    found = decision(spec_with(pod("p"), resource_claims=[entry]), *nodes(2))
 
     assert found.node is None
-    assert found.message == (
-        'running PreFilter plugin "DynamicResources": default/p: pods with resource claims '
-        "(dynamic resource allocation) are not supported yet; remove spec.resourceClaims to try it"
+    assert found.held is not None
+    assert (found.held.plugin, found.message) == (
+        "DynamicResources",
+        'could not find ResourceClaim "default/mine"',
     )
     assert found.post_code == ""
 

@@ -167,6 +167,12 @@ MEANINGFUL = {
     *("lastTransitionTime", "capacity", "allocatable", "requests", "limits"),
     *("overhead", "allocatedResources", "maximumVolumeSize"),
     *("schedulerName", "driver", "provisioner", "attacher"),
+    # Expressions read attributes and capacities of devices; classes name extended resources.
+    *("expression", "attributes", "string", "version", "value", "counters", "consumedCapacity"),
+    *("default", "validValues", "min", "max", "step", "matchAttribute", "distinctAttribute"),
+    *("deviceClassName", "extendedResourceName", "resourceName", "allocationMode", "source"),
+    *("bindingConditions", "bindingFailureConditions", "allocationTimestamp", "timeAdded"),
+    *("finalizers", "apiGroup", "resource"),
 }
 
 
@@ -211,7 +217,7 @@ def telling(value: Any, at: str = "") -> set[str]:
 @pytest.mark.parametrize("kind", [kind.name for kind in snapshot_kinds()])
 def test_every_field_is_renamed_or_means_the_same_everywhere(kind: str) -> None:
     whole = filled(msgspec.inspect.type_info(KINDS[kind].type), "")
-    if kind == "CSIDriver":
+    if kind in {"CSIDriver", "DeviceClass"}:
         whole["metadata"]["name"] = "csi.example.com"
     item = msgspec.convert(whole, KINDS[kind].type)
     [hidden], _ = renamed([item])

@@ -59,7 +59,7 @@ def test_the_default_profile() -> None:
     ]
     assert names(profile.pre_filters)[:2] == ["NodeAffinity", "NodePorts"]
     assert names(profile.post_filters) == ["DynamicResources", "DefaultPreemption"]
-    assert names(profile.gates) == ["SchedulingGates"]
+    assert names(profile.gates) == ["SchedulingGates", "DynamicResources"]
     assert [(w.name, w.weight) for w in profile.priorities][:2] == [
         ("TaintToleration", 3),
         ("NodeAffinity", 2),

@@ -48,7 +48,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
     decision = Decision(pod.key, pod.uid, profile.name, nodes=len(view.nodes.order))
     decision.verdicts = view.verdicts
     for gate in profile.gates:
-        decision.held = gate.hold(pod)
+        decision.held = gate.hold(pod, view)
         if decision.held is not None:
             return decision
     try:
@@ -67,6 +67,9 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
                 view,
                 pre_filter.taking_part(),
                 potential_rows(view, attempt, decision),
+                refused=decision.refused,
+                rows=attempt.order[: len(decision.codes)],
+                codes=decision.codes,
                 prepared=frozenset(pre_filter.asked),
                 extenders=profile.extenders,
                 min_batch_rows=profile.tuning.min_batch_rows,
@@ -74,7 +77,8 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
             yield from run_post_filters(profile.post_filters, failed, decision)
             attempt.mark("Preemption done")
     except AttemptError as error:
-        decision.error = str(error)
+        decision.error, decision.failed_plugin = str(error), error.plugin
+        decision.node_errors = error.nodes
     return decision
 
 

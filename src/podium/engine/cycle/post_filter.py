@@ -20,6 +20,8 @@ def run_post_filters(
         outcome = yield from plugin.run(failed)
         if outcome.preemption is not None:
             decision.preemption = outcome.preemption
+        if outcome.released is not None:
+            decision.released = outcome.released
         decision.post_code = outcome.code
         if outcome.code != "Unschedulable":
             decision.post_message = "" if outcome.code == "Success" else outcome.reason

@@ -64,10 +64,10 @@ class PreFilter:
         self._skipped: set[str] = set()
         for rule in self._profile.pre_filters:
             answer = self._ask(rule)
+            self._asked.add(rule.name)
             if isinstance(answer, Refused):
                 self.refused = answer
                 return
-            self._asked.add(rule.name)
             if isinstance(answer, OnlyNodes):
                 self.naming.append(rule.name)
                 self.only = answer.names if self.only is None else self.only & answer.names
@@ -81,7 +81,8 @@ class PreFilter:
         try:
             return rule.pre_filter(self._pod, self._view)
         except AttemptError as error:
-            raise AttemptError(f'running PreFilter plugin "{rule.name}": {error}') from error
+            text = f'running PreFilter plugin "{rule.name}": {error}'
+            raise AttemptError(text, plugin=rule.name) from error
 
 
 def _no_node_left(names: list[str]) -> Refused:

@@ -68,7 +68,12 @@ def sample(
     failed = np.sort(np.fromiter(fit.errors, np.int64, len(fit.errors)))
     errors = list(map(fit.errors.__getitem__, failed[failed < seen].tolist()))
     if errors:
-        raise AttemptError(merged_errors(errors) if attempt.profile.all_errors else errors[0])
+        text = merged_errors(errors) if attempt.profile.all_errors else errors[0]
+        places = failed[failed < seen].tolist()
+        rules, position = attempt.profile.predicates, int(fit.positions[places[0]])
+        plugin = rules[position].name if position < len(rules) else ""
+        names = [view.nodes.names[row] for row in order[places].tolist()]
+        raise AttemptError(text, plugin=plugin, nodes=dict(zip(names, errors, strict=True)))
     decision.feasible_count = len(fits)
     decision.codes = codes[:seen]
     counted = decision.codes

@@ -78,6 +78,8 @@ class RowAnswers:
         self._node_wrong.clear()
         self._wrong.clear()
         self.epoch = view.journal.epoch
+        #: Which extended resources devices serve; rules of single rows read that as well.
+        self.served = view.catalog.device_classes.served_version
         self.seen = view.journal.rows.end
         self.index = self._rejections = None
         rows = view.nodes.order
@@ -109,7 +111,8 @@ class RowAnswers:
         view = self.view
         log = view.journal.rows
         behind = self.seen - log.start
-        if behind < 0 or self.epoch != view.journal.epoch:
+        served = view.catalog.device_classes.served_version
+        if behind < 0 or self.epoch != view.journal.epoch or self.served != served:
             self.rebuild(pod)
             return
         entries = log.entries

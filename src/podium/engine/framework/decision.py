@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.engine.state.device_plan import DevicePlan
 from podium.engine.state.volume_plan import VolumePlan
 
 if TYPE_CHECKING:
@@ -68,11 +69,22 @@ class Preemption:
     nomination: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimRelease:
+    """A resource claim of the pod that does not fit where the pod could run."""
+
+    claim: str  #: namespace/name
+    uid: str
+    #: Whether the claim is deleted; otherwise it loses its allocation.
+    delete: bool = False
+
+
 #: What a decision has as long as it is given nothing else; never written to.
 NO_REJECTIONS: Counter[int] = Counter()
 NO_CODES = np.zeros(0, np.int32)
 NO_CODES.flags.writeable = False
 NO_MESSAGES: Mapping[str, list[str]] = MappingProxyType({})
+NO_ERRORS: Mapping[str, str] = MappingProxyType({})
 NO_RESERVATIONS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -84,6 +96,9 @@ class Decision:
 
     node: str | None = None
     error: str = ""
+    #: The plugin that failed, and the nodes on which it did, with the error of each.
+    failed_plugin: str = ""
+    node_errors: Mapping[str, str] = NO_ERRORS
     #: Nodes looked at, in order, and the verdict code of each; filled when recording.
     examined: Sequence[str] = ()
     codes: np.ndarray = NO_CODES
@@ -108,6 +123,8 @@ class Decision:
     #: Permit rules that let the pod wait before it may be bound, by name.
     waits: tuple[tuple[str, Permission], ...] = ()
     preemption: Preemption | None = None
+    #: The claim that the post-filters give back.
+    released: ClaimRelease | None = None
     #: Status code and message of the post-filters.
     post_code: str = ""
     post_message: str = ""
@@ -144,6 +161,12 @@ class Decision:
         """The volumes reserved for the claims of the pod; None when there is nothing to bind."""
         found = self.reservations.values()
         return next((plan for plan in found if isinstance(plan, VolumePlan)), None)
+
+    @property
+    def devices(self) -> DevicePlan | None:
+        """The devices reserved for the claims of the pod; None for a pod without claims."""
+        found = self.reservations.values()
+        return next((plan for plan in found if isinstance(plan, DevicePlan)), None)
 
     @property
     def reasons(self) -> Counter[str]:

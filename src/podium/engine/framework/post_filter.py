@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    import numpy as np
-
-    from podium.engine.framework.decision import Preemption
+    from podium.engine.framework.decision import ClaimRelease, Preemption
     from podium.engine.framework.extenders import Extender
-    from podium.engine.framework.rule import Positioned
+    from podium.engine.framework.rule import Positioned, Refused
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
@@ -27,6 +27,11 @@ class FailedSearch:
     rules: Sequence[Positioned]
     #: Rows on which the pod may fit once pods are evicted, in node order.
     potential: np.ndarray
+    #: The rule that refused the pod before any node was looked at.
+    refused: Refused | None = None
+    #: The rows that were filtered, and the verdict code of each.
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     #: Names of the plugins whose pre-filter saw the pod.
     prepared: frozenset[str] = frozenset()
     extenders: tuple[Extender, ...] = ()
@@ -43,6 +48,8 @@ class Outcome:
     code: str
     reason: str = ""
     preemption: Preemption | None = None
+    #: The claim of the pod that is given back, or deleted, so that the pod gets other devices.
+    released: ClaimRelease | None = None
 
 
 class PostFilter(Protocol):

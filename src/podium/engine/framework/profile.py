@@ -38,7 +38,7 @@ class Weighted:
 class Gate(Protocol):
     """Something that keeps a pod from being tried."""
 
-    def hold(self, pod: Incoming) -> Refused | None:
+    def hold(self, pod: Incoming, view: View) -> Refused | None:
         """Why the pod must wait, if it must."""
 
 

@@ -29,7 +29,7 @@ from podium.engine.rows.rows import K
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Mapping
 
     from podium.engine.framework.causes import Cause, ScoreNumber
     from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
@@ -103,8 +103,16 @@ class Watched(IntFlag):
 class AttemptError(Exception):
     """The attempt fails with an error of the real program; no node was found unfit.
 
-    The arguments are the texts of all errors; several are shown as a list.
+    The arguments are the texts of all errors; several are shown as a list. *plugin* is the plugin
+    that failed, *nodes* the nodes on which it did, with the text of each.
     """
+
+    def __init__(
+        self, *texts: str, plugin: str = "", nodes: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(*texts)
+        self.plugin = plugin
+        self.nodes = nodes or {}
 
     def __str__(self) -> str:
         return self.args[0] if len(self.args) == 1 else f"[{', '.join(sorted(self.args))}]"

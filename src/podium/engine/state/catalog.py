@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from podium.engine.state.devices import DeviceClasses, ResourceClaims, ResourceSlices
 from podium.engine.state.selector_index import ByAnchor, anchor
+from podium.engine.state.shelf import CHANGES_LIMIT, Shelf
 from podium.objects.kinds import registry
 from podium.objects.kinds.meta import Object
 from podium.objects.selectors.selectors import SelectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from podium.objects.kinds.kind import Kind
     from podium.objects.kinds.storage import (
@@ -40,60 +42,6 @@ if TYPE_CHECKING:
     from podium.objects.selectors.selectors import Selector
 
 T = TypeVar("T", bound=Object)
-#: Beyond this many changes of a kind the older half is dropped; then older readers start over.
-CHANGES_LIMIT = 1 << 14
-
-
-class Shelf(Generic[T]):
-    """Objects of one kind, in order of arrival."""
-
-    __slots__ = ("_by_namespace", "_changes", "_changes_limit", "version")
-
-    def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
-        self._by_namespace: dict[str, dict[str, T]] = defaultdict(dict)
-        self.version = 0
-        #: Namespace and name of the latest changes, the last one last.
-        self._changes: list[tuple[str, str]] = []
-        self._changes_limit = changes_limit
-
-    def put(self, item: T) -> None:
-        """Add or replace an object."""
-        self._by_namespace[item.namespace][item.name] = item
-        self._note(item.namespace, item.name)
-
-    def drop(self, item: T) -> None:
-        """Remove an object."""
-        if self._by_namespace[item.namespace].pop(item.name, None) is not None:
-            self._note(item.namespace, item.name)
-
-    def _note(self, namespace: str, name: str) -> None:
-        self.version += 1
-        self._changes.append((namespace, name))
-        if len(self._changes) > self._changes_limit:
-            del self._changes[: self._changes_limit // 2]
-
-    def changes_since(self, version: int) -> list[tuple[str, str]] | None:
-        """Namespace and name of what changed since; None when that is not known any more."""
-        count = self.version - version
-        if count > len(self._changes):
-            return None
-        return self._changes[-count:] if count else []
-
-    def get(self, name: str, namespace: str = "default") -> T | None:
-        """The object of that name, if it exists. Cluster-wide kinds live in `default`."""
-        return self._by_namespace[namespace].get(name)
-
-    def within(self, namespace: str) -> Iterable[T]:
-        """All objects of a namespace."""
-        return self._by_namespace[namespace].values()
-
-    def __iter__(self) -> Iterator[T]:
-        for items in self._by_namespace.values():
-            yield from items.values()
-
-    def __len__(self) -> int:
-        return sum(map(len, self._by_namespace.values()))
-
 
 #: What an object selects, as it was written.
 _written_selector = attrgetter("spec.selector")
@@ -250,6 +198,9 @@ class Attachments(Shelf["VolumeAttachment"]):
 _INDEXED: Final[Mapping[str, Callable[[int], Shelf[Any]]]] = {
     registry.PERSISTENT_VOLUME.name: Volumes,
     registry.VOLUME_ATTACHMENT.name: Attachments,
+    registry.RESOURCE_CLAIM.name: ResourceClaims,
+    registry.RESOURCE_SLICE.name: ResourceSlices,
+    registry.DEVICE_CLASS.name: DeviceClasses,
 }
 
 
@@ -284,6 +235,9 @@ class Catalog:
         self.csi_drivers: Shelf[CsiDriver] = self._shelves["CSIDriver"]
         self.csi_capacities: Shelf[CsiStorageCapacity] = self._shelves["CSIStorageCapacity"]
         self.attachments: Attachments = self._shelves["VolumeAttachment"]
+        self.resource_claims: ResourceClaims = self._shelves["ResourceClaim"]
+        self.resource_slices: ResourceSlices = self._shelves["ResourceSlice"]
+        self.device_classes: DeviceClasses = self._shelves["DeviceClass"]
         #: Volumes promised to a claim by a placed pod, before the claim is bound: name -> claim.
         self.promised_volumes: dict[str, PersistentVolumeClaim] = {}
         #: Claims whose volume will be made on a node: claim key -> node name.

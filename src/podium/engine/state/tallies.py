@@ -19,9 +19,9 @@ from podium.engine.state.label_column import ABSENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from podium.engine.state.catalog import Shelf
     from podium.engine.state.label_column import LabelColumn
     from podium.engine.state.selector_index import ByAnchor
+    from podium.engine.state.shelf import Shelf
     from podium.objects.kinds.workloads import Namespace
     from podium.objects.selectors.selectors import Selector
 

@@ -51,6 +51,8 @@ class View:
         self.journal = Journal(journal_limit)
         self.catalog = Catalog() if catalog is None else catalog
         self.verdicts = Verdicts()
+        #: The time of the decision under way, in seconds since 1970; the caller sets it.
+        self.decided_at = 0.0
         #: What rules derive from rows and keep between decisions; each writes under its own key.
         self.ledgers: dict[Hashable, Any] = {}
 

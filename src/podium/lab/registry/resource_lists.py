@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from podium.lab.schema.quantities import canonical
+from podium.objects.canonical_quantity import canonical
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import nano
 

@@ -53,7 +53,7 @@ def can_fill(simulation: Simulation, pod: Pod) -> bool:
     scores = [each.priority for each in profile.priorities]
     if profile.extenders or profile.permits or profile.reserves or view.pods.nominated:
         return False
-    if any(gate.hold(incoming) for gate in profile.gates) or incoming.cls.carried:
+    if any(gate.hold(incoming, view) for gate in profile.gates) or incoming.cls.carried:
         return False
     if any(check(incoming, view) for check in profile.checks) or not len(view.nodes.order):
         return False

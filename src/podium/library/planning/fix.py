@@ -471,7 +471,7 @@ class _Trial:
         columns, profile = self.simulation.cache.columns, self.simulation.profile_of(pod)
         incoming = columns.pods.incoming(pod)
         row = columns.nodes.row_of[name]
-        if any(gate.hold(incoming) for gate in profile.gates):
+        if any(gate.hold(incoming, columns) for gate in profile.gates):
             return False
         try:
             if any(check(incoming, columns) for check in profile.checks):

@@ -16,6 +16,7 @@ TELLING: Final = frozenset(
     {
         *("error", "host", "message", "preempt"),
         *("placed", "best", "nominated", "prefilter", "preenqueue", "volumes", "retry"),
+        *("claims", "extended"),
     }
 )
 #: With fewer feasible nodes v1.13 scores nothing, and no scores are recorded.
@@ -90,10 +91,19 @@ def _compare_step(
         for field in ("scores", "total")
         if field in came
     }
+    wanted, came = _with_deletions(wanted), _with_deletions(came)
     for key in sorted(wanted.keys() | (came.keys() & telling)):
         rest = _narrowed(wanted.get(key), came.get(key), top=key)
         if rest is not None:
             yield Difference(name, label, key, *rest)
+
+
+def _with_deletions(step: JsonObject) -> JsonObject:
+    """A deleted claim is not the same as one that was not written."""
+    claims = step.get("claims")
+    if not isinstance(claims, dict):
+        return step
+    return step | {"claims": {k: "deleted" if v is None else v for k, v in claims.items()}}
 
 
 def _spread(came: Any, wanted: Any, feasible: list[str]) -> Any:
@@ -136,9 +146,21 @@ def _same(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, list):
         return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, str):
+        return _told(one) == _told(other)
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     return bool(one == other)
+
+
+#: Followed by the words of a CEL compiler, which every compiler chooses for itself.
+_COMPILE_ERROR: Final = "CEL compile error:"
+
+
+def _told(text: str) -> str:
+    """A text without the words of a CEL compiler."""
+    before, found, _ = text.partition(_COMPILE_ERROR)
+    return before + found
 
 
 def _is_empty(value: Any) -> bool:

@@ -80,12 +80,7 @@ def _run_v1_36(scenario: Scenario, profiles: Sequence[Profile]) -> Outcome:
     simulation = recorded_simulation(profiles)
     simulation.load(objects_of(scenario))
     attempts = simulation.run(pending_of(scenario), recording=True)
-    return Outcome(
-        steps=[
-            v1_36.step(each.decision, each.pod.namespace, retry=each.attempt > 1)
-            for each in attempts
-        ]
-    )
+    return Outcome(steps=[v1_36.step(each) for each in attempts])
 
 
 def profiles_of(scenario: Scenario) -> tuple[Profile, ...]:
@@ -112,7 +107,12 @@ def recorded_simulation(profiles: Sequence[Profile]) -> Simulation:
     """A simulation of v1.36 by the rules of recordings."""
     first, *others = (replace(each, first_if_equal=False) for each in profiles)
     return Simulation(
-        first, others=others, listed_order=True, start_time=_start_time, score_single=True
+        first,
+        others=others,
+        listed_order=True,
+        start_time=_start_time,
+        score_single=True,
+        now=_FIRST_STEP.timestamp(),
     )
 
 

@@ -67,10 +67,26 @@ def anonymize_pod(item: JsonObject, renaming: FieldRenaming) -> None:
         _volume(item["metadata"].get("name", ""), volume, renaming)
     for gate in spec.get("schedulingGates", ()):
         renaming.key(gate, "name")
+    _claims_of_pod(spec, status, renaming)
     renaming.name(status, "nominatedNodeName", NODE)
     for field in ("containerStatuses", "initContainerStatuses"):
         for container in status.get(field, ()):
             renaming.name(container, "name", OBJECT)
+
+
+def _claims_of_pod(spec: JsonObject, status: JsonObject, renaming: FieldRenaming) -> None:
+    for entry in spec.get("resourceClaims", ()):
+        renaming.name(entry, "name", OBJECT)
+        renaming.name(entry, "resourceClaimName", OBJECT)
+        renaming.name(entry, "resourceClaimTemplateName", OBJECT)
+    for entry in status.get("resourceClaimStatuses", ()):
+        renaming.name(entry, "name", OBJECT)
+        renaming.name(entry, "resourceClaimName", OBJECT)
+    extended = status.get("extendedResourceClaimStatus", {})
+    renaming.name(extended, "resourceClaimName", OBJECT)
+    for mapping in extended.get("requestMappings", ()):
+        renaming.name(mapping, "containerName", OBJECT)
+        renaming.name(mapping, "requestName", OBJECT)
 
 
 def _affinity(affinity: JsonObject, renaming: FieldRenaming) -> None:
@@ -170,3 +186,78 @@ def anonymize_volume_attachment(item: JsonObject, renaming: FieldRenaming) -> No
     spec = item.get("spec", {})
     renaming.name(spec, "nodeName", NODE)
     renaming.name(spec.get("source", {}), "persistentVolumeName", VOLUME)
+
+
+def anonymize_resource_claim(item: JsonObject, renaming: FieldRenaming) -> None:
+    """Tolerations, the devices of the allocation, and the pods that have reserved the claim."""
+    _claim_spec(item.get("spec", {}), renaming)
+    status = item.get("status", {})
+    allocation = status.get("allocation", {})
+    renaming.node_selector(allocation, "nodeSelector")
+    for config in allocation.get("devices", {}).get("config", ()):
+        _request_references(config, renaming)
+    for result in allocation.get("devices", {}).get("results", ()):
+        _device_id(result, renaming)
+        result["request"] = _request_reference(result.get("request", ""), renaming)
+        for toleration in result.get("tolerations", ()):
+            renaming.taint(toleration)
+    for consumer in status.get("reservedFor", ()):
+        renaming.name(consumer, "name", POD)
+        renaming.name(consumer, "uid", UID)
+    for device in status.get("devices", ()):
+        _device_id(device, renaming)
+        for condition in device.get("conditions", ()):
+            condition.pop("message", None)
+
+
+def anonymize_resource_claim_template(item: JsonObject, renaming: FieldRenaming) -> None:
+    """Tolerations, and the labels of the claims."""
+    spec = item.get("spec", {})
+    renaming.labels(spec.get("metadata", {}), "labels")
+    _claim_spec(spec.get("spec", {}), renaming)
+
+
+def anonymize_resource_slice(item: JsonObject, renaming: FieldRenaming) -> None:
+    """Pool, nodes, names and taints of devices; expressions read attributes, which are kept."""
+    spec = item.get("spec", {})
+    renaming.name(spec.get("pool", {}), "name", NODE)
+    renaming.name(spec, "nodeName", NODE)
+    renaming.node_selector(spec, "nodeSelector")
+    for counters in spec.get("sharedCounters", ()):
+        renaming.name(counters, "name", OBJECT)
+    for device in spec.get("devices", ()):
+        renaming.name(device, "name", OBJECT)
+        renaming.name(device, "nodeName", NODE)
+        for consumed in device.get("consumesCounters", ()):
+            renaming.name(consumed, "counterSet", OBJECT)
+        renaming.node_selector(device, "nodeSelector")
+        for taint in device.get("taints", ()):
+            renaming.taint(taint)
+
+
+def _claim_spec(spec: JsonObject, renaming: FieldRenaming) -> None:
+    devices = spec.get("devices", {})
+    for request in devices.get("requests", ()):
+        renaming.name(request, "name", OBJECT)
+        for each in (request.get("exactly", {}), *request.get("firstAvailable", ())):
+            renaming.name(each, "name", OBJECT)
+            for toleration in each.get("tolerations", ()):
+                renaming.taint(toleration)
+    for each in (*devices.get("constraints", ()), *devices.get("config", ())):
+        _request_references(each, renaming)
+
+
+def _request_references(item: JsonObject, renaming: FieldRenaming) -> None:
+    if "requests" in item:
+        item["requests"] = [_request_reference(each, renaming) for each in item["requests"]]
+
+
+def _request_reference(text: str, renaming: FieldRenaming) -> str:
+    """A request, or one of its alternatives: `request/alternative`."""
+    return "/".join(renaming.names.name(OBJECT, part) for part in text.split("/"))
+
+
+def _device_id(item: JsonObject, renaming: FieldRenaming) -> None:
+    renaming.name(item, "pool", NODE)
+    renaming.name(item, "device", OBJECT)
+    renaming.name(item, "shareID", UID)

@@ -14,6 +14,14 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from podium.errors import InputError
+from podium.objects.kinds.devices import (
+    EXACT_COUNT,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+)
 from podium.objects.kinds.meta import (
     LabelSelector,
     LabelSelectorRequirement,
@@ -46,6 +54,7 @@ from podium.objects.quantity import milli, nano
 
 _T = TypeVar("_T")
 _Workload = TypeVar("_Workload", ReplicaSet, StatefulSet, Deployment, DaemonSet)
+_DeviceRequest = TypeVar("_DeviceRequest", ExactDeviceRequest, DeviceSubRequest)
 _NANO_PER_MILLI = 10**6
 _BUILT_IN = {
     "system-cluster-critical": PriorityClass(value=2_000_000_000),
@@ -258,3 +267,35 @@ def default_claim(claim: PersistentVolumeClaim, admission: Admission) -> Persist
     if claim.metadata.uid or default is None or chosen:
         return claim
     return replace(claim, spec=replace(claim.spec, storage_class_name=default))
+
+
+def default_resource_claim(claim: ResourceClaim, _: Admission) -> ResourceClaim:
+    """One device for each request that says neither how many nor that it wants all."""
+    return replace(claim, spec=claim_spec_with_defaults(claim.spec))
+
+
+def default_resource_claim_template(
+    template: ResourceClaimTemplate, _: Admission
+) -> ResourceClaimTemplate:
+    """The same for the claims that are made from a template."""
+    spec = replace(template.spec, spec=claim_spec_with_defaults(template.spec.spec))
+    return replace(template, spec=spec)
+
+
+def claim_spec_with_defaults(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    """The specification of a claim with allocation mode and count of every request."""
+    requests = [
+        replace(
+            request,
+            exactly=None if request.exactly is None else _counted(request.exactly),
+            first_available=_each(request.first_available, _counted),
+        )
+        for request in spec.devices.requests or ()
+    ]
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+def _counted(request: _DeviceRequest) -> _DeviceRequest:
+    mode = request.allocation_mode or EXACT_COUNT
+    count = request.count or 1 if mode == EXACT_COUNT else request.count
+    return replace(request, allocation_mode=mode, count=count)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from podium.objects.snapshots.field_renaming import FieldRenaming
 
 T = TypeVar("T", bound=Object)
+
+
+class Fault(NamedTuple):
+    """Something that an API server would refuse: the field, what is wrong, what would work."""
+
+    path: str
+    what: str
+    hint: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +52,8 @@ class Kind(Generic[T]):
 
     #: Path and value of every quantity; each must be legal and not negative.
     quantities: Callable[[T], Iterable[tuple[str, RawQuantity]]] | None = None
+    #: What an API server would refuse in an object, and decisions would depend on.
+    faults: Callable[[T], Iterable[Fault]] | None = None
     #: The pod template of a workload, whose controller makes pods of it.
     template: Callable[[T], PodTemplate | None] | None = None
     #: What the API server fills in when the object is created.

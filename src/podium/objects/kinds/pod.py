@@ -237,6 +237,14 @@ class SchedulingGate(Value, frozen=True):
     name: str = ""
 
 
+class PodResourceClaim(Value, frozen=True):
+    """A claim for devices that the pod uses, by its own name or by that of a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(Value, frozen=True):
     """The specification of a pod."""
 
@@ -257,7 +265,7 @@ class PodSpec(Value, frozen=True):
     overhead: dict[str, RawQuantity] | None = None
     resources: ResourceRequirements | None = None
     scheduling_gates: list[SchedulingGate] | None = None
-    resource_claims: list[Value] | None = None
+    resource_claims: list[PodResourceClaim] | None = None
 
 
 class PodCondition(Value, frozen=True):
@@ -278,6 +286,28 @@ class ContainerStatus(Value, frozen=True):
     allocated_resources: ResourceList | None = None
 
 
+class PodResourceClaimStatus(Value, frozen=True):
+    """The claim that was made from the template of an entry; without a name, none is needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class ContainerExtendedResource(Value, frozen=True):
+    """The request of a claim that serves an extended resource of a container."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedResourceClaimStatus(Value, frozen=True):
+    """The claim that the scheduler made for the extended resources of the pod."""
+
+    request_mappings: list[ContainerExtendedResource] | None = None
+    resource_claim_name: str = ""
+
+
 class PodStatus(Value, frozen=True):
     """The phase, conditions and nomination of a pod."""
 
@@ -289,6 +319,8 @@ class PodStatus(Value, frozen=True):
     init_container_statuses: list[ContainerStatus] | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList | None = None
+    resource_claim_statuses: list[PodResourceClaimStatus] | None = None
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
 
 class Pod(Object, frozen=True):

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.objects.field_paths import joined
+from podium.objects.kinds.devices import (
+    CapacityPolicy,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from podium.objects.kinds.meta import RawQuantity, ResourceList
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodSpec, ResourceRequirements
@@ -64,6 +71,57 @@ def of_stateful_set(workload: StatefulSet) -> Quantities:
     for index, claim in enumerate(workload.spec.volume_claim_templates or ()):
         path = f"spec.volumeClaimTemplates[{index}].spec.resources"
         yield from _of_resources(claim.spec.resources, path)
+
+
+def of_resource_claim(claim: ResourceClaim) -> Quantities:
+    """The capacity that the requests of a claim need."""
+    yield from _of_claim_spec(claim.spec, "spec")
+
+
+def of_resource_claim_template(template: ResourceClaimTemplate) -> Quantities:
+    """The capacity that the requests of the claims need."""
+    yield from _of_claim_spec(template.spec.spec, "spec.spec")
+
+
+def of_resource_slice(found: ResourceSlice) -> Quantities:
+    """The capacity of devices, and the counters that they share."""
+    for index, counters in enumerate(found.spec.shared_counters or ()):
+        path = f"spec.sharedCounters[{index}].counters"
+        for name, counter in (counters.counters or {}).items():
+            yield joined(path, name), counter.value
+    for index, device in enumerate(found.spec.devices or ()):
+        path = f"spec.devices[{index}]"
+        for name, capacity in (device.capacity or {}).items():
+            where = joined(f"{path}.capacity", name)
+            yield where, capacity.value
+            if capacity.request_policy is not None:
+                yield from _of_policy(capacity.request_policy, f"{where}.requestPolicy")
+        for place, consumed in enumerate(device.consumes_counters or ()):
+            for name, counter in (consumed.counters or {}).items():
+                yield joined(f"{path}.consumesCounters[{place}].counters", name), counter.value
+
+
+def _of_policy(policy: CapacityPolicy, path: str) -> Quantities:
+    found = [("default", policy.default)]
+    found += [(f"validValues[{i}]", value) for i, value in enumerate(policy.valid_values or ())]
+    if policy.valid_range is not None:
+        limits = policy.valid_range
+        found += [("min", limits.min), ("max", limits.max), ("step", limits.step)]
+    for name, quantity in found:
+        if quantity is not None:
+            yield f"{path}.{name}", quantity
+
+
+def _of_claim_spec(spec: ResourceClaimSpec, path: str) -> Quantities:
+    for index, request in enumerate(spec.devices.requests or ()):
+        where = f"{path}.devices.requests[{index}]"
+        if request.exactly is not None and request.exactly.capacity is not None:
+            place = f"{where}.exactly.capacity.requests"
+            yield from _of_list(request.exactly.capacity.requests, place)
+        for number, each in enumerate(request.first_available or ()):
+            if each.capacity is not None:
+                place = f"{where}.firstAvailable[{number}].capacity.requests"
+                yield from _of_list(each.capacity.requests, place)
 
 
 def _of_resources(resources: ResourceRequirements | None, path: str) -> Quantities:

@@ -12,9 +12,17 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from podium.objects.kinds import anonymizing, defaults, quantities
+from podium.objects.kinds import anonymizing, defaults, device_checks, quantities
+from podium.objects.kinds.devices import (
+    DeviceClass,
+    DeviceConfig,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from podium.objects.kinds.kind import Kind
-from podium.objects.kinds.meta import Object
+from podium.objects.kinds.meta import Object, ObjectMeta
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import (
@@ -67,6 +75,36 @@ def _without_template(controller: _Controller) -> _Controller:
 def _without_templates(workload: StatefulSet) -> StatefulSet:
     spec = replace(workload.spec, template=None, volume_claim_templates=None)
     return replace(workload, spec=spec)
+
+
+def _without_parameters(config: list[DeviceConfig] | None) -> list[DeviceConfig] | None:
+    """The configuration without what only a driver reads, which may be secret."""
+    return None if config is None else [replace(each, opaque=None) for each in config]
+
+
+def _trimmed_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    devices = replace(spec.devices, config=_without_parameters(spec.devices.config))
+    return replace(spec, devices=devices)
+
+
+def _trimmed_claim(claim: ResourceClaim) -> ResourceClaim:
+    status, allocation = claim.status, claim.status.allocation
+    if allocation is not None:
+        config = _without_parameters(allocation.devices.config)
+        devices = replace(allocation.devices, config=config)
+        status = replace(status, allocation=replace(allocation, devices=devices))
+    return replace(claim, spec=_trimmed_spec(claim.spec), status=status)
+
+
+def _trimmed_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
+    about = ObjectMeta(labels=template.spec.metadata.labels)
+    spec = replace(template.spec, metadata=about, spec=_trimmed_spec(template.spec.spec))
+    return replace(template, spec=spec)
+
+
+def _trimmed_class(found: DeviceClass) -> DeviceClass:
+    spec = replace(found.spec, config=_without_parameters(found.spec.config))
+    return replace(found, spec=spec)
 
 
 NODE: Final = Kind(
@@ -210,6 +248,51 @@ VOLUME_ATTACHMENT: Final = Kind(
     namespaced=False,
     anonymize=anonymizing.anonymize_volume_attachment,
 )
+_DEVICES: Final = ("resource.k8s.io/v1",)
+RESOURCE_CLAIM: Final = Kind(
+    "ResourceClaim",
+    ResourceClaim,
+    _DEVICES,
+    quantities=quantities.of_resource_claim,
+    faults=device_checks.check_claim,
+    apply_defaults=defaults.default_resource_claim,
+    trim=_trimmed_claim,
+    anonymize=anonymizing.anonymize_resource_claim,
+)
+# Claims are made from templates when pods are; rules look at the claims alone.
+RESOURCE_CLAIM_TEMPLATE: Final = Kind(
+    "ResourceClaimTemplate",
+    ResourceClaimTemplate,
+    _DEVICES,
+    quantities=quantities.of_resource_claim_template,
+    faults=device_checks.check_template,
+    apply_defaults=defaults.default_resource_claim_template,
+    looked_up=False,
+    trim=_trimmed_template,
+    anonymize=anonymizing.anonymize_resource_claim_template,
+)
+# Extended resources are named after classes: their names are kept.
+DEVICE_CLASS: Final = Kind(
+    "DeviceClass",
+    DeviceClass,
+    _DEVICES,
+    namespaced=False,
+    faults=device_checks.check_class,
+    trim=_trimmed_class,
+    category="",
+)
+# Slices and pools are searched in the order of their names, often those of nodes: new names of one
+# category keep that order.
+RESOURCE_SLICE: Final = Kind(
+    "ResourceSlice",
+    ResourceSlice,
+    _DEVICES,
+    namespaced=False,
+    quantities=quantities.of_resource_slice,
+    faults=device_checks.check_slice,
+    category=pseudonyms.NODE,
+    anonymize=anonymizing.anonymize_resource_slice,
+)
 
 #: Name -> kind, in the order in which objects are checked and written.
 KINDS: Final[dict[str, Kind[Any]]] = {
@@ -234,6 +317,10 @@ KINDS: Final[dict[str, Kind[Any]]] = {
         CSI_DRIVER,
         CSI_STORAGE_CAPACITY,
         VOLUME_ATTACHMENT,
+        RESOURCE_CLAIM,
+        RESOURCE_CLAIM_TEMPLATE,
+        DEVICE_CLASS,
+        RESOURCE_SLICE,
     )
 }
 

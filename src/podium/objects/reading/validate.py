@@ -57,6 +57,8 @@ def _check(kind: Kind[Any], item: Object) -> None:
         _check_labels(item.metadata.labels, "metadata.labels")
     for path, quantity in kind.quantities(item) if kind.quantities else ():
         _check_quantity(path, quantity)
+    for fault in kind.faults(item) if kind.faults else ():
+        raise InputError(fault.what, path=fault.path, hint=fault.hint)
     template = kind.template(item) if kind.template else None
     if template:
         _check_labels(template.metadata.labels or {}, "spec.template.metadata.labels")

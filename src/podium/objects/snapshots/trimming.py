@@ -27,6 +27,7 @@ ANNOTATIONS: Final = frozenset(
         "pv.kubernetes.io/bind-completed",
         "storageclass.kubernetes.io/is-default-class",
         "storageclass.beta.kubernetes.io/is-default-class",
+        "resource.kubernetes.io/extended-resource-claim",
     }
 )
 

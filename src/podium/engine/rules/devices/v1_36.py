@@ -1,104 +1,570 @@
-"""DynamicResources, as far as pods without resource claims see of it.
+"""v1.36 DynamicResources: the devices that a pod claims.
 
-Pods with claims are not served yet: they are refused with a sentence instead of a guess.
+A pod waits until its claims exist. On each node, the claims without an allocation are allocated
+together (`allocator`), and those with one must be usable from there. The devices found on the
+chosen node are reserved; before the pod is bound they are written into the claims.
+
+Upstream: pkg/scheduler/framework/plugins/dynamicresources, Kubernetes v1.36, with feature gates at
+their defaults.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.engine.framework.declaration import PluginDeclaration, plain
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from podium.engine.framework.decision import ClaimRelease
+from podium.engine.framework.declaration import PluginDeclaration
 from podium.engine.framework.post_filter import FailedSearch, Outcome
 from podium.engine.framework.rule import (
     SKIPPED,
+    Activity,
     AttemptError,
-    BitFilter,
     Everywhere,
+    FilterRule,
+    Refused,
+    ReserveRule,
     Scope,
     ScoreRule,
+    Watched,
+    scaled_to,
 )
-from podium.engine.rules.devices.v1_36_arguments import DYNAMIC_RESOURCES_ARGUMENTS
-from podium.engine.rules.v1_36_wakeups import always
+from podium.engine.rows.node_match import selects_any
+from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
+from podium.engine.rules.devices.allocator import AllocationError, Allocator
+from podium.engine.rules.devices.claims import (
+    SPECIAL_NAME,
+    BindingFailure,
+    ClaimProblem,
+    PodClaims,
+    claims_of,
+    is_late,
+    is_ready,
+)
+from podium.engine.rules.devices.device_counts import DEVICE_KINDS
+from podium.engine.rules.devices.device_ledger import DeviceLedger, RowAnswer, ledger_of
+from podium.engine.rules.devices.extended_resources import (
+    extended_requests,
+    requests_and_mappings,
+    special_claim,
+)
+from podium.engine.rules.devices.pools import PoolError, selector_fault
+from podium.engine.rules.devices.v1_36_arguments import (
+    DYNAMIC_RESOURCES_ARGUMENTS,
+    DynamicResourcesArgs,
+)
+from podium.engine.rules.devices.v1_36_wakeups import events_of
+from podium.engine.rules.v1_36 import MAX_SCORE
+from podium.engine.state.device_plan import ClaimPlan, DevicePlan
+from podium.engine.state.verdicts import FITS, Reason
+from podium.objects.durations import SECOND
+from podium.objects.selectors.selectors import node_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Hashable
+    from collections.abc import Generator, Iterable, Sequence
 
+    from podium.engine.rules.devices.allocator import SearchNotes, Solution
+    from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
+    from podium.objects.kinds.devices import Allocation, ResourceClaim
+    from podium.objects.kinds.pod import ContainerExtendedResource
 
-NOT_SERVED = "pods with resource claims (dynamic resource allocation) are not supported yet"
+NAME: Final = "DynamicResources"
+CANNOT_ALLOCATE = Reason("cannot allocate all claims", curable=False)
+INVALID_POOLS = Reason("invalid resource pools were encountered", curable=False)
+NOT_AVAILABLE = Reason("resourceclaim not available on the node", curable=False)
+STALE_CLAIM = Reason("cannot schedule extended resource claim", curable=False)
+NOT_WRITTEN = "pods with resource claims are scheduled in simulations, and not in a cluster yet"
+CANNOT_FIT = Reason("cannot fit resource", curable=False)
+
+#: A search of this many steps takes about a second in Python; kube-scheduler limits its time.
+STEPS_PER_SECOND = 200_000
+#: The best alternative of a request scores this much, each later one less by one.
+FIRST_ALTERNATIVE = 8
+
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class DynamicResources(BitFilter):
-    """Nothing to filter for a pod without claims."""
+@dataclass(frozen=True, slots=True)
+class _OnRow:
+    """The claims to allocate on a row, which depend on what its device plugins offer."""
 
-    name = "DynamicResources"
+    claims: tuple[ResourceClaim, ...]
+    mappings: tuple[ContainerExtendedResource, ...] = ()
 
-    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
-        """Never looks at a node."""
-        return Scope.NONE
+
+class DynamicResourcesGate:
+    """Keeps a pod out of the active queue until all its claims exist."""
+
+    name = NAME
+
+    def hold(self, pod: Incoming, view: View) -> Refused | None:
+        """Why the claims of the pod cannot be used yet; None when they can."""
+        if not pod.cls.spec.resource_claims:
+            return None
+        try:
+            claims_of(pod.pod, view.catalog.resource_claims)
+        except ClaimProblem as problem:
+            return Refused(NAME, str(problem))
+        return None
+
+
+class DynamicResources(FilterRule, ReserveRule):
+    """Every claim is allocated and usable from the node, or can be allocated there."""
+
+    name = NAME
+    kinds = DEVICE_KINDS
+    has_pre_bind = True
+
+    def __init__(self, max_steps: int = 0, binding_timeout_seconds: float = 600.0) -> None:
+        self.max_steps = max_steps
+        self.binding_timeout_seconds = binding_timeout_seconds
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Claims, slices and classes, for pods that may need devices."""
+        return Scope.OBJECTS if _may_need_devices(cls) else Scope.NONE
 
     def may_refuse(self, cls: PodClass) -> bool:
-        """Pods with resource claims are refused."""
-        return bool(cls.spec.resource_claims)
+        """Claims that are missing, or name classes that are, refuse the pod."""
+        return _may_need_devices(cls)
 
-    def pre_filter(self, pod: Incoming, view: View) -> None:  # noqa: ARG002
-        """Say so when a pod has claims."""
-        if pod.pod.spec.resource_claims:
-            raise AttemptError(f"{pod.key}: {NOT_SERVED}; remove spec.resourceClaims to try it")
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Skipped for a pod without claims whose extended resources no class serves."""
+        if not _may_need_devices(pod.cls):
+            return Activity.SKIPPED
+        if pod.cls.spec.resource_claims and _named_claims(pod, view.catalog):
+            return Activity.ACTIVE
+        served = view.catalog.device_classes.served
+        any_served = any(name in served for name in extended_requests(pod.cls))
+        return Activity.ACTIVE if any_served else Activity.SKIPPED
+
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
+        """Every claim must exist, and every class that one without an allocation names."""
+        if not _may_need_devices(pod.cls):
+            return None
+        catalog = view.catalog
+        try:
+            claims = pod_claims(pod, catalog)
+        except ClaimProblem as problem:
+            return Refused(self.name, str(problem))
+        for claim in claims.all:
+            allocation = claim.status.allocation
+            if allocation is not None:
+                if allocation.node_selector is not None:
+                    fault = selector_fault(allocation.node_selector)
+                    if fault:
+                        raise AttemptError(fault)
+                continue
+            if claim.uid in catalog.resource_claims.in_flight:
+                what = f"resource claim {claim.key} is in the process of being allocated"
+                return Refused(self.name, what)
+            if claim is not claims.special:
+                refused = self._check_classes(claim, catalog)
+                if refused is not None:
+                    return refused
+        return None
+
+    def _check_classes(self, claim: ResourceClaim, catalog: Catalog) -> Refused | None:
+        for request in claim.spec.devices.requests or ():
+            if request.exactly is not None:
+                named = [(request.name, request.exactly.device_class_name)]
+            elif request.first_available:
+                named = [
+                    (f"{request.name}/{each.name}", each.device_class_name)
+                    for each in request.first_available
+                ]
+            else:
+                what = f"resource claim {claim.key}, request {request.name}: unknown request type"
+                return Refused(self.name, what)
+            for name, device_class in named:
+                if not device_class:
+                    raise AttemptError(f"request {name}: unsupported request type")
+                if catalog.device_classes.get(device_class) is None:
+                    what = f"request {name}: device class {device_class} does not exist"
+                    return Refused(self.name, what)
+        return None
+
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The verdict of each row."""
+        search = DeviceSearch(self, pod, at.view)
+        return at.either(search.codes, search.code)
+
+    def reserve(self, pod: Incoming, at: OneRow) -> DevicePlan | None:
+        """The devices of each claim on this row; None for a pod without claims."""
+        if self.activity(pod, at.view) is Activity.SKIPPED:
+            return None
+        return DeviceSearch(self, pod, at.view).plan(at.row)
+
+    def pre_bind(self, pod: str, node: str, reserved: object) -> None:
+        """Refuse to bind: only simulations write claims so far."""
+        del node, reserved
+        raise NotImplementedError(f"{pod}: {NOT_WRITTEN}")
+
+
+def _may_need_devices(cls: PodClass) -> bool:
+    return bool(cls.spec.resource_claims) or bool(extended_requests(cls))
+
+
+def _named_claims(pod: Incoming, catalog: Catalog) -> list[ResourceClaim]:
+    try:
+        return claims_of(pod.pod, catalog.resource_claims)
+    except ClaimProblem:
+        return []
+
+
+def pod_claims(pod: Incoming, catalog: Catalog) -> PodClaims:
+    """All claims of a pod; a problem with one of them is raised."""
+    named = claims_of(pod.pod, catalog.resource_claims)
+    resources = extended_requests(pod.cls)
+    served = catalog.device_classes.served
+    if not any(name in served for name in resources):
+        return PodClaims(named)
+    found = catalog.resource_claims.made_for(pod.uid, pod.pod.name)
+    return PodClaims(named, special_claim(pod.pod) if found is None else found, resources)
+
+
+class DeviceSearch:
+    """The search for the devices of one pod, on any rows."""
+
+    def __init__(self, rule: DynamicResources, pod: Incoming, view: View) -> None:
+        self._rule, self._pod, self._view = rule, pod, view
+        self._catalog = view.catalog
+        self._verdicts = view.verdicts
+        self.claims = pod_claims(pod, view.catalog)
+        self._ledger: DeviceLedger = ledger_of(view)
+        self._served = view.catalog.device_classes.served
+        #: Whether some claim has no allocation yet.
+        self.searches = bool(self.claims.unallocated)
+
+    # Verdicts -------------------------------------------------------------------------------------
+
+    def codes(self, at: ManyRows) -> np.ndarray:
+        """The verdict codes of many rows; errors are noted there."""
+        return self._answers(at.index, at.errors)[0]
+
+    def code(self, at: OneRow) -> int:
+        """The verdict code of one row; an error is noted there."""
+        errors: dict[int, str] = {}
+        codes, _ = self._answers(np.array([at.row]), errors)
+        if errors:
+            at.fail(errors[0])
+        return int(codes[0])
+
+    def scores(self, at: ManyRows) -> np.ndarray:
+        """The scores of rows on which the claims can be allocated."""
+        return self._answers(at.index, {})[1]
+
+    def score(self, at: OneRow) -> int:
+        """The score of one row."""
+        return int(self._answers(np.array([at.row]), {})[1][0])
+
+    def _answers(self, rows: np.ndarray, errors: dict[int, str]) -> tuple[np.ndarray, np.ndarray]:
+        codes, scores = np.zeros(len(rows), np.int32), np.zeros(len(rows), np.int64)
+        special = self.claims.special
+        if special is not None and special.spec.devices.requests:
+            codes[:] = self._code(STALE_CLAIM)
+            return codes, scores
+        before = self._score_of_allocated()
+        for places, by_devices, fits in self._by_offer(rows):
+            if not fits:
+                codes[places] = self._code(CANNOT_FIT)
+                continue
+            if special is not None and not by_devices and not self.claims.named:
+                continue
+            some = rows[places]
+            if self.searches:
+                found: dict[int, str] = {}
+                codes[places], own = self._allocated(some, by_devices, found)
+                errors.update((int(places[place]), text) for place, text in found.items())
+                scores[places] = own + before
+            unavailable = self._unavailable_on(some)
+            fitting = codes[places] == FITS
+            codes[places[unavailable & fitting]] = self._code(NOT_AVAILABLE)
+        return codes, scores
+
+    def _code(self, reason: Reason) -> int:
+        return self._verdicts.of(NAME, (reason,))
+
+    def _by_offer(self, rows: np.ndarray) -> Iterable[tuple[np.ndarray, tuple[str, ...], bool]]:
+        """Rows by the extended resources that devices must serve there, and whether that works."""
+        everything = np.arange(len(rows))
+        if self.claims.special is None:
+            yield everything, (), True
+            return
+        names = sorted(self.claims.resources)
+        served = [name for name in names if name in self._served]
+        flags = [self._allocatable(name, rows) == 0 for name in served]
+        packed = np.packbits(np.array(flags, np.bool_), axis=0)
+        _, first, which = np.unique(packed, axis=1, return_index=True, return_inverse=True)
+        lacking = np.zeros(len(rows), np.bool_)
+        for name in names:
+            if name not in self._served:
+                lacking |= ~self._is_listed(name, rows)
+        for group, place in enumerate(first.tolist()):
+            members = which.ravel() == group
+            by_devices = tuple(
+                name for name, flag in zip(served, flags, strict=True) if flag[place]
+            )
+            for fits in (True, False):
+                places = everything[members & (lacking ^ fits)]
+                if len(places):
+                    yield places, by_devices, fits
+
+    def _allocatable(self, name: str, rows: np.ndarray) -> np.ndarray:
+        nodes = self._view.nodes
+        column = nodes.resources.get(name)
+        if column is None or column >= len(nodes.allocatable):
+            return np.zeros(len(rows), np.int64)
+        found: np.ndarray = nodes.allocatable[column][rows]
+        return found
+
+    def _is_listed(self, name: str, rows: np.ndarray) -> np.ndarray:
+        """Whether the node says anything of a resource, be it that there is none."""
+        nodes = [self._view.nodes.objects[row] for row in rows.tolist()]
+        listed = [n is not None and name in (n.status.allocatable or {}) for n in nodes]
+        return np.array(listed, np.bool_)
+
+    def _unavailable_on(self, rows: np.ndarray) -> np.ndarray:
+        """The rows from which some allocated claim cannot be used."""
+        found = np.zeros(len(rows), np.bool_)
+        for claim in self.claims.all:
+            found |= self.is_unavailable(claim, rows)
+        return found
+
+    def is_unavailable(self, claim: ResourceClaim, rows: np.ndarray) -> np.ndarray:
+        """The rows from which an allocated claim cannot be used."""
+        allocation = claim.status.allocation
+        if allocation is None:
+            return np.zeros(len(rows), np.bool_)
+        if allocation.node_selector is not None:
+            at = ManyRows(self._view, rows)
+            terms = node_terms(allocation.node_selector)
+            elsewhere: np.ndarray = ~np.asarray(selects_any(at, terms))
+        else:
+            elsewhere = np.zeros(len(rows), np.bool_)
+        return elsewhere | self._is_stuck(claim)
+
+    def _is_stuck(self, claim: ResourceClaim) -> bool:
+        """Whether the devices of an allocated claim could not be prepared."""
+        try:
+            ready = is_ready(claim)
+        except BindingFailure:
+            return True
+        timeout = self._rule.binding_timeout_seconds
+        return not ready and is_late(claim, timeout, self._view.decided_at)
+
+    # Allocation -----------------------------------------------------------------------------------
+
+    def _allocated(
+        self, rows: np.ndarray, by_devices: tuple[str, ...], errors: dict[int, str]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        wanted = self._wanted(by_devices)
+        key = tuple(_encode(claim.spec) for claim in wanted.claims)
+        return self._ledger.answers(key, rows, lambda row: self._answer(wanted, row), errors)
+
+    def _wanted(self, by_devices: tuple[str, ...]) -> _OnRow:
+        """The claims to allocate where devices must serve these resources."""
+        claims = self.claims.unallocated
+        special = self.claims.special
+        if special is None:
+            return _OnRow(tuple(claims))
+        requests, mappings = requests_and_mappings(self._pod.pod, by_devices, self._served)
+        devices = replace(special.spec.devices, requests=requests or None)
+        own = replace(special, spec=replace(special.spec, devices=devices))
+        return _OnRow(tuple(own if c is special else c for c in claims), tuple(mappings))
+
+    def _answer(self, wanted: _OnRow, row: int) -> RowAnswer:
+        try:
+            solution = self._solve(wanted.claims, row)
+        except (AllocationError, PoolError) as error:
+            return RowAnswer(FITS, error=f'running "{NAME}" filter plugin: {error}')
+        if solution is not None:
+            return RowAnswer(FITS, _score(wanted.claims, solution.allocations))
+        invalid = any(pool.invalid for pool in self._ledger.pools_of(row))
+        return RowAnswer(self._code(INVALID_POOLS if invalid else CANNOT_ALLOCATE))
+
+    def _solve(
+        self, claims: Sequence[ResourceClaim], row: int, notes: SearchNotes | None = None
+    ) -> Solution | None:
+        node = self._view.nodes.objects[row]
+        return Allocator(
+            self._view.nodes.names[row],
+            node.labels if node is not None else {},
+            self._ledger.pools_of(row),
+            claims,
+            classes=self._catalog.device_classes,
+            in_use=self._catalog.resource_claims,
+            available=self._ledger.counters,
+            max_steps=self._rule.max_steps,
+            notes=notes,
+        ).allocate()
+
+    def _score_of_allocated(self) -> int:
+        allocated = [c for c in self.claims.all if c.status.allocation is not None]
+        return _score(allocated, [c.status.allocation for c in allocated])
+
+    # The chosen row -------------------------------------------------------------------------------
+
+    def offer(self, row: int) -> _OnRow | None:
+        """The claims to allocate on a row; None if nothing needs devices there."""
+        [(_, by_devices, _)] = self._by_offer(np.array([row]))
+        special = self.claims.special
+        if special is not None and not by_devices and not self.claims.named:
+            return None
+        return self._wanted(by_devices)
+
+    def plan(self, row: int) -> DevicePlan:
+        """The devices of every claim on the chosen row."""
+        wanted = self.offer(row)
+        if wanted is None:
+            return DevicePlan(tuple(ClaimPlan(each, special=True) for each in self.claims.all))
+        solution = self._solve(wanted.claims, row) if self.searches else None
+        if self.searches and solution is None:
+            raise AttemptError("claim allocation not found for node")
+        found: dict[int, tuple[ResourceClaim, Allocation]] = {}
+        if solution is not None:
+            places = [i for i, c in enumerate(self.claims.all) if c.status.allocation is None]
+            for place, claim, made in zip(places, wanted.claims, solution.allocations, strict=True):
+                found[place] = (claim, made)
+        plans = []
+        for place, claim in enumerate(self.claims.all):
+            own, allocation = found.get(place, (claim, None))
+            plans.append(ClaimPlan(own, allocation, special=claim is self.claims.special))
+        return DevicePlan(tuple(plans), wanted.mappings)
+
+    def explain(self, row: int, notes: SearchNotes) -> Solution | None:
+        """Search the devices of a row once more, and take note of what is considered."""
+        wanted = self.offer(row)
+        if wanted is None or not self.searches:
+            return None
+        return self._solve(wanted.claims, row, notes)
+
+
+def _score(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation | None]) -> int:
+    """The better the alternatives that requests got, the more."""
+    total = 0
+    for claim, allocation in zip(claims, allocations, strict=True):
+        results = (allocation.devices.results if allocation is not None else None) or ()
+        used = {each.request for each in results if "/" in each.request}
+        for request in claim.spec.devices.requests or ():
+            if request.exactly is not None:
+                continue
+            for place, each in enumerate(request.first_available or ()):
+                if f"{request.name}/{each.name}" in used:
+                    total += FIRST_ALTERNATIVE - place
+    return total
 
 
 class DynamicResourcesScore(ScoreRule):
-    """0 for every node."""
+    """Prefers nodes on which requests get their better alternatives."""
 
-    name = "DynamicResources"
+    name = NAME
+    kinds = DEVICE_KINDS
+    normalizes = True
 
-    def row_key(self, cls: PodClass) -> Hashable:
-        """Nothing of a pod without claims."""
-        return cls.id if cls.spec.resource_claims else ()
+    def __init__(self, rule: DynamicResources) -> None:
+        self._rule = rule
 
-    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
-        """Skipped: a pod without claims gets no score."""
-        return SKIPPED
+    def scope(self, cls: PodClass) -> Scope:
+        """Claims, slices and classes, for pods that name claims."""
+        return Scope.OBJECTS if cls.spec.resource_claims else Scope.NONE
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Nothing, for pods without claims."""
+        return Watched.ANYTHING if cls.spec.resource_claims else Watched.NOTHING
+
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """0 everywhere, unless some claim to allocate has alternatives."""
+        if not pod.cls.spec.resource_claims:
+            return SKIPPED
+        try:
+            claims = pod_claims(pod, view.catalog)
+        except ClaimProblem:
+            return SKIPPED
+        requests = [r for claim in claims.named for r in claim.spec.devices.requests or ()]
+        alternatives = any(request.first_available for request in requests)
+        return None if alternatives and claims.unallocated else SKIPPED
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The sum over all requests with alternatives."""
+        search = DeviceSearch(self._rule, pod, at.view)
+        return at.either(search.scores, search.score)
+
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Scaled so that the best node gets the highest score."""
+        return scaled_to(MAX_SCORE, at, raw)
 
 
 class DynamicResourcesPostFilter:
-    """Has no claims to give back; its words stand before those of preemption."""
+    """Gives back a claim that is allocated where the pod cannot run, so that it may move."""
 
-    kinds: tuple[str, ...] = ()
-    name = "DynamicResources"
+    kinds: tuple[str, ...] = DEVICE_KINDS
+    name = NAME
     evicts_pods = False
+
+    def __init__(self, rule: DynamicResources) -> None:
+        self._rule = rule
 
     def run(self, failed: FailedSearch) -> Generator[Any, Any, Outcome]:
         """An error when the pod was refused before this plugin saw it."""
-        if self.name not in failed.prepared:
-            return Outcome("Error", "not found")
-        return Outcome("Unschedulable", "no new claims to deallocate")
+        return self._run(failed)
         yield  # a generator that asks no extender
 
+    def _run(self, failed: FailedSearch) -> Outcome:
+        if self.name not in failed.prepared:
+            return Outcome("Error", "not found")
+        nothing = Outcome("Unschedulable", "no new claims to deallocate")
+        # Where this plugin refused the pod, no claims were kept.
+        refused = failed.refused is not None and failed.refused.plugin == self.name
+        if refused or self._rule.activity(failed.pod, failed.view) is Activity.SKIPPED:
+            return nothing
+        search = DeviceSearch(self._rule, failed.pod, failed.view)
+        claims = search.claims
+        if not claims.all:
+            return nothing
+        code = failed.view.verdicts.of(NAME, (NOT_AVAILABLE,))
+        rows = failed.rows[failed.codes == code]
+        for claim in claims.named:
+            if not search.is_unavailable(claim, rows).any():
+                continue
+            consumers = claim.status.reserved_for or ()
+            if not consumers or [each.uid for each in consumers] == [failed.pod.uid]:
+                release = ClaimRelease(claim.key, claim.uid)
+                what = "deallocation of ResourceClaim completed"
+                return Outcome("Unschedulable", what, released=release)
+        special = claims.special
+        if special is not None and special.name != SPECIAL_NAME:
+            release = ClaimRelease(special.key, special.uid, delete=True)
+            what = "deletion of ResourceClaim completed"
+            return Outcome("Unschedulable", what, released=release)
+        return Outcome("Unschedulable", "still not schedulable")
 
-#: Device objects are not read: whatever happens to them may help.
+
+def _rule(found: DynamicResourcesArgs | None) -> DynamicResources:
+    if found is None:
+        return DynamicResources()
+    seconds = (found.filter_timeout or 0) / SECOND
+    binding = (found.binding_timeout or 600 * SECOND) / SECOND
+    return DynamicResources(int(seconds * STEPS_PER_SECOND), binding)
+
+
 DYNAMIC_RESOURCES: Final = PluginDeclaration(
-    "DynamicResources",
+    NAME,
     "preEnqueue preFilter filter postFilter score reserve preBind",
     "devices that the pod claims",
-    filter=plain(DynamicResources),
-    score=plain(DynamicResourcesScore),
-    post_filter=plain(DynamicResourcesPostFilter),
+    filter=_rule,
+    score=lambda found: DynamicResourcesScore(_rule(found)),
+    gate=DynamicResourcesGate,
+    post_filter=lambda found: DynamicResourcesPostFilter(_rule(found)),
     arguments=DYNAMIC_RESOURCES_ARGUMENTS,
     weight=2,
     feature_gate="DynamicResourceAllocation",
     pre_filter_error="not found",
     score_needs_pre_filter=True,
-    events={
-        "Node Add": always,
-        "Node UpdateNodeLabel": always,
-        "Node UpdateNodeAllocatable": always,
-        "ResourceClaim Add": always,
-        "ResourceClaim Update": always,
-        "DeviceClass Add": always,
-        "DeviceClass Update": always,
-        "ResourceSlice Add": always,
-        "ResourceSlice Update": always,
-    },
+    events=events_of,
 )

@@ -10,6 +10,7 @@ from podium.engine.rules.v1_36_wakeups import is_self
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.view import View
 
 
 class SchedulingGates:
@@ -17,7 +18,7 @@ class SchedulingGates:
 
     name = "SchedulingGates"
 
-    def hold(self, pod: Incoming) -> Refused | None:
+    def hold(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
         """The refusal that names the gates left; None when there are none."""
         gates = [gate.name for gate in pod.pod.spec.scheduling_gates or ()]
         if not gates:

@@ -21,6 +21,8 @@ from podium.engine.framework.rule import (
     ScoreRule,
 )
 from podium.engine.rows.rows import Flags, Floats, Ints, K, OneRow, Rows, as_int
+from podium.engine.rules.devices.device_counts import DEVICE_KINDS, device_counts
+from podium.engine.rules.devices.extended_resources import may_be_served
 from podium.engine.rules.resources.shared import lacking_pods, lacking_room, shape_score
 from podium.engine.rules.resources.v1_36_arguments import (
     NODE_RESOURCES_BALANCED_ALLOCATION_ARGUMENTS,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
+    from podium.objects.kinds.devices import DeviceClass
 
 TOO_MANY_PODS = Reason("Too many pods")
 #: No words of its own: marks a node that is too small even when empty.
@@ -60,6 +63,7 @@ class NodeResourcesFit(BitFilter):
     """
 
     name = "NodeResourcesFit"
+    kinds = ("DeviceClass",)
     always = Scope.RESOURCES
 
     def __init__(
@@ -100,11 +104,15 @@ class NodeResourcesFit(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A bit for each resource of which too little is left, and one for a node too small."""
         checked = self._checked(pod.cls, at.view)
+        served = at.view.catalog.device_classes.served
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
         small = 2 << len(checked)
-        for i, (_, column, wanted) in enumerate(checked):
+        for i, (name, column, wanted) in enumerate(checked):
             allocatable = at.allocatable(column)
             lacking = wanted > at.wrap(allocatable - at.requested(column))
+            if name in served:
+                # Where no device plugin offers it, devices of a class do: DynamicResources decides.
+                lacking = lacking & (allocatable > 0)
             short = short | (lacking * (2 << i)) | ((lacking & (wanted > allocatable)) * small)
         return short
 
@@ -127,7 +135,6 @@ class NodeResourcesFitScore(ScoreRule):
     """Scores the utilization of weighted resources by one of three strategies."""
 
     name = "NodeResourcesFit"
-    always = Scope.RESOURCES
 
     def __init__(
         self,
@@ -137,6 +144,10 @@ class NodeResourcesFitScore(ScoreRule):
     ) -> None:
         self.strategy = strategy
         self.resources = resources
+        #: Resources that devices may serve; their number is read from slices and claims.
+        self._of_devices = frozenset(name for name, _ in resources if may_be_served(name))
+        if self._of_devices:
+            self.kinds = DEVICE_KINDS
         #: Points (utilization, score), the score on the scale of 100.
         self.shape = tuple((x, y * 10) for x, y in shape)
 
@@ -144,16 +155,30 @@ class NodeResourcesFitScore(ScoreRule):
         """The requests that are scored."""
         return tuple(_scored_requests(cls).items())
 
+    def scope(self, cls: PodClass) -> Scope:
+        """The numbers of the row; devices as well, if they may serve a resource that is scored."""
+        wanted = _scored_requests(cls)
+        devices = any(map(wanted.get, self._of_devices))
+        return Scope.OBJECTS if devices else Scope.RESOURCES
+
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The weighted mean over the resources that the node has."""
         total, weights = at.full(0), at.full(0)
+        served = at.view.catalog.device_classes.served if self._of_devices else {}
         for name, weight in self.resources:
             wanted = _scored_requests(pod.cls).get(name, 0)
             column = at.view.nodes.resources.get(name)
-            if column is None or (name not in NATIVE and (not wanted or not is_scalar(name))):
+            if name not in NATIVE and (not wanted or not is_scalar(name)):
                 continue
-            capacity = at.allocatable(column)
-            used = at.nonzero_requested(column) if column < 2 else at.requested(column)
+            if column is None and name not in served:
+                continue
+            capacity = at.full(0) if column is None else at.allocatable(column)
+            if column is None:
+                used = capacity
+            else:
+                used = at.nonzero_requested(column) if column < 2 else at.requested(column)
+            if name in served:
+                capacity, used = _with_devices(at, capacity, used, served[name])
             rate = self._rate(at, at.wrap(used + wanted), capacity)
             counted = (capacity != 0) & (rate > 0 if self.shape else capacity != 0)
             total = total + at.where(counted, rate * weight, 0)
@@ -188,6 +213,16 @@ class NodeResourcesFitScore(ScoreRule):
             return at.divide(at.wrap(most * MAX_SCORE), capacity)
         percent = at.divide(at.wrap(used * 100), capacity)
         return shape_score(at, self.shape, at.where(used > capacity, 100, percent))
+
+
+def _with_devices(
+    at: Rows[K], capacity: Ints[K], used: Ints[K], device_class: DeviceClass
+) -> tuple[Ints[K], Ints[K]]:
+    """Devices of the class where the node itself offers nothing of the resource."""
+    counts = at.map(lambda row: device_counts(row, device_class)[0])
+    in_use = at.map(lambda row: device_counts(row, device_class)[1])
+    by_devices = (capacity == 0) & (counts > 0)
+    return at.where(by_devices, counts, capacity), at.where(by_devices, in_use, used)
 
 
 def _rounded(at: Rows[K], total: Ints[K], weights: Ints[K]) -> Ints[K]:

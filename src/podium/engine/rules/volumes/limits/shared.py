@@ -18,7 +18,8 @@ from podium.engine.rows.rows import OneRow
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
-    from podium.engine.state.catalog import Attachments, Shelf
+    from podium.engine.state.catalog import Attachments
+    from podium.engine.state.shelf import Shelf
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.storage import VolumeAttachment

@@ -1,0 +1,184 @@
+"""What becomes of resource claims in a simulation: written as the scheduler writes them.
+
+Everything up to the binding of the pod happens at once. Drivers are quick: binding conditions of
+devices turn true as soon as the claim is reserved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from podium.engine.rules.devices.claim_changes import (
+    ClaimWriteError,
+    bound,
+    check_bindable,
+    deallocated,
+    needs_write,
+    unreserved,
+    with_finalizer,
+)
+from podium.engine.rules.devices.claims import SPECIAL_NAME
+from podium.objects.kinds.devices import AllocatedDeviceStatus, DeviceCondition
+from podium.objects.kinds.pod import ExtendedResourceClaimStatus
+
+if TYPE_CHECKING:
+    from podium.engine.framework.decision import ClaimRelease
+    from podium.engine.state.device_plan import ClaimPlan, DevicePlan
+    from podium.engine.state.devices import ResourceClaims
+    from podium.objects.kinds.devices import ResourceClaim
+    from podium.objects.kinds.pod import Pod
+
+#: In place of the random characters at the end of a generated name.
+_SUFFIX: Final = "00000"
+
+
+@dataclass(slots=True)
+class ClaimWrites:
+    """What was written for a pod."""
+
+    #: The claims after the attempt, by `namespace/name`; None for one that was deleted.
+    claims: dict[str, ResourceClaim | None] = field(default_factory=dict)
+    #: The claim for the extended resources of the pod.
+    extended: ExtendedResourceClaimStatus | None = None
+    #: Why the pod cannot be bound; its reservations are taken back.
+    error: str = ""
+
+
+class ClaimWriter:
+    """Writes claims into the catalogue of a simulation."""
+
+    def __init__(self, claims: ResourceClaims) -> None:
+        self._claims = claims
+
+    def bind(self, pod: Pod, plan: DevicePlan, now: float) -> ClaimWrites:
+        """Allocate and reserve the claims of a pod; on an error, take the reservations back."""
+        found = ClaimWrites()
+        text = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        made: list[ResourceClaim] = []
+        try:
+            for each in plan.claims:
+                if needs_write(each, pod):
+                    self._bind_one(pod, each, text, found, made)
+                    if each.special:
+                        self._note_extended(pod, plan, made[-1], found)
+        except ClaimWriteError as error:
+            found.error = str(error)
+            found.extended = None
+            self._take_back(pod, plan, made, found)
+        return found
+
+    def _bind_one(
+        self, pod: Pod, plan: ClaimPlan, now: str, found: ClaimWrites, made: list[ResourceClaim]
+    ) -> None:
+        claim = plan.claim
+        if plan.special and claim.name == SPECIAL_NAME:
+            self._create(pod, claim, found)
+            current = self._claims.get(_special_name(pod), pod.namespace)
+            made_here = True
+        else:
+            current = self._claims.get(claim.name, claim.namespace)
+            made_here = False
+        if current is None:
+            raise ClaimWriteError(f"claim {claim.key} got deleted in the meantime")
+        if made_here:
+            made.append(current)
+        check_bindable(current, plan.allocation)
+        if plan.allocation is not None:
+            current = with_finalizer(current)
+        current = _prepared(bound(current, plan.allocation, pod, now))
+        self._put(current, found)
+        if made_here:
+            made[-1] = current
+        else:
+            made.append(current)
+
+    def _create(self, pod: Pod, claim: ResourceClaim, found: ClaimWrites) -> None:
+        name = _special_name(pod)
+        about = replace(claim.metadata, name=name, uid=f"{pod.namespace}/{name}")
+        self._put(replace(claim, metadata=about), found)
+
+    def _note_extended(
+        self, pod: Pod, plan: DevicePlan, claim: ResourceClaim, found: ClaimWrites
+    ) -> None:
+        if not plan.mappings:
+            raise ClaimWriteError(
+                f"nil or empty request mappings, no update of pod {pod.key} "
+                "ExtendedResourceClaimStatus"
+            )
+        found.extended = ExtendedResourceClaimStatus(list(plan.mappings), claim.name)
+
+    def _take_back(
+        self, pod: Pod, plan: DevicePlan, made: list[ResourceClaim], found: ClaimWrites
+    ) -> None:
+        """The pod is not bound: claims are no longer reserved for it, allocations stay."""
+        written = {claim.key for claim in made}
+        for each in plan.claims:
+            key = each.claim.key
+            current = self._claims.get(each.claim.name, each.claim.namespace)
+            if each.special or current is None:
+                continue
+            if (key in written or each.claim.is_reserved_for(pod.uid)) and current.is_reserved_for(
+                pod.uid
+            ):
+                self._put(unreserved(current, pod.uid), found)
+        special = next((each for each in plan.claims if each.special), None)
+        if special is not None:
+            name = _special_name(pod) if special.claim.name == SPECIAL_NAME else special.claim.name
+            current = self._claims.get(name, pod.namespace)
+            if current is not None:
+                self._claims.drop(current)
+                found.claims[current.key] = None
+
+    def release(self, release: ClaimRelease) -> ClaimWrites:
+        """Give a claim back, or delete it."""
+        found = ClaimWrites()
+        namespace, _, name = release.claim.partition("/")
+        claim = self._claims.get(name, namespace)
+        if claim is None:
+            return found
+        if release.delete:
+            self._claims.drop(claim)
+            found.claims[claim.key] = None
+        else:
+            self._put(deallocated(claim), found)
+        return found
+
+    def _put(self, claim: ResourceClaim, found: ClaimWrites) -> None:
+        self._claims.put(claim)
+        found.claims[claim.key] = claim
+
+
+def _special_name(pod: Pod) -> str:
+    return f"{pod.name}-extended-resources-{_SUFFIX}"
+
+
+def _prepared(claim: ResourceClaim) -> ResourceClaim:
+    """The claim once its drivers have prepared the devices."""
+    allocation = claim.status.allocation
+    results = (allocation.devices.results if allocation is not None else None) or ()
+    waiting = [each for each in results if each.binding_conditions]
+    if not waiting:
+        return claim
+    statuses = list(claim.status.devices or ())
+    for result in waiting:
+        place = next(
+            (
+                i
+                for i, each in enumerate(statuses)
+                if (each.driver, each.pool, each.device)
+                == (result.driver, result.pool, result.device)
+            ),
+            None,
+        )
+        if place is None:
+            place = len(statuses)
+            statuses.append(AllocatedDeviceStatus(result.driver, result.pool, result.device))
+        names = result.binding_conditions or ()
+        kept = [each for each in statuses[place].conditions or () if each.type not in names]
+        true = [DeviceCondition(name, "True") for name in names]
+        statuses[place] = replace(statuses[place], conditions=[*kept, *true])
+    return replace(claim, status=replace(claim.status, devices=statuses))

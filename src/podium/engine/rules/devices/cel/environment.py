@@ -1,0 +1,278 @@
+"""The CEL environment of device selectors: variables, types, functions and limits.
+
+Expressions are parsed and type-checked by `cel-expr-python`, which is imported when the first
+expression is compiled. Upstream: staging/src/k8s.io/dynamic-resource-allocation/cel and
+staging/src/k8s.io/apiserver/pkg/cel, Kubernetes v1.36.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.engine.rules.devices.cel.checked_expression import (
+    Call,
+    CelType,
+    CheckedExpression,
+    Comprehension,
+    ListLiteral,
+    MapLiteral,
+    Node,
+    Select,
+    decode,
+)
+from podium.engine.rules.devices.cel.evaluation import UnsupportedError, compiled, evaluate
+from podium.engine.rules.devices.cel.values import CelError, DomainMap, Quantity, Semver
+from podium.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.engine.rules.devices.cel.evaluation import Step
+    from podium.objects.kinds.devices import Device, DeviceAttribute
+
+#: The cost of an evaluation that is not exceeded.
+COST_LIMIT: Final = 1_000_000
+#: The longest expression that an API server accepts.
+MAX_LENGTH: Final = 10 * 1024
+
+_CONFIG: Final = """
+name: kubernetes-devices
+stdlib:
+  exclude_functions:
+  - name: _<_
+  - name: _<=_
+  - name: _>_
+  - name: _>=_
+extensions:
+- {name: lists, version: latest}
+- {name: sets, version: latest}
+- {name: two-var-comprehensions, version: latest}
+- {name: optional, version: latest}
+- {name: bindings, version: "0"}
+"""
+#: Functions and their overloads: `target.(arguments) -> result`, with a target for methods.
+_DECLARATIONS: Final = """
+quantity            (string) -> quantity
+isQuantity          (string) -> bool
+sign                (quantity) -> int
+isGreaterThan       quantity.(quantity) -> bool, semver.(semver) -> bool
+isLessThan          quantity.(quantity) -> bool, semver.(semver) -> bool
+compareTo           quantity.(quantity) -> int, semver.(semver) -> int
+asApproximateFloat  quantity.() -> double
+asInteger           quantity.() -> int
+isInteger           quantity.() -> bool
+add                 quantity.(quantity) -> quantity, quantity.(int) -> quantity
+sub                 quantity.(quantity) -> quantity, quantity.(int) -> quantity
+semver              (string) -> semver, (string bool) -> semver
+isSemver            (string) -> bool, (string bool) -> bool
+major               semver.() -> int
+minor               semver.() -> int
+patch               semver.() -> int
+charAt              string.(int) -> string
+indexOf             string.(string) -> int, string.(string int) -> int, list.(dyn) -> int
+lastIndexOf         string.(string) -> int, string.(string int) -> int, list.(dyn) -> int
+join                strings.() -> string, strings.(string) -> string
+lowerAscii          string.() -> string
+upperAscii          string.() -> string
+replace             string.(string string) -> string, string.(string string int) -> string
+split               string.(string) -> strings, string.(string int) -> strings
+substring           string.(int) -> string, string.(int int) -> string
+trim                string.() -> string
+format              string.(list) -> string
+strings.quote       (string) -> string
+find                string.(string) -> string
+findAll             string.(string) -> strings, string.(string int) -> strings
+isSorted            list.() -> bool
+sum                 ints.() -> int, doubles.() -> double
+min                 ints.() -> int, doubles.() -> double, strings.() -> string, bools.() -> bool
+max                 ints.() -> int, doubles.() -> double, strings.() -> string, bools.() -> bool
+"""
+_COMPARED: Final = ("int", "uint", "double", "bool", "string", "bytes")
+_NUMBERS: Final = ("int", "uint", "double")
+_ANY: Final = "google.protobuf.Any"
+#: A field of the device is always there; the library does not know `device` as a value.
+_HAS_FIELD: Final = re.compile(
+    r"\bhas\(\s*device\.(driver|attributes|capacity|allowMultipleAllocations)\s*\)"
+)
+
+
+class CompileError(Exception):
+    """An expression cannot be compiled; the text is that of kube-scheduler, as far as it goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled selector."""
+
+    text: str
+    step: Step
+
+    def matches(self, driver: str, device: Device) -> bool:
+        """Whether the expression selects a device; errors are `CelError`."""
+        return evaluate(self.step, variables_of(driver, device), COST_LIMIT)
+
+
+@cache
+def compile_expression(text: str) -> Expression | CompileError:
+    """The compiled expression, or why it cannot be compiled; each text is compiled once."""
+    source = _HAS_FIELD.sub(lambda found: "true".ljust(len(found[0])), text)
+    try:
+        checked = decode(_environment().compile(source).serialize())
+    except RuntimeError as error:
+        shown = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+        return CompileError(f"compilation failed: {shown}")
+    mixed = _mixed_literal(checked, checked.root)
+    if mixed is not None:
+        one, other = mixed
+        what = f"compilation failed: ERROR: <input>:1:1: expected type '{one}' but found '{other}'"
+        return CompileError(what)
+    if checked.type.name not in {"bool", "any"}:
+        return CompileError(f"must evaluate to bool or the unknown type, not {checked.type}")
+    try:
+        return Expression(text, compiled(checked))
+    except UnsupportedError as error:
+        return CompileError(f"program instantiation failed: the function {error} is not supported")
+
+
+def variables_of(driver: str, device: Device) -> dict[str, Any]:
+    """The variable `device` for one device."""
+    attributes, capacity = DomainMap(), DomainMap()
+    for name, attribute in (device.attributes or {}).items():
+        domain, identifier = _qualified(name, driver)
+        attributes.setdefault(domain, {})[identifier] = _value(name, attribute)
+    for name, amount in (device.capacity or {}).items():
+        domain, identifier = _qualified(name, driver)
+        capacity.setdefault(domain, {})[identifier] = Quantity.parse(amount.value)
+    return {
+        "device.driver": driver,
+        "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
+        "device.attributes": attributes,
+        "device.capacity": capacity,
+    }
+
+
+def _qualified(name: str, driver: str) -> tuple[str, str]:
+    domain, slash, identifier = name.partition("/")
+    return (domain, identifier) if slash else (driver, name)
+
+
+def _value(name: str, attribute: DeviceAttribute) -> Any:
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    if attribute.version_value is None:
+        raise CelError(f"attribute {name}: unsupported attribute value")
+    try:
+        return Semver.parse(attribute.version_value)
+    except CelError as error:
+        raise CelError(f"attribute {name}: parse semantic version: {error}") from None
+
+
+def _mixed_literal(checked: CheckedExpression, node: Node) -> tuple[CelType, CelType] | None:
+    """Two different types in one list or map literal, which Kubernetes does not allow."""
+    for each in _inside(node):
+        found = _mixed_literal(checked, each)
+        if found is not None:
+            return found
+    groups: list[tuple[Node, ...]] = []
+    if isinstance(node, ListLiteral):
+        groups = [node.elements]
+    elif isinstance(node, MapLiteral):
+        groups = [tuple(e.key for e in node.entries), tuple(e.value for e in node.entries)]
+    for group in groups:
+        types = [checked.types.get(each.id) for each in group]
+        known = [each for each in types if each is not None and each.name not in {"dyn", "any"}]
+        for other in known[1:]:
+            if other.name != known[0].name:
+                return known[0], other
+    return None
+
+
+def _inside(node: Node) -> Sequence[Node]:
+    """The nodes directly below a node."""
+    match node:
+        case Select():
+            return (node.operand,)
+        case Call():
+            return node.arguments
+        case ListLiteral():
+            return node.elements
+        case MapLiteral():
+            return [part for entry in node.entries for part in (entry.key, entry.value)]
+        case Comprehension():
+            return (node.over, node.start, node.condition, node.step, node.result)
+    return ()
+
+
+@cache
+def _environment() -> Any:
+    """The environment of the CEL library; made once."""
+    try:
+        from cel_expr_python import cel  # noqa: PLC0415 - only commands that use devices load it
+    except ImportError:
+        raise InputError(
+            "device selectors are CEL expressions, which need the package cel-expr-python",
+            hint="pip install 'podium[devices]'",
+        ) from None
+    kind = cel.Type
+    types = {
+        "bool": kind.BOOL,
+        "int": kind.INT,
+        "uint": kind.UINT,
+        "double": kind.DOUBLE,
+        "string": kind.STRING,
+        "bytes": kind.BYTES,
+        "dyn": kind.DYN,
+        "list": kind.List(kind.DYN),
+        "strings": kind.List(kind.STRING),
+        "ints": kind.List(kind.INT),
+        "doubles": kind.List(kind.DOUBLE),
+        "bools": kind.List(kind.BOOL),
+        "quantity": kind.AbstractType("kubernetes.Quantity"),
+        "semver": kind.AbstractType("kubernetes.Semver"),
+    }
+    functions = [
+        cel.FunctionDecl(
+            name,
+            [
+                cel.Overload(f"{name}_{i}", types[result], [types[t] for t in given], member)
+                for i, (given, result, member) in enumerate(overloads)
+            ],
+        )
+        for name, overloads in _declared()
+    ]
+    values = kind.Map(kind.STRING, kind.Map(kind.STRING, kind(_ANY)))
+    amounts = kind.Map(kind.STRING, kind.Map(kind.STRING, types["quantity"]))
+    return cel.NewEnv(
+        config=cel.NewEnvConfigFromYaml(_CONFIG),
+        variables={
+            "device.driver": kind.STRING,
+            "device.allowMultipleAllocations": kind.BOOL,
+            "device.attributes": values,
+            "device.capacity": amounts,
+        },
+        functions=functions,
+    )
+
+
+_OVERLOAD: Final = re.compile(r"(?:(\w+)\.)?\(([\w ]*)\) -> (\w+)")
+
+
+def _declared() -> list[tuple[str, list[tuple[list[str], str, bool]]]]:
+    """Name and overloads (parameters, result, whether it is a method) of every function."""
+    found = []
+    for line in _DECLARATIONS.strip().splitlines():
+        name, _, written = line.partition(" ")
+        overloads = [
+            ([*([target] if target else []), *given.split()], result, bool(target))
+            for target, given, result in _OVERLOAD.findall(written)
+        ]
+        found.append((name, overloads))
+    for operator in ("_<_", "_<=_", "_>_", "_>=_"):
+        pairs = [(one, one) for one in _COMPARED]
+        pairs += [(one, two) for one in _NUMBERS for two in _NUMBERS if one != two]
+        found.append((operator, [([one, two], "bool", False) for one, two in pairs]))
+    return found

@@ -1,0 +1,144 @@
+"""Constraints of a claim: an attribute that is the same, or different, for its devices.
+
+Upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/
+constraint.go and allocator_incubating.go, Kubernetes v1.36.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from podium.engine.rules.devices.pools import OfferedDevice
+    from podium.objects.kinds.devices import DeviceAttribute, DeviceConstraint
+
+#: The type and the value of an attribute.
+Attribute = tuple[str, object]
+
+
+class Constraint(Protocol):
+    """What the devices chosen so far demand of the next one."""
+
+    @property
+    def text(self) -> str:
+        """The constraint in words."""
+
+    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
+        """Take a device into the set; False if it must not be in it."""
+
+    def remove(self, request: str, subrequest: str) -> None:
+        """Take the device that was added last out again."""
+
+
+class _Named:
+    """What constraints have in common: their requests and their attribute."""
+
+    def __init__(self, requests: list[str] | None, attribute: str) -> None:
+        self._requests = frozenset(requests or ())
+        self._attribute = attribute
+        self._devices = 0
+
+    def _applies(self, request: str, subrequest: str) -> bool:
+        if not self._requests or request in self._requests:
+            return True
+        return bool(subrequest) and f"{request}/{subrequest}" in self._requests
+
+    def _value(self, device: OfferedDevice) -> Attribute | None:
+        attributes = device.device.attributes or {}
+        found = attributes.get(self._attribute)
+        if found is None:
+            domain, slash, identifier = self._attribute.partition("/")
+            if not slash or domain != device.id.driver:
+                return None
+            found = attributes.get(identifier)
+        return None if found is None else _value(found)
+
+
+class SameAttribute(_Named):
+    """All devices have the same value as the first one."""
+
+    def __init__(self, requests: list[str] | None, attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._first: Attribute | None = None
+
+    @property
+    def text(self) -> str:
+        """The constraint in words."""
+        return f"matchAttribute {self._attribute}"
+
+    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
+        """Take a device into the set if its value is that of the first one."""
+        if not self._applies(request, subrequest):
+            return True
+        value = self._value(device)
+        if value is None:
+            return False
+        if self._devices == 0:
+            self._first = value
+        elif value != self._first or value[0] == "":
+            return False
+        self._devices += 1
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        """Take the device that was added last out again."""
+        if self._applies(request, subrequest):
+            self._devices -= 1
+
+
+class DistinctAttribute(_Named):
+    """A device has a value that the others do not have.
+
+    As upstream, one value is remembered per request, the newest: within a request of several
+    devices a value may come back after another one, and taking a device out forgets the value.
+    """
+
+    def __init__(self, requests: list[str] | None, attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._values: dict[str, Attribute] = {}
+
+    @property
+    def text(self) -> str:
+        """The constraint in words."""
+        return f"distinctAttribute {self._attribute}"
+
+    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
+        """Take a device into the set if no remembered value is its own."""
+        if not self._applies(request, subrequest):
+            return True
+        value = self._value(device)
+        if value is None:
+            return False
+        if self._devices and (value in self._values.values() or (value[0] == "" and self._values)):
+            return False
+        self._values[request] = value
+        self._devices += 1
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        """Take the device that was added last out again."""
+        if self._applies(request, subrequest):
+            self._values.pop(request, None)
+            self._devices -= 1
+
+
+def constraint_of(written: DeviceConstraint) -> Constraint | None:
+    """The constraint as it is written; None for a kind that is not known."""
+    if written.match_attribute is not None:
+        return SameAttribute(written.requests, written.match_attribute)
+    if written.distinct_attribute is not None:
+        return DistinctAttribute(written.requests, written.distinct_attribute)
+    return None
+
+
+def _value(attribute: DeviceAttribute) -> Attribute:
+    """Type and value; versions are compared as text."""
+    if attribute.string_value is not None:
+        return "string", attribute.string_value
+    if attribute.int_value is not None:
+        return "int", attribute.int_value
+    if attribute.bool_value is not None:
+        return "bool", attribute.bool_value
+    if attribute.version_value is not None:
+        return "version", attribute.version_value
+    return "", None

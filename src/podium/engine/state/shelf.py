@@ -1,0 +1,66 @@
+"""Objects of one kind that rules look up, with the latest changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from podium.objects.kinds.meta import Object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+T = TypeVar("T", bound=Object)
+#: Beyond this many changes of a kind the older half is dropped; then older readers start over.
+CHANGES_LIMIT = 1 << 14
+
+
+class Shelf(Generic[T]):
+    """Objects of one kind, in order of arrival."""
+
+    __slots__ = ("_by_namespace", "_changes", "_changes_limit", "version")
+
+    def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
+        self._by_namespace: dict[str, dict[str, T]] = defaultdict(dict)
+        self.version = 0
+        #: Namespace and name of the latest changes, the last one last.
+        self._changes: list[tuple[str, str]] = []
+        self._changes_limit = changes_limit
+
+    def put(self, item: T) -> None:
+        """Add or replace an object."""
+        self._by_namespace[item.namespace][item.name] = item
+        self._note(item.namespace, item.name)
+
+    def drop(self, item: T) -> None:
+        """Remove an object."""
+        if self._by_namespace[item.namespace].pop(item.name, None) is not None:
+            self._note(item.namespace, item.name)
+
+    def _note(self, namespace: str, name: str) -> None:
+        self.version += 1
+        self._changes.append((namespace, name))
+        if len(self._changes) > self._changes_limit:
+            del self._changes[: self._changes_limit // 2]
+
+    def changes_since(self, version: int) -> list[tuple[str, str]] | None:
+        """Namespace and name of what changed since; None when that is not known any more."""
+        count = self.version - version
+        if count > len(self._changes):
+            return None
+        return self._changes[-count:] if count else []
+
+    def get(self, name: str, namespace: str = "default") -> T | None:
+        """The object of that name, if it exists. Cluster-wide kinds live in `default`."""
+        return self._by_namespace[namespace].get(name)
+
+    def within(self, namespace: str) -> Iterable[T]:
+        """All objects of a namespace."""
+        return self._by_namespace[namespace].values()
+
+    def __iter__(self) -> Iterator[T]:
+        for items in self._by_namespace.values():
+            yield from items.values()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_namespace.values()))

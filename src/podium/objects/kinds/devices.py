@@ -1,0 +1,344 @@
+"""Objects of dynamic resource allocation: claims, their templates, device classes and slices.
+
+A driver publishes devices in ResourceSlices. A ResourceClaim asks for devices of DeviceClasses and
+holds in its status which ones it got. Upstream: resource.k8s.io/v1, Kubernetes v1.36.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.objects.kinds.meta import Int64, Object, ObjectMeta, RawQuantity, Value
+from podium.objects.kinds.pod import NodeSelector
+
+#: Keeps an allocated claim from being deleted before its devices are released.
+CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
+#: Marks a claim that the scheduler made for the extended resources of a pod.
+EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
+#: In front of the name of a class: the extended resource that every class has.
+IMPLICIT_RESOURCE_PREFIX = "deviceclass.resource.kubernetes.io/"
+
+EXACT_COUNT, ALL_DEVICES = "ExactCount", "All"
+
+
+class CelSelector(Value, frozen=True):
+    """An expression that is true for the devices it selects."""
+
+    expression: str = ""
+
+
+class DeviceSelector(Value, frozen=True):
+    """A condition on devices."""
+
+    cel: CelSelector | None = None
+
+
+class OpaqueConfig(Value, frozen=True):
+    """Parameters for a driver, which nothing else understands."""
+
+    driver: str = ""
+    parameters: Any = None
+
+
+class DeviceConfig(Value, frozen=True):
+    """Parameters that are passed on to drivers with an allocation.
+
+    `requests` is only in those of claims, `source` only in those of allocations.
+    """
+
+    source: str = ""
+    requests: list[str] | None = None
+    opaque: OpaqueConfig | None = None
+
+
+class DeviceClassSpec(Value, frozen=True):
+    """What the devices of a class have in common."""
+
+    selectors: list[DeviceSelector] | None = None
+    config: list[DeviceConfig] | None = None
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(Object, frozen=True):
+    """A class of devices that claims request."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class DeviceToleration(Value, frozen=True):
+    """A taint of devices that a request tolerates."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: Int64 | None = None
+
+
+class CapacityRequirements(Value, frozen=True):
+    """How much of each capacity a request needs on every device."""
+
+    requests: dict[str, RawQuantity] | None = None
+
+
+class ExactDeviceRequest(Value, frozen=True):
+    """A request for a number of devices of one class, or for all of them."""
+
+    device_class_name: str = ""
+    selectors: list[DeviceSelector] | None = None
+    allocation_mode: str = ""
+    count: Int64 = 0
+    admin_access: bool | None = None
+    tolerations: list[DeviceToleration] | None = None
+    capacity: CapacityRequirements | None = None
+
+
+class DeviceSubRequest(Value, frozen=True):
+    """One of several alternatives of a request."""
+
+    name: str = ""
+    device_class_name: str = ""
+    selectors: list[DeviceSelector] | None = None
+    allocation_mode: str = ""
+    count: Int64 = 0
+    tolerations: list[DeviceToleration] | None = None
+    capacity: CapacityRequirements | None = None
+
+
+class DeviceRequest(Value, frozen=True):
+    """A request of a claim: one kind of devices, or alternatives of which the first fit counts."""
+
+    name: str = ""
+    exactly: ExactDeviceRequest | None = None
+    first_available: list[DeviceSubRequest] | None = None
+
+
+class DeviceConstraint(Value, frozen=True):
+    """An attribute that must be the same, or different, for the devices of some requests."""
+
+    requests: list[str] | None = None
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class DeviceClaim(Value, frozen=True):
+    """The devices that a claim asks for."""
+
+    requests: list[DeviceRequest] | None = None
+    constraints: list[DeviceConstraint] | None = None
+    config: list[DeviceConfig] | None = None
+
+
+class ResourceClaimSpec(Value, frozen=True):
+    """The specification of a claim."""
+
+    devices: DeviceClaim = DeviceClaim()
+
+
+class AllocatedDevice(Value, frozen=True):
+    """A device that a claim got, and the request it was for."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool | None = None
+    tolerations: list[DeviceToleration] | None = None
+    binding_conditions: list[str] | None = None
+    binding_failure_conditions: list[str] | None = None
+    share_id: str | None = msgspec.field(default=None, name="shareID")
+    consumed_capacity: dict[str, RawQuantity] | None = None
+
+
+class DeviceAllocation(Value, frozen=True):
+    """The devices of an allocation and the parameters for their drivers."""
+
+    results: list[AllocatedDevice] | None = None
+    config: list[DeviceConfig] | None = None
+
+
+class Allocation(Value, frozen=True):
+    """What a claim got, and from which nodes it can be used; no selector means all of them."""
+
+    devices: DeviceAllocation = DeviceAllocation()
+    node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
+
+
+class ClaimConsumer(Value, frozen=True):
+    """An object that a claim is reserved for; always a pod."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class DeviceCondition(Value, frozen=True):
+    """A condition that a driver reports of an allocated device."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class AllocatedDeviceStatus(Value, frozen=True):
+    """What a driver reports of an allocated device."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    share_id: str | None = msgspec.field(default=None, name="shareID")
+    conditions: list[DeviceCondition] | None = None
+
+
+class ResourceClaimStatus(Value, frozen=True):
+    """The allocation of a claim and the pods that it is reserved for."""
+
+    allocation: Allocation | None = None
+    reserved_for: list[ClaimConsumer] | None = None
+    devices: list[AllocatedDeviceStatus] | None = None
+
+
+class ClaimMeta(ObjectMeta, frozen=True):
+    """Metadata of a claim, with the finalizers that keep it from being deleted."""
+
+    finalizers: list[str] | None = None
+
+
+class ResourceClaim(Object, frozen=True):
+    """A request for devices, and what it got."""
+
+    metadata: ClaimMeta = ClaimMeta()
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+    @property
+    def uid(self) -> str:
+        """The uid; the key of a claim that was never in an API server."""
+        return self.metadata.uid or self.key
+
+    def is_reserved_for(self, pod_uid: str) -> bool:
+        """Whether the claim is reserved for a pod."""
+        return any(each.uid == pod_uid for each in self.status.reserved_for or ())
+
+
+class ResourceClaimTemplateSpec(Value, frozen=True):
+    """Metadata and specification of the claims that are made from a template."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+
+
+class ResourceClaimTemplate(Object, frozen=True):
+    """A template from which a controller makes one claim per pod."""
+
+    spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
+
+
+class DeviceAttribute(Value, frozen=True):
+    """The value of an attribute: one of these is set."""
+
+    int_value: Int64 | None = msgspec.field(default=None, name="int")
+    bool_value: bool | None = msgspec.field(default=None, name="bool")
+    string_value: str | None = msgspec.field(default=None, name="string")
+    version_value: str | None = msgspec.field(default=None, name="version")
+
+
+class CapacityRange(Value, frozen=True):
+    """The amounts that may be consumed: from a minimum in steps to a maximum."""
+
+    min: RawQuantity | None = None
+    max: RawQuantity | None = None
+    step: RawQuantity | None = None
+
+
+class CapacityPolicy(Value, frozen=True):
+    """How much of a capacity may be consumed at a time."""
+
+    default: RawQuantity | None = None
+    valid_values: list[RawQuantity] | None = None
+    valid_range: CapacityRange | None = None
+
+
+class DeviceCapacity(Value, frozen=True):
+    """An amount of something that a device has."""
+
+    value: RawQuantity = 0
+    request_policy: CapacityPolicy | None = None
+
+
+class Counter(Value, frozen=True):
+    """An amount that devices of a pool share."""
+
+    value: RawQuantity = 0
+
+
+class CounterSet(Value, frozen=True):
+    """Amounts that devices of a pool share, under one name."""
+
+    name: str = ""
+    counters: dict[str, Counter] | None = None
+
+
+class CounterConsumption(Value, frozen=True):
+    """How much of the counters of one set a device uses up while it is allocated."""
+
+    counter_set: str = ""
+    counters: dict[str, Counter] | None = None
+
+
+class DeviceTaint(Value, frozen=True):
+    """Keeps claims that do not tolerate it from a device."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str | None = None
+
+
+class Device(Value, frozen=True):
+    """A device that a driver offers."""
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] | None = None
+    capacity: dict[str, DeviceCapacity] | None = None
+    consumes_counters: list[CounterConsumption] | None = None
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: list[DeviceTaint] | None = None
+    binds_to_node: bool | None = None
+    binding_conditions: list[str] | None = None
+    binding_failure_conditions: list[str] | None = None
+    allow_multiple_allocations: bool | None = None
+
+
+class ResourcePool(Value, frozen=True):
+    """The pool that a slice belongs to; only the newest generation of a pool counts."""
+
+    name: str = ""
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
+
+
+class ResourceSliceSpec(Value, frozen=True):
+    """Devices, or shared counters, of one pool of a driver, and where they can be used."""
+
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
+    devices: list[Device] | None = None
+    shared_counters: list[CounterSet] | None = None
+
+
+class ResourceSlice(Object, frozen=True):
+    """A part of the devices of a pool."""
+
+    spec: ResourceSliceSpec = ResourceSliceSpec()
