@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import console, note, notes, print_parts, write, write_data
-from podium.cli.flags import files_argument, output_flag, profile_flags
-from podium.cli.inputs import read_files
+from podium.cli.flags import (
+    cluster_flags,
+    optional_files_argument,
+    output_flag,
+    profile_flags,
+)
+from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library import explaining
 from podium.library.lookup import check_node, pod_named
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
 
 @click.command(cls=FlagsCommand, renamed={"--verbose": "--timings"})
 @click.argument("pod", metavar="[NAMESPACE/]POD")
-@files_argument
+@optional_files_argument
+@cluster_flags()
 @click.option("--node", metavar="NAME", help="Say why the pod does not go to this node.")
 @click.option("--timings", is_flag=True, help="Add how long each step took.")
 @output_flag("table", "json", "yaml", "html")
@@ -33,12 +39,17 @@ def explain(
     *,
     pod: str,
     files: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
+    server: str | None,
     node: str | None,
     timings: bool,
     output: str,
     flags: ProfileSource,
 ) -> int:
     """Show for one POD which nodes were rejected and why, the scores, and what decided.
+
+    Without FILES the cluster of the kubeconfig is read, and the pod is decided about on that.
 
     A running pod is taken off its node first, and what is decided is shown against where it
     runs. Other pending pods are not scheduled before it. With -o html the answer is one
@@ -48,9 +59,9 @@ def explain(
     """
     chosen = flags.choose()
     begun = perf_counter()
-    objects = read_files(files)
+    objects = read_files(files) if files else read_live(kubeconfig, context, server)
     reading = perf_counter() - begun
-    if objects.snapshot is not None:
+    if files and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))
     wanted = pod_named(objects, pod)

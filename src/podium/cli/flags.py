@@ -222,6 +222,11 @@ def output_flag(*formats: str) -> Callable[[_Command], _Command]:
     )
 
 
+def optional_files_argument(command: _Command) -> _Command:
+    """`[FILES…]`; without any, the command reads a cluster."""
+    return click.argument("files", nargs=-1, type=click.Path(), metavar="[FILES…]")(command)
+
+
 def files_argument(command: _Command) -> _Command:
     """`FILES…`, at least one."""
     return click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILES…")(

@@ -24,6 +24,16 @@ def read_files(files: Sequence[str]) -> Objects:
     return objects
 
 
+def read_live(kubeconfig: str | None, context: str | None, server: str | None) -> Objects:
+    """The objects of the cluster that the flags name, as they are now."""
+    from podium.kube.access import load_access  # noqa: PLC0415  brings the client
+    from podium.library.snapshots.reading_cluster import read_cluster  # noqa: PLC0415
+
+    objects = read_cluster(load_access(kubeconfig, context, server))
+    gc.freeze()
+    return objects
+
+
 def live_cluster(reach: dict[str, str | None]) -> ClusterDocuments:
     """The objects of the cluster that the flags `kubeconfig`, `context` and `server` name."""
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -159,7 +160,9 @@ def run(
         write(report)
         sys.stdout.flush()
 
-    return run_cluster(access, chosen, Log(own.logging_format, own.v), options, show)
+    name = os.environ.get("POD_NAME", "")
+    log = Log(own.logging_format, own.v)
+    return run_cluster(access, chosen, log, options, show, pod_name=name)
 
 
 def _chosen(access: Access, flags: ProfileSource, own: RunFlags) -> ChosenProfiles:

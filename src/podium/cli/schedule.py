@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import note, notes, tracked, write, write_lines
-from podium.cli.flags import files_argument, output_flag, profile_flags
-from podium.cli.inputs import read_files
+from podium.cli.flags import (
+    cluster_flags,
+    optional_files_argument,
+    output_flag,
+    profile_flags,
+)
+from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.pending import pending
 from podium.library.profile_source import ProfileSource
@@ -28,11 +33,25 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=FlagsCommand)
-@files_argument
+@optional_files_argument
+@click.option("--cluster", is_flag=True, help="Place the pending pods of a cluster; write nothing.")
+@cluster_flags()
 @output_flag("table", "wide", "json", "yaml", "name", "recording")
 @profile_flags
-def schedule(*, files: tuple[str, ...], output: str, flags: ProfileSource) -> int:
+def schedule(
+    *,
+    files: tuple[str, ...],
+    cluster: bool,
+    kubeconfig: str | None,
+    context: str | None,
+    server: str | None,
+    output: str,
+    flags: ProfileSource,
+) -> int:
     """Place the pending pods in FILES, in queue order, and say why some did not fit.
+
+    With --cluster and no FILES, the cluster of the kubeconfig is read, and what would become of
+    its pending pods is shown; nothing is written to it.
 
     Pending are pods without a node that are not deleted, not finished and of this scheduler.
     Workloads without a metadata.uid stand for the pods that their controllers would make.
@@ -47,9 +66,11 @@ def schedule(*, files: tuple[str, ...], output: str, flags: ProfileSource) -> in
 
     Exit code: 0 all placed, 1 some not, 2 bad input.
     """  # noqa: D301  click reads the escape
+    if bool(files) == cluster:
+        raise click.UsageError("give FILES, or --cluster to read the cluster of the kubeconfig")
     chosen = flags.choose()
-    objects = read_files(files)
-    if objects.snapshot is not None:
+    objects = read_files(files) if files else read_live(kubeconfig, context, server)
+    if files and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     if output == "recording":
         check_recordable(chosen)

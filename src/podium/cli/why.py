@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -13,16 +15,20 @@ import click
 from podium.cli.console import console, print_parts, write, write_data
 from podium.cli.flags import output_flag
 from podium.cli.parsing import FlagsCommand
-from podium.errors import InputError
+from podium.errors import ConfigError, InputError
 from podium.kube.address import shown
 
 if TYPE_CHECKING:
+    from podium.kube.access import Access
     from podium.render.decision.explanation import Explanation
 
 #: Where `podium run` listens by default.
 DEFAULT_SCHEDULER: Final = "http://127.0.0.1:10251"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _SECONDS: Final = 10.0
+#: The leases that replicas hold by default: that of `podium run`, and that of `deploy/`.
+LEASES: Final = ("kube-system/podium", "podium-system/podium")
+_NO_DECISION: Final = b'{"reason": "NotFound"}'
 #: A longer answer is cut off.
 _MOST_BYTES: Final = 256 << 20
 
@@ -32,12 +38,30 @@ _MOST_BYTES: Final = 256 << 20
 @click.option(
     "--scheduler",
     metavar="URL",
-    help="The scheduler's address: what `podium run --listen` says.  "
-    f"[default: the lab of $KUBECONFIG, else {DEFAULT_SCHEDULER}]",
+    help="The scheduler's address: what `podium run --listen` says.  [default: the lab or the "
+    f"leader in the cluster of the kubeconfig, else {DEFAULT_SCHEDULER}]",
+)
+@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster with the leader.")
+@click.option("--context", metavar="NAME", help="The context of that file to use.")
+@click.option(
+    "--lease",
+    metavar="NAMESPACE/NAME",
+    help=f"The lease of the replicas.  [default: {' or '.join(LEASES)}]",
 )
 @output_flag("table", "json", "yaml")
-def why(*, pod: str, scheduler: str | None, output: str) -> int:
+def why(
+    *,
+    pod: str,
+    scheduler: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    lease: str | None,
+    output: str,
+) -> int:
     """Ask a running scheduler what it decided about a POD: where it went, or why nowhere.
+
+    Without --scheduler the leader is found by its lease in the cluster of the kubeconfig, and asked
+    through the API server; no port has to be forwarded.
 
     The newest attempt is shown as `podium explain` shows it, as far as the scheduler recorded it;
     earlier ones in a line each.
@@ -48,41 +72,117 @@ def why(*, pod: str, scheduler: str | None, output: str) -> int:
     namespace = namespace or "default"
     if not name or "/" in namespace:
         raise InputError(f"{pod!r} is no pod", hint="write NAMESPACE/NAME, or NAME")
-    base = _address(scheduler or _default_scheduler())
-    found = _decisions(base, namespace, name)
+    asked = _Asked(scheduler, kubeconfig, context, lease)
+    found, where = asked.decisions(namespace, name)
     items = found["items"]
     if output == "table":
-        _show(items, shown(base), f"{namespace}/{name}")
+        _show(items, where, f"{namespace}/{name}")
         _show_waiting(found.get("waiting"))
     else:
         write_data(found, output)
     return int(not items or items[0].get("node") is None)
 
 
-def _default_scheduler() -> str:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The scheduler that is asked: by its address, or the leader in a cluster."""
+
+    scheduler: str | None
+    kubeconfig: str | None
+    context: str | None
+    lease: str | None
+
+    def decisions(self, namespace: str, name: str) -> tuple[Any, str]:
+        """The decisions about a pod, and who told them."""
+        path = f"/decisions/{quote(namespace, '')}/{quote(name, '')}"
+        base = self.scheduler or ("" if self._names_cluster() else _lab())
+        if not base:
+            found = self._of_leader(path, f"{namespace}/{name}")
+            if found is not None:
+                return found
+        base = _address(base or DEFAULT_SCHEDULER)
+        code, body = _fetched(f"{base}{path}", base)
+        return _answer(code, body, shown(base), f"{namespace}/{name}"), shown(base)
+
+    def _names_cluster(self) -> bool:
+        return bool(self.kubeconfig or self.context or self.lease)
+
+    def _of_leader(self, path: str, pod: str) -> tuple[Any, str] | None:
+        """What the leader says; None if there is no cluster or no lease, and none was named."""
+        from podium.kube.access import load_access  # noqa: PLC0415  brings the client
+        from podium.kube.leader import NoLeaseError  # noqa: PLC0415
+
+        leases = self._leases()
+        try:
+            access = load_access(self.kubeconfig, self.context, None)
+            leader, code, body = asyncio.run(_ask_leader(access, leases, path))
+        except (InputError, ConfigError) as error:
+            if self._names_cluster() or not isinstance(error, NoLeaseError | ConfigError):
+                raise
+            return None
+        where = f"{leader} at {access.shown}"
+        return _answer(code, body, where, pod), where
+
+    def _leases(self) -> tuple[str, ...]:
+        if self.lease is None:
+            return LEASES
+        if self.lease.count("/") != 1 or not all(self.lease.split("/")):
+            raise InputError(
+                f"--lease: {self.lease!r} is no lease", hint="NAMESPACE/NAME would be one"
+            )
+        return (self.lease,)
+
+
+async def _ask_leader(access: Access, leases: tuple[str, ...], path: str) -> tuple[str, int, bytes]:
+    """The leading pod, and the code and body of its answer."""
+    from podium.kube.client import ApiClient  # noqa: PLC0415  brings aiohttp
+    from podium.kube.errors import ApiError  # noqa: PLC0415
+    from podium.kube.leader import NoLeaseError, leader_proxy  # noqa: PLC0415
+
+    async with ApiClient(access) as client:
+        for lease in leases:
+            namespace, _, name = lease.partition("/")
+            try:
+                leader, proxy = await leader_proxy(client, namespace, name)
+            except NoLeaseError:
+                if lease == leases[-1]:
+                    raise
+                continue
+            try:
+                return leader, 200, await client.request("GET", proxy + path, timeout=_SECONDS)
+            except ApiError as error:
+                if error.status == 404 and "no decision about pod" in str(error):
+                    return leader, 404, _NO_DECISION
+                raise InputError(
+                    f"the leader {namespace}/{leader} does not answer through {access.shown}: "
+                    f"{error}",
+                    hint="asking it needs the right to get pods/proxy in its namespace",
+                ) from None
+    raise AssertionError("there is at least one lease")
+
+
+def _lab() -> str:
     from podium.host.lab_kubeconfig import lab_of_environment  # noqa: PLC0415  rarely needed
 
-    return lab_of_environment() or DEFAULT_SCHEDULER
+    return lab_of_environment()
 
 
-def _decisions(base: str, namespace: str, name: str) -> Any:
+def _answer(code: int, body: bytes, where: str, pod: str) -> Any:
     import msgspec  # noqa: PLC0415  only when asked
 
-    url = f"{base}/decisions/{quote(namespace, '')}/{quote(name, '')}"
-    code, body = _fetched(url, base)
     try:
         answer = msgspec.json.decode(body)
     except msgspec.MsgspecError:
         answer = None
     if code == 404 and isinstance(answer, dict) and answer.get("reason") == "NotFound":
         raise InputError(
-            f"{shown(base)} knows of no decision about pod {namespace}/{name}",
+            f"{where} knows of no decision about pod {pod}",
             hint="it may be another scheduler's, not tried yet, or too long ago",
         )
     items = answer.get("items") if isinstance(answer, dict) else None
     has_answer = bool(items) or (isinstance(answer, dict) and bool(answer.get("waiting")))
     if code != 200 or not isinstance(items, list) or not has_answer:
-        raise InputError(f"{shown(base)} answered with code {code}, not with decisions", hint=_HINT)
+        raise InputError(f"{where} answered with code {code}, not with decisions", hint=_HINT)
     return answer
 
 

@@ -78,16 +78,20 @@ def run_cluster(
     log: Log,
     options: RunOptions,
     show: Callable[[str], None],
+    *,
+    pod_name: str = "",
 ) -> int:
     """Schedule until a signal stops the program or the lease is lost; the exit code.
 
-    In shadow mode *show* is called with the comparison at the end and on SIGUSR1.
+    In shadow mode *show* is called with the comparison at the end and on SIGUSR1. The lease names
+    this replica by *pod_name*, or by the name of the machine.
     """
     logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING)
 
     async def main() -> int:
         async with ApiClient(access) as client:
-            run = ClusterRun(client, chosen, log, options)
+            identity = f"{pod_name}_{uuid4()}" if pod_name else ""
+            run = ClusterRun(client, chosen, log, options, identity=identity)
             on_stop_signal(run.stop)
             shadow = run.host.shadow
             if shadow is None:

@@ -70,9 +70,7 @@ async def _listed(access: Access) -> ClusterDocuments:
             for resource in (row for row in TABLE if row.kind == kind):
                 items = await _items(client, resource)
                 if items is not None:
-                    found.documents += [
-                        Document("", _completed(item, resource)) for item in items
-                    ]
+                    found.documents += [Document("", _completed(item, resource)) for item in items]
                     break
     return found
 

@@ -1,0 +1,73 @@
+"""Questions to the leading replica of a scheduler, through the proxy of the API server.
+
+The lease names the replica that holds it: its pod, an underscore and a random part. The API server
+passes requests on to that pod, so that no port has to be forwarded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import quote
+
+from podium.errors import InputError
+from podium.kube.api import KubeApi, pod_path
+from podium.kube.errors import ApiError
+
+#: The port of a replica whose pod names none.
+DEFAULT_PORT: Final = 10251
+_NOT_FOUND: Final = 404
+#: Names of ports, the best first.
+_PORT_NAMES: Final = ("https", "http", "metrics")
+
+
+class NoLeaseError(InputError):
+    """No replica of the scheduler has ever held the lease."""
+
+
+async def leader_proxy(api: KubeApi, namespace: str, lease: str) -> tuple[str, str]:
+    """The pod that holds the lease, and the path under which the API server passes requests on."""
+    path = (
+        f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, '')}/leases/{quote(lease, '')}"
+    )
+    try:
+        found = await api.get(path)
+    except ApiError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        raise NoLeaseError(
+            f"there is no lease {namespace}/{lease}",
+            hint="no `podium run` leads in this cluster; --lease names another one",
+        ) from None
+    holder = str((found.get("spec") or {}).get("holderIdentity") or "")
+    name = holder.rpartition("_")[0] or holder
+    if not name:
+        raise InputError(
+            f"nobody holds the lease {namespace}/{lease}",
+            hint="the replicas of the scheduler are starting or gone; try again in a moment",
+        )
+    try:
+        pod = await api.get(pod_path(namespace, name))
+    except ApiError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        raise InputError(
+            f"the leader {holder} is no pod of the namespace {namespace}",
+            hint="name its address with --scheduler",
+        ) from None
+    scheme, port = _port_of(pod)
+    target = quote(f"{scheme}{name}:{port}", ":")
+    return name, f"/api/v1/namespaces/{quote(namespace, '')}/pods/{target}/proxy"
+
+
+def _port_of(pod: Any) -> tuple[str, int]:
+    """The scheme, as the proxy wants it before the name, and the port of a replica."""
+    ports = [
+        each
+        for container in (pod.get("spec") or {}).get("containers") or ()
+        for each in container.get("ports") or ()
+    ]
+    for name in _PORT_NAMES:
+        for each in ports:
+            if each.get("name") == name:
+                return ("https:" if name == "https" else ""), int(each["containerPort"])
+    return "", int(ports[0]["containerPort"]) if ports else DEFAULT_PORT

@@ -1,0 +1,134 @@
+"""Questions from anywhere: the leader behind the API server, and a cluster that is only read."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+from control_plane.harness import ADMIN, ControlPlane, Program, free_port, until
+from daemon.api_server.conftest import Podium
+from podium.cli.main import run
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/podium"
+PODS = "/api/v1/namespaces/kube-system/pods"
+
+
+def own_address() -> str:
+    """An address of this machine that is not loopback, which the API server does not proxy to."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        address: str = probe.getsockname()[0]
+    if address.startswith("127."):
+        pytest.skip("this machine has no address but loopback")
+    return address
+
+
+def replica(plane: ControlPlane, name: str, address: str, port: int) -> None:
+    """The pod of a replica, as the API server knows it."""
+    ports = [{"name": "http", "containerPort": port}]
+    spec = {"nodeName": "n1", "containers": [{"name": "p", "image": "podium", "ports": ports}]}
+    plane.post(PODS, {"metadata": {"name": name, "namespace": "kube-system"}, "spec": spec})
+    status = {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}
+    plane.call("PATCH", f"{PODS}/{name}/status", status, "merge-patch+json")
+
+
+def holder(plane: ControlPlane) -> str:
+    found = plane._quietly(LEASE)
+    return str(((found or {}).get("spec") or {}).get("holderIdentity") or "").partition("_")[0]
+
+
+def test_why_finds_the_leader_before_and_after_it_is_killed(
+    plane: ControlPlane, podium: Podium, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, kubeconfig = own_address(), str(plane.kubeconfig(ADMIN))
+    plane.add_node("n1", {}, cpu="2")
+    programs: dict[str, Program] = {}
+    with ExitStack() as stack:
+        for name in ("podium-a", "podium-b"):
+            port = free_port()
+            replica(plane, name, address, port)
+            programs[name] = stack.enter_context(
+                podium(
+                    "--bind-address", "0.0.0.0", "--port", str(port),  # noqa: S104
+                    "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
+                    "--leader-elect-retry-period=0.5s",
+                    lease=True, name=name, environment={"POD_NAME": name},
+                )
+            )  # fmt: skip
+        first = until("a leader", lambda: holder(plane))
+        plane.add_pod("small", "podium")
+        plane.add_pod("big", "podium", containers=[_asks("64")])
+        until("a node", lambda: plane.node_of("small"))
+        arguments = ["--kubeconfig", kubeconfig, "--lease", "kube-system/podium"]
+        assert _until_known(["why", "default/small", *arguments], capsys) == 0
+        assert "default/small goes to n1" in capsys.readouterr().out
+        assert _until_known(["why", "default/big", *arguments], capsys) == 1
+        stuck = capsys.readouterr().out
+        assert "default/big fits nowhere" in stuck
+        assert "NodeResourcesFit waits for: " in stuck
+        programs[first].kill()
+        second = until("another leader", lambda: holder(plane) not in {"", first} and holder(plane))
+        assert {first, second} == {"podium-a", "podium-b"}
+        assert _until_known(["why", "default/big", *arguments, "-o", "json"], capsys) == 1
+        found = json.loads(capsys.readouterr().out)
+        assert found["waiting"]["queue"] in {"unschedulable", "backoff", "active"}
+        assert run(["why", "default/nobody", *arguments]) == 2
+        assert f"{second} at https://" in capsys.readouterr().err
+        programs.pop(first)
+    plane.call("DELETE", LEASE)
+    for name in ("podium-a", "podium-b"):
+        plane.call("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+
+
+def _until_known(command: list[str], capsys: pytest.CaptureFixture[str]) -> int:
+    """The exit code of a command, once the leader knows the pod."""
+
+    def tried() -> tuple[int, ...]:
+        code = run(command)
+        if code == 2:
+            capsys.readouterr()
+            return ()
+        return (code,)
+
+    return until("an answer", tried, 40)[0]
+
+
+def _asks(cpu: str) -> dict[str, object]:
+    return {"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu}}}
+
+
+def test_without_a_lease_the_default_address_is_asked(
+    plane: ControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubeconfig = str(plane.kubeconfig(ADMIN))
+    assert run(["why", "p", "--kubeconfig", kubeconfig, "--lease", "kube-system/none"]) == 2
+    assert "there is no lease kube-system/none" in capsys.readouterr().err
+    assert run(["why", "p", "--lease", "none"]) == 2
+    assert "--lease: 'none' is no lease" in capsys.readouterr().err
+
+
+def test_a_cluster_is_read_decided_on_and_left_alone(
+    plane: ControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubeconfig = str(plane.kubeconfig(ADMIN))
+    plane.add_node("n1", {}, cpu="2")
+    plane.add_pod("small", "default-scheduler")
+    plane.add_pod("big", "default-scheduler", containers=[_asks("64")])
+    assert run(["explain", "small", "--kubeconfig", kubeconfig]) == 0
+    assert "default/small goes to n1" in capsys.readouterr().out
+    assert run(["explain", "big", "--kubeconfig", kubeconfig, "-o", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["node"] is None
+    assert run(["schedule", "--cluster", "--kubeconfig", kubeconfig, "-o", "name"]) == 1
+    assert capsys.readouterr().out.splitlines() == ["default/big <none>", "default/small n1"]
+    assert plane.node_of("small") == ""
+
+
+def test_files_or_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schedule"]) == 2
+    assert "give FILES, or --cluster" in capsys.readouterr().err
