@@ -47,6 +47,13 @@ class Lab:
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert answer.status == 201
 
+    def get(self, path: str) -> Any:
+        request = urllib.request.Request(
+            f"{self.server}{path}", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
+
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait(20)
@@ -146,3 +153,34 @@ def test_rules_of_the_other_generation_are_applied_while_it_runs(page: Page, lab
     page.goto(f"{lab.server}/#/pods/default/classic")
     expect(page.get_by_text("with v1.13 policy")).to_be_visible()
     expect(page.locator(".heat-map thead")).to_contain_text("LeastRequested")
+
+
+def test_a_plan_is_shown_on_the_map_and_changes_nothing(lab: Lab, page: Page) -> None:
+    before = lab.get("/api/v1/pods")["items"]
+    node = next(pod["spec"]["nodeName"] for pod in before if pod["spec"].get("nodeName"))
+    page.goto(f"{lab.server}/#/plan")
+
+    page.get_by_label("What", exact=True).fill(node)
+    page.get_by_role("button", name="Show what follows").click()
+
+    expect(page.locator(".outcome h2")).to_contain_text("after", timeout=60_000)
+    expect(page.locator(".plan-map")).to_have_count(2)
+    assert page.locator(".plan-map").last.locator("li.changed").count() > 0
+    assert {pod["metadata"]["uid"] for pod in before} <= {
+        pod["metadata"]["uid"] for pod in lab.get("/api/v1/pods")["items"]
+    }
+    assert not lab.get(f"/api/v1/nodes/{node}")["spec"].get("unschedulable")
+
+
+def test_a_change_that_cannot_be_made_is_one_sentence(lab: Lab, browser: Browser) -> None:
+    context = browser.new_context()
+    answer = context.request.post(
+        f"{lab.server}/podium/v1/plan",
+        headers={"Authorization": f"Bearer {lab.token}"},
+        data={"changes": [["drain", "no-such-node"]]},
+    )
+    status, found = answer.status, answer.json()
+    context.close()
+
+    assert status == 422
+    assert "there is no node 'no-such-node'" in found["error"]

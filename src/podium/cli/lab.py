@@ -20,7 +20,13 @@ from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from podium.daemon.page_data.page_data import Planner
+    from podium.engine.framework.profile import Profile
     from podium.host.lab_run import LabScheduler, LabStatus
+    from podium.lab.registry.registry import Registry
+    from podium.library.profile_choice import ChosenProfiles
 
 _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
 
@@ -128,6 +134,7 @@ def lab(
             kubeconfig=kubeconfig,
             contents=LabContents(snapshot, files, nodes, zones),
             data=data,
+            planner=_planner,
             record=history,
         ),
         scheduler,
@@ -138,6 +145,19 @@ def lab(
             on_ready=lambda status: _introduce(status, profile, output, keeps=data is not None),
         ),
     )
+
+
+def _planner(registry: Registry, chosen: ChosenProfiles) -> Planner:
+    """What prepares the plans of the pages; most labs make none, so it is imported when used."""
+
+    def prepare(
+        profiles: Sequence[Profile], changes: Sequence[tuple[str, str]]
+    ) -> Callable[[], dict[str, Any]]:
+        from podium.planning.page_plans import registry_planner  # noqa: PLC0415
+
+        return registry_planner(registry, chosen)(profiles, changes)
+
+    return prepare
 
 
 def _scheduler(flags: ProfileSource) -> LabScheduler:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from podium.daemon.logs import Log
+    from podium.daemon.page_data.page_data import Planner
     from podium.host.record_run import RecordOptions
     from podium.lab.contents.documents import Document
     from podium.lab.contents.loader import Progress
@@ -68,6 +69,8 @@ class LabOptions:
     contents: LabContents
     #: A folder that keeps all objects; None to keep them in memory only.
     data: str | None = None
+    #: Makes what prepares the plans of the pages; by default there are none.
+    planner: Callable[[Registry, ChosenProfiles], Planner | None] = lambda *_: None
     #: The history that the scheduler is recorded in; None for none.
     record: RecordOptions | None = None
 
@@ -221,6 +224,7 @@ class Lab:
             priority_classes=lambda: [
                 msgspec.convert(each, PriorityClass) for each in registry.list("PriorityClass")
             ],
+            planner=self._options.planner(registry, wanted.chosen),
         )
         routes.pages = pages(page_data)
         routes.scheduler = host.application()

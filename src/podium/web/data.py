@@ -41,6 +41,7 @@ def data_routes(page_data: PageData) -> list[Route]:
         Route("/explain", _with_errors(handlers.explain), methods=["POST"]),
         Route("/profile", _with_errors(handlers.profile), methods=["GET", "PUT"]),
         Route("/what-if", _with_errors(handlers.what_if), methods=["POST"]),
+        Route("/plan", _with_errors(handlers.plan), methods=["POST"]),
         Route("/history", _with_errors(handlers.history)),
         Route("/stream", _with_errors(handlers.stream)),
     ]
@@ -130,6 +131,9 @@ class _Handlers:
         steps = self._page_data.what_if(await _json_object(request))
         first = await anext(steps)
         return StreamingResponse(_lines(first, steps), media_type="application/x-ndjson")
+
+    async def plan(self, request: Request) -> Response:
+        return _json(await self._page_data.plan(await _json_object(request)))
 
     async def history(self, request: Request) -> Response:
         return _cached(request, {"history": self._page_data.history()})

@@ -46,6 +46,9 @@ class PageData(Protocol):
     async def apply(self, request: Mapping[str, Any]) -> Data:
         """Make the scheduler decide by other profiles from now on."""
 
+    async def plan(self, request: Mapping[str, Any]) -> Data:
+        """What follows from changes, which are made to a copy of the cluster."""
+
     def summary(self) -> Data:
         """The numbers that every page shows."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -31,7 +32,7 @@ from podium.library.explained_causes import add_causes
 from podium.profiles.policy.build import Options
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     from podium.cluster.cache.cache import Cache
     from podium.cluster.queue.queue import SchedulingQueue
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from podium.objects.reading.collection import Objects
 
 Data = dict[str, Any]
+#: Called with the profiles and the changes in the thread of the scheduler; returns the work.
+Planner = Callable[[Sequence["Profile"], Sequence[tuple[str, str]]], Callable[[], Data]]
 
 #: How many pods are placed again to compare profiles, how long lists are, and search results.
 REPLAYED: Final = 20_000
@@ -89,8 +92,13 @@ class PageData:
         options: Options | None = None,
         text: str | None = None,
         priority_classes: Callable[[], Iterable[PriorityClass]] = tuple,
+        planner: Planner | None = None,
     ) -> None:
-        """*text* is the Policy or configuration that the scheduler was started with, if any."""
+        """*text* is the Policy or configuration that the scheduler was started with, if any.
+
+        *planner* prepares plans of changes; without one, none can be made from the pages.
+        """
+        self._planner, self._planning = planner, asyncio.Lock()
         self._scheduler = scheduler
         self._log = log
         self._options = options or Options()
@@ -393,6 +401,21 @@ class PageData:
                     await asyncio.wait([running])
         yield {"result": found, "text": after.text, "profile": form(after, self._options)}
 
+    async def plan(self, wish: Mapping[str, Any]) -> Data:
+        """What follows from changes, which are made to a copy of the cluster."""
+        changes = wish.get("changes")
+        if not isinstance(changes, list) or not changes or not all(map(_is_change, changes)):
+            hint = 'give {"changes": [["drain", "NODE"]]}'
+            raise ConfigError("expected a list of changes", hint=hint)
+        if self._planner is None:
+            raise ConfigError("plans are not made here", hint="podium plan --cluster makes them")
+        if self._planning.locked():
+            raise ConfigError("another plan is being made", hint="try again in a moment")
+        async with self._planning:
+            profiles = [replace(each, extenders=()) for each in self._current.profiles]
+            work = self._planner(profiles, [(flag, text) for flag, text in changes])
+            return await asyncio.to_thread(work)
+
     async def apply(self, wish: Mapping[str, Any]) -> Data:
         """Make the scheduler decide by other profiles from now on."""
         wished = self._wished(wish)
@@ -405,6 +428,11 @@ class PageData:
         await self._scheduler.reconfigure(wished.profiles, options)
         self._current = wished
         return self.profile()
+
+
+def _is_change(value: object) -> bool:
+    """Whether a value of a form is a change: a flag and its text."""
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
 def _never(pod: Pod) -> bool:

@@ -7,6 +7,7 @@ import { connected, follow, usePulse } from "./live.js";
 import { Empty } from "./notices.js";
 import { number } from "./format.js";
 import { PendingPage } from "./pending.js";
+import { PlanPage } from "./plan.js";
 import { PolicyPage } from "./policy/page.js";
 import { go, useRoute } from "./router.js";
 import { useStore } from "./store.js";
@@ -17,6 +18,7 @@ const PAGES = [
   { path: "", also: ["nodes"], title: "Cluster" },
   { path: "pending", title: "Pending" },
   { path: "policy", title: "Rules" },
+  { path: "plan", title: "Plan" },
   { path: "try", title: "Try a pod" },
 ];
 
@@ -53,6 +55,7 @@ function Shown({ route }) {
   if (first === "nodes" && second) return html`<${ClusterPage} node=${second} />`;
   if (first === "pending") return html`<${PendingPage} />`;
   if (first === "policy") return html`<${PolicyPage} />`;
+  if (first === "plan") return html`<${PlanPage} />`;
   if (first === "try") return html`<${TryPage} />`;
   if (first === "pods" && third) return html`<${DecisionPage} key=${`${second}/${third}/${fourth}`} namespace=${second} name=${third} attempt=${fourth} />`;
   return html`<${Empty} title="There is no such page."><a href="#/">Back to the cluster</a><//>`;
