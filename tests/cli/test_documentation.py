@@ -52,14 +52,14 @@ def test_every_flag_that_is_explained_exists() -> None:
 
 @pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
 def test_one_name_has_one_meaning(command: click.Command) -> None:
-    """`-o` is a format, `--out` a file, `--server` the API server, `--listen` an address."""
+    """`-o` is a format, `--out` a file or folder, `--server` the API server, `--listen` an address."""
     for option in (each for each in command.params if isinstance(each, click.Option)):
         if "-o" in option.opts or "--output" in option.opts:
             assert isinstance(option.type, click.Choice)
             assert {"-o", "--output"} <= set(option.opts)
             assert {"json", "yaml"} <= set(option.type.choices)
         if "--out" in option.opts:
-            assert option.metavar == "FILE"
+            assert option.metavar in {"FILE", "FOLDER"}
         if "--listen" in option.opts:
             assert option.metavar == "HOST:PORT"
         if "--server" in option.opts:
@@ -79,7 +79,7 @@ def test_every_flag_has_a_help_text(command: click.Command) -> None:
 
 
 #: What prints a script, logs or nothing at all.
-WITHOUT_RESULTS = {"completion", "run", "policy", "config"}
+WITHOUT_RESULTS = {"completion", "run", "policy", "config", "history"}
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
