@@ -52,7 +52,7 @@ def test_every_flag_that_is_explained_exists() -> None:
 
 @pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
 def test_one_name_has_one_meaning(command: click.Command) -> None:
-    """`-o` is a format, `--out` a file or folder, `--server` the API server, `--listen` an address."""
+    """`-o` is a format, `--out` a file or folder, `--server` an API server, `--listen` where."""
     for option in (each for each in command.params if isinstance(each, click.Option)):
         if "-o" in option.opts or "--output" in option.opts:
             assert isinstance(option.type, click.Choice)
