@@ -172,7 +172,12 @@ def _value(name: str, attribute: DeviceAttribute) -> Any:
 
 
 def _mixed_literal(checked: CheckedExpression, node: Node) -> tuple[CelType, CelType] | None:
-    """Two different types in one list or map literal, which Kubernetes does not allow."""
+    """Two different types in one list or map literal, which Kubernetes does not allow.
+
+    The arguments of `format` are the exception.
+    """
+    if isinstance(node, Call) and node.function == "format":
+        return None
     for each in _inside(node):
         found = _mixed_literal(checked, each)
         if found is not None:

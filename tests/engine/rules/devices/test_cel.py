@@ -1,0 +1,174 @@
+"""CEL expressions of device selectors: what they see, what they answer, and how they fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.engine.rules.devices.cel.environment import (
+    CompileError,
+    Expression,
+    compile_expression,
+)
+from podium.engine.rules.devices.cel.evaluation import COST_LIMIT_EXCEEDED
+from podium.engine.rules.devices.cel.values import CelError
+from podium.objects.kinds.devices import Device, DeviceAttribute, DeviceCapacity
+
+DRIVER = "gpu.example.com"
+GPU = f'device.attributes["{DRIVER}"]'
+DEVICE = Device(
+    "gpu-0",
+    {
+        "model": DeviceAttribute(string_value="a100"),
+        "index": DeviceAttribute(int_value=3),
+        "healthy": DeviceAttribute(bool_value=True),
+        "driverVersion": DeviceAttribute(version_value="1.10.0"),
+        "vendor.example.org/tier": DeviceAttribute(string_value="gold"),
+    },
+    {"memory": DeviceCapacity("40Gi"), "share": DeviceCapacity("1500m")},
+)
+
+
+def answer(expression: str) -> bool | str:
+    """The answer for the device, or the text of the error."""
+    compiled = compile_expression(expression)
+    if isinstance(compiled, CompileError):
+        return f"compile: {compiled}"
+    assert isinstance(compiled, Expression)
+    try:
+        return compiled.matches(DRIVER, DEVICE)
+    except CelError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (f'device.driver == "{DRIVER}"', True),
+        ("device.allowMultipleAllocations", False),
+        ("has(device.attributes) && has(device.driver)", True),
+        (f'{GPU}.model == "a100"', True),
+        (f"{GPU}.healthy", True),
+        (f"!{GPU}.healthy", False),
+        (f"{GPU}.index > 2 && {GPU}.index < 3.5", True),
+        (f"{GPU}.index == 3.0", True),
+        (f'{GPU}.index == "3"', False),
+        (f'{GPU}.index != "3"', True),
+        (f'{GPU}.model in ["h100", "a100"]', True),
+        ('device.attributes["vendor.example.org"].tier == "gold"', True),
+        ('size(device.attributes["absent.example.com"]) == 0', True),
+        ('"absent.example.com" in device.attributes', False),
+        ('has(device.attributes["absent.example.com"].x)', False),
+        ("has(device.attributes.absent)", True),
+        (f'{GPU}.?rack.orValue("none") == "none"', True),
+        (f'{GPU}[?"model"].hasValue()', True),
+        (f"{GPU}.?index.optMap(i, i + 1).orValue(0) == 4", True),
+        (f'cel.bind(g, {GPU}, g.model.startsWith("a") && g.index == 3)', True),
+        (f'{GPU}.exists(key, key == "model")', True),
+        ("[3, 1, 2].sort() == [1, 2, 3]", True),
+        ("[3, 1, 2].sortBy(x, -x) == [3, 2, 1]", True),
+        ("[1, 2, 3].exists(i, v, i == 2 && v == 3)", True),
+        ("[1, 2].map(x, x * 2) == [2, 4]", True),
+        ("sets.contains([1, 2], [2])", True),
+        ("lists.range(3).sum() == 3", True),
+        ("[2, 1].min() == 1 && [2, 1].max() == 2 && [1, 2].isSorted()", True),
+        ('"a,b".split(",").join("-") == "a-b"', True),
+        ('"%s is %d".format(["x", 3]) == "x is 3"', True),
+        ('"Ab".lowerAscii() + "c".upperAscii() == "abC"', True),
+        (f'{GPU}.model.find("[0-9]+") == "100"', True),
+        (f'{GPU}.model.matches("^a[0-9]{{3}}$")', True),
+        (f'{GPU}.driverVersion.isGreaterThan(semver("1.9.9"))', True),
+        (f'{GPU}.driverVersion.compareTo(semver("v1.10", true)) == 0', True),
+        (f"{GPU}.driverVersion.minor() == 10", True),
+        ('semver("2.0.0-rc.1").isLessThan(semver("2.0.0"))', True),
+        ('isSemver("1.0") || isSemver("1.0", true)', True),
+        (f'device.capacity["{DRIVER}"].memory == quantity("40960Mi")', True),
+        (f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40G")) == 1', True),
+        (f'sign(device.capacity["{DRIVER}"].memory.sub(quantity("50Gi"))) == -1', True),
+        (f'device.capacity["{DRIVER}"].memory.isInteger()', True),
+        (f'device.capacity["{DRIVER}"].share.isInteger()', False),
+        (f'device.capacity["{DRIVER}"].share.asApproximateFloat() == 1.5', True),
+        # Errors of one side are absorbed where the other side decides, in either order.
+        (f"{GPU}.absent == 1 || true", True),
+        (f"false && {GPU}.absent == 1", False),
+        (f"{GPU}.absent == 1 && false", False),
+        ("[1, 0].exists(x, 1 / x == 1)", True),
+    ],
+)  # fmt: skip
+def test_what_an_expression_answers(expression: str, expected: bool) -> None:
+    assert answer(expression) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (f"{GPU}.absent == 1", "no such key: absent"),
+        (f"{GPU}.index / ({GPU}.index - 3) == 1", "division by zero"),
+        (f"{GPU}.index % 0 == 1", "modulus by zero"),
+        (f"{GPU}.model > 3", "no such overload"),
+        (f"{GPU}.model + 1 == 2", "no such overload"),
+        (f"{GPU}.driverVersion + 1 == 2", "no such overload: _+_"),
+        (
+            f'{GPU}.model.compareTo(semver("1.0.0")) == 0',
+            "no such overload: compareTo(string, kubernetes.Semver)",
+        ),
+        (f"{GPU}.absent == 1 || false", "no such key: absent"),
+        ("[1, 2][3] == 1", "index out of bounds: 3"),
+        ("9223372036854775807 + 1 > 0", "integer overflow"),
+        (
+            'quantity("h100") == quantity("1")',
+            (
+                "quantities must match the regular expression "
+                "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            ),
+        ),
+        ('semver("1.0") == semver("1.0.0")', "No Major.Minor.Patch elements found"),
+        (
+            f"{GPU}.index",
+            (
+                "CEL result of type int could not be converted to bool: "
+                "unsupported type conversion from 'int' to bool"
+            ),
+        ),
+        (
+            f"{GPU}.model",
+            (
+                "CEL result of type string could not be converted to bool: "
+                "unsupported native conversion from string to 'bool'"
+            ),
+        ),
+        # A computed quantity is not recognised on the right of ==, as upstream.
+        (
+            f'quantity("1") == device.capacity["{DRIVER}"].memory.add(1)',
+            "no such overload",
+        ),
+        (
+            "lists.range(1000).exists(x, lists.range(1000).exists(y, x + y < 0))",
+            COST_LIMIT_EXCEEDED,
+        ),
+    ],
+)
+def test_how_an_expression_fails(expression: str, text: str) -> None:
+    assert answer(expression) == text
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ('"text"', "must evaluate to bool or the unknown type, not string"),
+        ("dyn(true)", "must evaluate to bool or the unknown type, not dyn"),
+        (f'device.capacity["{DRIVER}"].memory.sign() > 0', "compilation failed: ERROR: <input>:1:"),
+        ("device.absent", "compilation failed: ERROR: <input>:1:"),
+        ('1 + "a" == 2', "compilation failed: ERROR: <input>:1:3: found no matching overload"),
+        ('[1, "a"].size() == 2', "compilation failed: ERROR: <input>:1:1: expected type 'int'"),
+        ("foo(", "compilation failed: ERROR: <input>:1:5: Syntax error"),
+    ],
+)
+def test_what_does_not_compile(expression: str, text: str) -> None:
+    found = answer(expression)
+
+    assert isinstance(found, str)
+    assert found.startswith(f"compile: {text}")
+
+
+def test_an_expression_is_compiled_once() -> None:
+    assert compile_expression("1 == 1") is compile_expression("1 == 1")
