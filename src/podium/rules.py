@@ -41,6 +41,7 @@ from podium.engine.user_rules.adapter import (
     PRIORITY,
     REJECT,
     RESERVE,
+    FailAttemptError,
     RuleSpec,
     Unwatched,
     UserPredicate,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming
 
 __all__ = [
+    "FailAttemptError",
     "NodeColumns",
     "NodeFacts",
     "PlacedPod",
@@ -90,16 +92,20 @@ def predicate(
     columns: bool = False,
     curable: bool | None = None,
     on_error: str = REJECT,
+    prepare: Callable[[RulePod, list[Any]], Any] | None = None,
 ) -> Callable[[_Function], _Function]:
-    """Declare `fits(pod, node) -> bool | str`: True, False, or the reason why not.
+    """Declare `fits(pod, node) -> bool | str | list[str]`: True, False, or why not.
 
     With `columns`, `fits(pod, nodes)` returns a mask, True where the pod fits. `reason` is why a
     node is rejected when the rule returns just False. `curable` says whether evicting pods could
     help; by default it could if the answer depends on pods. `on_error` says what becomes of the
-    node when the rule raises or returns something else: `reject` or `accept`.
+    node when the rule raises or returns something else: `reject` or `accept`. A rule that depends
+    on the cluster may raise `FailAttemptError`, which fails the attempt. `prepare(pod, nodes)` is
+    called once for each pod, with all nodes; what it returns is `pod.prepared`.
     """
     check_name(name)
     _one_of(name, "depends", depends, DEPENDS)
+    _check_prepare(name, depends, prepare)
     _one_of(name, "on_error", on_error, (REJECT, ACCEPT))
     return _declared(
         lambda function: RuleSpec(
@@ -111,6 +117,7 @@ def predicate(
             reason=reason,
             curable=curable,
             on_error=on_error,
+            prepare=prepare,
             description=_first_line(function),
         )
     )
@@ -123,17 +130,24 @@ def priority(
     normalize: str = "none",
     depends: str = "cluster",
     columns: bool = False,
+    reduce: Callable[[RulePod, dict[str, int]], Mapping[str, int]] | None = None,
+    prepare: Callable[[RulePod, list[Any]], Any] | None = None,
 ) -> Callable[[_Function], _Function]:
     """Declare `score(pod, node) -> int`; with `columns`, `score(pod, nodes)` returns an array.
 
     `normalize` turns the raw scores into final ones: `none` takes them as they are, `max` scales
     the largest to the highest score, `reverse` does so and subtracts from it, `min-max` scales the
     smallest to 0 as well. `weight` counts where no Policy gives another. A rule that raises or
-    returns something else gives 0.
+    returns something else gives 0. `reduce(pod, scores)` takes the place of `normalize`: it gets
+    the raw scores of all feasible nodes by name and returns the final ones. `prepare` and
+    `FailAttemptError` are as in `predicate`.
     """
     check_name(name)
     _one_of(name, "depends", depends, DEPENDS)
     _one_of(name, "normalize", normalize, NORMALIZE)
+    _check_prepare(name, depends, prepare)
+    if reduce is not None and normalize != "none":
+        raise ConfigError(f"rule {name}: give normalize or reduce, not both")
     if type(weight) is not int or weight < 1:
         raise ConfigError(f"rule {name}: weight is {weight!r}, expected a positive integer")
     return _declared(
@@ -145,6 +159,8 @@ def priority(
             columns=columns,
             weight=weight,
             normalize=normalize,
+            reduce=reduce,
+            prepare=prepare,
             description=_first_line(function),
         )
     )
@@ -297,6 +313,12 @@ def _declared(made: Callable[[_Function], RuleSpec]) -> Callable[[_Function], _F
         return function
 
     return declare
+
+
+def _check_prepare(name: str, depends: str, prepare: object) -> None:
+    if prepare is not None and depends != "cluster":
+        what = f"rule {name}: prepare sees the whole cluster, but depends is {depends!r}"
+        raise ConfigError(what, hint='say depends="cluster"')
 
 
 def _first_line(function: Callable[..., Any]) -> str:

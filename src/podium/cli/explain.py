@@ -17,6 +17,7 @@ from podium.cli.flags import (
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library import explaining
+from podium.library.cluster_notes import cluster_notes
 from podium.library.lookup import check_node, pod_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
@@ -63,7 +64,7 @@ def explain(
     reading = perf_counter() - begun
     if files and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
-    notes((*input_notes(objects), *chosen.profile.notes))
+    notes((*input_notes(objects), *cluster_notes(objects, chosen), *chosen.profile.notes))
     wanted = pod_named(objects, pod)
     if node is not None:
         check_node(objects, node)

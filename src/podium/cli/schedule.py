@@ -15,6 +15,7 @@ from podium.cli.flags import (
 )
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
+from podium.library.cluster_notes import cluster_notes
 from podium.library.pending import pending
 from podium.library.profile_source import ProfileSource
 from podium.library.recordings.recording import check_recordable, record
@@ -74,7 +75,7 @@ def schedule(
         chosen = flags.choose(objects.snapshot)
     if output == "recording":
         check_recordable(chosen)
-    notes((*input_notes(objects), *chosen.profile.notes))
+    notes((*input_notes(objects), *cluster_notes(objects, chosen), *chosen.profile.notes))
     if output == "recording":
         return _record(objects, chosen)
     if output == "json":

@@ -40,7 +40,7 @@ from podium.engine.user_rules.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import Ints, Rows
@@ -66,6 +66,10 @@ SHOWN = 80
 FAILED = object()
 #: What a rule may throw that is not a wish to stop the program.
 FAILURES = (Exception, SystemExit)
+
+
+class FailAttemptError(Exception):
+    """Raised by a rule of a user that depends on the cluster: the attempt fails with this text."""
 
 
 class Watch(Protocol):
@@ -121,12 +125,22 @@ class RuleSpec:
     weight: int = 1
     normalize: str = "none"
     description: str = ""
+    #: Priorities: called with the pod and the raw score of each feasible node by name; returns the
+    #: final ones. It takes the place of `normalize`.
+    reduce: Callable[[RulePod, dict[str, int]], Mapping[str, int]] | None = None
+    #: Predicates and priorities that depend on the cluster: called once for a pod with all nodes;
+    #: what it returns is `pod.prepared`.
+    prepare: Callable[[RulePod, list[Any]], Any] | None = None
     #: Reserve rules: called with pod, node and what was reserved, before the pod is bound and when
     #: the reservation is over.
     pre_bind: Callable[[str, str, Any], None] | None = None
     undo: Callable[[str, str, Any], None] | None = None
     #: Reserve rules: the annotation of the pod that keeps what was reserved, as JSON.
     annotation: str = ""
+
+
+class _StopError(Exception):
+    """The attempt fails with an error of a user's rule."""
 
 
 class _UserRule(Rule):
@@ -144,9 +158,26 @@ class _UserRule(Rule):
         self.by_columns = spec.columns
         self._facts_only = spec.depends == "node"
         self._known = KnownNodes(NodeFacts if self._facts_only else RuleNode)
+        self._prepared: tuple[Any, Any] = (None, None)
 
     def _pod(self, pod: Incoming, at: AnyRows) -> RulePod:
-        return RulePod(pod, at.view, class_only=self.always is not Scope.CLUSTER)
+        given = RulePod(pod, at.view, class_only=self.always is not Scope.CLUSTER)
+        if self.spec.prepare is not None:
+            given.prepared = self._prepare(pod, given, at)
+        return given
+
+    def _prepare(self, pod: Incoming, given: RulePod, at: AnyRows) -> Any:
+        """What the rule prepares for a pod: once for all nodes, and again when the cluster changed.
+
+        Trials with pods added or removed see what was prepared without them.
+        """
+        view = at.view
+        now = (id(view), view.journal.changes, view.journal.node_changes, pod.uid)
+        if isinstance(at, ManyRows) or self._prepared[0] != now:
+            assert self.spec.prepare is not None
+            nodes = self._known.at(ManyRows(view, view.nodes.order))
+            self._prepared = (now, self.spec.prepare(given, list(nodes)))
+        return self._prepared[1]
 
     def _nodes(self, at: AnyRows) -> list[Any]:
         if isinstance(at, ManyRows):
@@ -156,6 +187,12 @@ class _UserRule(Rule):
     def _columns(self, at: AnyRows) -> NodeColumns:
         return NodeColumns(at) if self._facts_only else RuleColumns(at)
 
+    def _stop_if_asked(self, error: BaseException) -> None:
+        """Let the attempt fail if a rule asks for it whose answers are never kept."""
+        if isinstance(error, FailAttemptError) and self.always is Scope.CLUSTER:
+            text = _short(" ".join(str(error).split()))
+            raise _StopError(f"rule {self.name}: {text}") from None
+
     def _fail(self, pod: Incoming, node: str, what: str) -> None:
         self._watch.failed(self.name, pod.key, node, what)
 
@@ -164,6 +201,7 @@ class _UserRule(Rule):
         try:
             answer = np.asarray(self._ask(self._pod(pod, at), self._columns(at)))
         except FAILURES as error:
+            self._stop_if_asked(error)
             self._fail(pod, self._all_names(at), _raised(error))
             return None
         if answer.shape == (len(at),):
@@ -230,7 +268,14 @@ class UserPredicate(_UserRule, FilterRule):
         if self._watch.set_aside(self.name):
             return np.full(len(at), self._failed(at, "was set aside"), np.int32)
         begun = self._watch.begin()
-        codes = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
+        try:
+            codes = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
+        except _StopError as stop:
+            at.fail_where(at.flags(True), str(stop))  # noqa: FBT003 - on all rows
+            codes = np.zeros(len(at), np.int32)
+        except FAILURES as error:  # of the preparation
+            self._fail(pod, self._all_names(at), _raised(error))
+            codes = np.full(len(at), self._failed(at), np.int32)
         self._watch.end(self.name, pod.key, len(at), begun)
         return codes
 
@@ -257,6 +302,7 @@ class UserPredicate(_UserRule, FilterRule):
             try:
                 answer = ask(given, node)
             except FAILURES as error:
+                self._stop_if_asked(error)
                 self._fail(pod, node.name, _raised(error))
                 found.append(self._failed(at))
                 continue
@@ -274,7 +320,13 @@ class UserPredicate(_UserRule, FilterRule):
             return FITS if answer else self._code(at, self._reason)
         if isinstance(answer, str) and answer.strip():
             return self._code(at, self._wording(answer))
-        self._fail(pod, node, f"answered {_shown(answer)}, expected True, False or a reason")
+        if isinstance(answer, list | tuple) and all(
+            isinstance(each, str) and each.strip() for each in answer
+        ):
+            # No reason at all: it fits, as with upstream's predicates.
+            reasons = tuple(Reason(self._wording(each), self._curable) for each in answer)
+            return at.view.verdicts.of(self.name, reasons) if reasons else FITS
+        self._fail(pod, node, f"answered {_shown(answer)}, expected True, False or reasons")
         return self._failed(at)
 
     def _wording(self, reason: str) -> str:
@@ -310,8 +362,9 @@ class UserPriority(_UserRule, ScoreRule):
     ) -> None:
         super().__init__(spec, ask, watch)
         self.max_score = max_score
-        self.normalizes = spec.normalize != "none"
-        scaled = f", scaled by {spec.normalize}" if self.normalizes else ""
+        self.normalizes = spec.normalize != "none" or spec.reduce is not None
+        by = "its own reduce function" if spec.reduce is not None else spec.normalize
+        scaled = f", scaled by {by}" if self.normalizes else ""
         self.formula = f"what the rule answers{scaled}"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
@@ -326,7 +379,14 @@ class UserPriority(_UserRule, ScoreRule):
         if not len(at) or self._watch.set_aside(self.name):
             return np.zeros(len(at), np.int64)
         begun = self._watch.begin()
-        raw = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
+        try:
+            raw = self._by_column(pod, at) if self.spec.columns else self._by_node(pod, at)
+        except _StopError as stop:
+            raise AttemptError(str(stop)) from None
+        except FAILURES as error:  # of the preparation
+            self._fail(pod, self._all_names(at), _raised(error))
+            self._note(at, range(len(at)))
+            raw = np.zeros(len(at), np.int64)
         self._watch.end(self.name, pod.key, len(at), begun)
         return raw
 
@@ -353,6 +413,7 @@ class UserPriority(_UserRule, ScoreRule):
             try:
                 answers.append(ask(given, node))
             except FAILURES as error:
+                self._stop_if_asked(error)
                 self._fail(pod, node.name, _raised(error))
                 answers.append(FAILED)
         whole = {int}.issuperset(map(type, answers))
@@ -378,14 +439,34 @@ class UserPriority(_UserRule, ScoreRule):
         if self.normalizes:
             at.errors.update(dict.fromkeys(failed, self.name))
 
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """The final scores by the chosen normalisation; 0 where the rule failed."""
         if not len(at):
             return raw
-        final = normalized(self.spec.normalize, raw, self.max_score)
+        if self.spec.reduce is not None:
+            final = self._reduced(pod, at, raw)
+        else:
+            final = normalized(self.spec.normalize, raw, self.max_score)
         if at.errors:
             final[list(at.errors)] = 0
         return final
+
+    def _reduced(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
+        """What the rule's own reduce function makes of the raw scores; 0 where it fails."""
+        assert self.spec.reduce is not None
+        names = [at.view.nodes.names[row] for row in at.index.tolist()]
+        given = dict(zip(names, raw.tolist(), strict=True))
+        try:
+            answer = self.spec.reduce(self._pod(pod, at), given)
+            final = [answer[name] for name in names]
+        except FAILURES as error:
+            self._fail(pod, self._all_names(at), f"reduce: {_raised(error)}")
+            return np.zeros(len(at), np.int64)
+        whole = all(type(each) is int and abs(each) <= LARGEST for each in final)
+        if not whole:
+            self._fail(pod, self._all_names(at), "reduce: expected an integer for each node")
+            return np.zeros(len(at), np.int64)
+        return np.array(final, np.int64)
 
 
 class UserReserve(_UserRule, ReserveRule):

@@ -35,7 +35,16 @@ class HiddenError(AttributeError):
 class RulePod:
     """The pod to be placed."""
 
-    __slots__ = ("_class_only", "_pod", "_view", "labels", "namespace", "priority", "spec")
+    __slots__ = (
+        "_class_only",
+        "_pod",
+        "_view",
+        "labels",
+        "namespace",
+        "prepared",
+        "priority",
+        "spec",
+    )
 
     def __init__(self, pod: Incoming, view: View, *, class_only: bool) -> None:
         self._pod = pod
@@ -45,6 +54,8 @@ class RulePod:
         self.labels: Mapping[str, str] = pod.pod.labels
         self.priority: int = pod.priority
         self.spec: PodSpec = pod.pod.spec
+        #: What `prepare` of the rule returned for this pod.
+        self.prepared: Any = None
 
     @property
     def object(self) -> Pod:

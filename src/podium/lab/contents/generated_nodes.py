@@ -9,6 +9,7 @@ from podium.lab.contents.documents import Document
 from podium.objects.kinds.meta import JsonObject
 
 REGION: Final = "lab"
+OLDER_LABELS: Final = "failure-domain.beta.kubernetes.io"
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 REGION_LABEL: Final = "topology.kubernetes.io/region"
 TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
@@ -51,7 +52,14 @@ def node_manifest(
 ) -> JsonObject:
     """A node in a zone; *extra* are resources besides those of its size."""
     resources = {**SIZES[size], **(extra or {})}
-    topology = {ZONE_LABEL: zone, REGION_LABEL: REGION, TYPE_LABEL: size}
+    topology = {
+        ZONE_LABEL: zone,
+        REGION_LABEL: REGION,
+        # The labels that v1.13 reads.
+        f"{OLDER_LABELS}/zone": zone,
+        f"{OLDER_LABELS}/region": REGION,
+        TYPE_LABEL: size,
+    }
     return {
         "apiVersion": "v1",
         "kind": "Node",
