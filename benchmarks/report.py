@@ -40,7 +40,9 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
         _startup(found["startup"]),
         _fitting(found["fitting"]),
         _rules(found["rules"]),
+        _mix(found["mix"]),
         _workloads(found["workloads"]),
+        _upstream(found["upstream"]),
         _cluster(found["cluster"]),
     )
     return "\n".join(line for part in parts for line in (*part, ""))
@@ -201,6 +203,55 @@ def _workloads(found: dict[str, Any]) -> Iterator[str]:
         yield f"### Profile {name}"
         yield ""
         yield from _table(header, [_row(each) for each in results])
+
+
+MIX = """\
+## A realistic mix
+
+Many classes of pods with requests as in a published trace, which come and go in a cluster in use;
+some with volumes, affinity, spreading, taints; nodes report their status (`bench_mix.py`).
+"""
+
+
+def _mix(found: list[dict[str, Any]]) -> Iterator[str]:
+    yield MIX
+    rows = [
+        (
+            each["profile"],
+            f"{each['nodes']:,}",
+            f"{each['existing']:,}",
+            f"{each['classes']:,}",
+            f"{1000 / each['cpuMsOfFirst']:,.0f}",
+            f"{1000 / each['cpuMs']:,.0f}",
+        )
+        for each in found
+    ]
+    header = ("profile", "nodes", "pods", "classes", "first decisions/s of CPU", "later")
+    yield from _table(header, rows)
+
+
+UPSTREAM = """\
+## Upstream's workloads
+
+The performance-config files of kube-scheduler v1.36 (`PODIUM_SCHEDULER_PERF`), in memory, on one
+core. A threshold is for upstream's whole system on its machine.
+"""
+
+
+def _upstream(found: list[dict[str, Any]]) -> Iterator[str]:
+    if not found:
+        return
+    yield UPSTREAM
+    rows = [
+        (
+            each["workload"],
+            f"{each['podsPerSecond']:,}" if "podsPerSecond" in each else each.get("skipped", "-"),
+            f"{each['cpuMsPerPod']:.3f}" if "cpuMsPerPod" in each else NOTHING,
+            f"{each['threshold']:,.0f}",
+        )
+        for each in found
+    ]
+    yield from _table(("workload", "pods/s", "CPU-ms/pod", "upstream's threshold"), rows)
 
 
 def _row(each: dict[str, Any]) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ SCRIPTS = (
     "fitting",
     "rules",
     "workloads",
+    "mix",
+    "upstream",
     "cluster",
 )
 FLAGS = {"cluster": ["--beside", "kube-scheduler"]}

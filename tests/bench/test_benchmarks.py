@@ -15,6 +15,7 @@ SECTIONS = (
     "## Preemption in a full cluster",
     "## Start-up",
     "## Rules of your own",
+    "## A realistic mix",
     "## All workloads",
 )
 

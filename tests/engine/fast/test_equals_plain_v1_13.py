@@ -288,7 +288,14 @@ class History:
 
     def twins(self) -> Twins:
         """The simulations, with nothing in them yet."""
-        tuning = Tuning(self.one_by_one, self.patience, min_reduction=1, journal_limit=self.journal)
+        tuning = Tuning(
+            self.one_by_one,
+            self.patience,
+            min_reduction=1,
+            journal_limit=self.journal,
+            one_by_one_if_new=self.patience,
+            steady_rounds=self.patience % 2,
+        )
         return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
 
     def live(self) -> Twins:

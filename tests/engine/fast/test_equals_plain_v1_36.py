@@ -489,6 +489,8 @@ class History:
             min_reduction=1,
             min_batch_rows=2,
             journal_limit=self.journal,
+            one_by_one_if_new=self.patience,
+            steady_rounds=self.patience % 2,
         )
         return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
 

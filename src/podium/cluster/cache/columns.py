@@ -35,8 +35,16 @@ class Columns(View):
     # Nodes --------------------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> int:
-        """Add a node, or take over what changed about it; returns its row."""
+        """Add a node, or take over what changed about it; returns its row.
+
+        Nodes report their status every few seconds, mostly without a change: that is no news.
+        """
         row = self._row(node.name)
+        before = self.nodes.objects[row]
+        if before is not None and _is_unchanged(before, node) and self.nodes.counts_images_of(row):
+            self.nodes.objects[row] = node
+            self.nodes.labels[row] = node.labels
+            return row
         if self.nodes.objects[row] is None:
             self.pods.unknown_nodes.discard(row)
             self.journal.start_epoch()
@@ -208,3 +216,13 @@ def _reported_pressures(node: Node | None) -> set[str]:
     conditions = (node.status.conditions if node is not None else None) or ()
     reported = {c.type: c.status for c in conditions if c.type in PRESSURES}
     return {name for name, status in reported.items() if status == "True"}
+
+
+def _is_unchanged(before: Node, now: Node) -> bool:
+    """Whether nothing differs between two versions of a node that rules or columns read."""
+    return (
+        before.spec == now.spec
+        and before.status == now.status
+        and before.metadata.labels == now.metadata.labels
+        and before.metadata.annotations == now.metadata.annotations
+    )

@@ -32,7 +32,7 @@ RowAnswer = tuple[int, int, int, bool]
 class ResourceMemo:
     """The answers of the rules of one pod class that depend on the pods of a row."""
 
-    __slots__ = ("_highest", "_known", "_other", "_resource_rules", "_weighted")
+    __slots__ = ("_highest", "_known", "_other", "_resource_rules", "_weighted", "hits", "misses")
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class ResourceMemo:
         weighted: Sequence[Weighted],
         highest: int | None,
     ) -> None:
+        #: How often a state was known, and how often it was not.
+        self.hits = self.misses = 0
         self._weighted = weighted
         self._highest = highest
         self._resource_rules = [p for p in rules if p.rule.scope(cls) is Scope.RESOURCES]
@@ -62,7 +64,10 @@ class ResourceMemo:
             return self._computed(pod, at)
         state = at.resource_numbers()
         known = self._known.get(state)
-        if known is None:
+        if known is not None:
+            self.hits += 1
+        else:
+            self.misses += 1
             if len(self._known) >= MAX_STATES:
                 self._known.clear()
             known = self._known[state] = self._computed(pod, at)

@@ -53,6 +53,8 @@ class RowAnswers:
         self._by_columns = any(rule.by_columns for rule in used)
         self.index: ScoreIndex | None = None
         self._rejections: Counter[int] | None = None
+        #: How many times in a row only a few rows had changed.
+        self._small_changes = 0
         self._allocate()
         self.rebuild(pod)
 
@@ -120,6 +122,7 @@ class RowAnswers:
         if missed == 1 and entries[-1] >= 0 and not view.pods.unknown_nodes:
             # The usual case: one pod got a node since.
             self.seen += 1
+            self._small_changes += 1
             self._evaluate_one(pod, entries[-1], node_changed=False)
         elif missed:
             self.seen += missed
@@ -143,18 +146,37 @@ class RowAnswers:
         nodes = {~entry for entry in news if entry < 0} & rows
         if len(rows) > self._tuning.one_by_one:
             self._evaluate_many(pod, rows, nodes)
-        elif len(rows) > 1 and self._by_columns:
+        elif len(rows) > 1 and (self._by_columns or self._are_states_new(len(rows))):
+            self._small_changes += 1
             self._evaluate_together(pod, rows, nodes)
         else:
+            self._small_changes += 1
             for row in rows:
                 self._evaluate_one(pod, row, node_changed=row in nodes)
 
+    def _are_states_new(self, count: int) -> bool:
+        """Whether so many rows are better evaluated as arrays: their states are not remembered."""
+        memo = self._resources
+        return count > self._tuning.one_by_one_if_new and memo.misses > memo.hits
+
     def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
+        """Evaluate many rows as arrays; the index would cost more to keep than to make again."""
+        self.index = None
+        self._small_changes = 0
+        changed = np.fromiter(rows, np.int64, len(rows))
+        before = self._codes[changed]
         if nodes:
             self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
-        self._evaluate_pods(pod, np.fromiter(rows, np.int64, len(rows)))
-        self.index = self._rejections = None
-        self._feasible = (None, self._codes)
+        self._evaluate_pods(pod, changed)
+        now = self._codes[changed]
+        differing = np.flatnonzero(before != now)
+        for row, was, code in zip(
+            changed[differing].tolist(),
+            before[differing].tolist(),
+            now[differing].tolist(),
+            strict=True,
+        ):
+            self._take_over(row, was, code, 0)
 
     def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
         """Evaluate a few rows as arrays, and keep the index and the counts."""
@@ -239,10 +261,14 @@ class RowAnswers:
         return not any(self._codes.item(row) == FITS for row in self._node_wrong)
 
     def by_score(self, order: np.ndarray) -> ScoreIndex | None:
-        """The feasible rows by score, in this order; None if some row is named twice."""
+        """The feasible rows by score, in this order; None if some row is named twice.
+
+        None as well while many rows change between decisions: then all totals are compared.
+        """
         index = self.index
         if index is None or index.order is not order:
-            if len(order) != len(self.view.nodes.order):
+            steady = self._small_changes >= self._tuning.steady_rounds
+            if not steady or len(order) != len(self.view.nodes.order):
                 return None
             index = self.index = ScoreIndex(order, self._codes, self._scores)
             if len(index.position_of) != len(order):

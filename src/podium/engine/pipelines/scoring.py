@@ -134,10 +134,20 @@ def _groups(
 def _grouped(at: ManyRows, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, dict[Any, Any]]:
     """The first row of each group, the group of each row, and the memo of the first rows."""
     ids: np.ndarray = at.label_ids(keys[0]).astype(np.int64)
+    size = len(at.view.nodes.label_column(keys[0]).values)
     for key in keys[1:]:
-        ids = ids * len(at.view.nodes.label_column(key).values) + at.label_ids(key)
-    _, first, of_row = np.unique(ids, return_index=True, return_inverse=True)
-    return first, of_row, {}
+        values = len(at.view.nodes.label_column(key).values)
+        ids, size = ids * values + at.label_ids(key), size * values
+    if size > len(at):
+        _, first, of_row = np.unique(ids, return_index=True, return_inverse=True)
+        return first, of_row, {}
+    # Few combinations of values: a table of them costs less than sorting the rows.
+    place = np.full(size, -1)
+    place[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
+    present = np.flatnonzero(place >= 0)
+    number = np.zeros(size, np.int64)
+    number[present] = np.arange(len(present))
+    return place[present], number[ids], {}
 
 
 def _same_column(each: Weighted, score: int, size: int) -> ScoreColumn:

@@ -150,6 +150,15 @@ class NodeColumns:
             self._checked_order = (order, len(np.unique(order)) == len(order))
         return self._checked_order[1]
 
+    def counts_images_of(self, row: int) -> bool:
+        """Whether the node knows its images as they are counted now; an update counts them anew."""
+        node = self.objects[row]
+        for image in (node.status.images if node else None) or ():
+            for name in image.names or ():
+                if self.images[name][row].nodes != len(self.image_registry[name][1]):
+                    return False
+        return True
+
     def note_order(self, order: np.ndarray, *, names_once: bool) -> None:
         """Take over what is known of an order already; see `names_once`."""
         self._checked_order = (order, names_once)

@@ -1,0 +1,218 @@
+"""Workloads that were slow, before and after, beside their goals; and what became slower.
+
+python benchmarks/goals.py REV
+PODIUM_SCHEDULER_PERF=…/test/integration/scheduler_perf python benchmarks/goals.py REV --growth
+
+REV is an older commit, measured in turns with this tree as in `compare.py`; each figure is the
+least CPU time of all rounds. Goals are in decisions a second on a machine where
+SchedulingBasic/5000Nodes of REV does 16,000: they are scaled by what it does here. Upstream's own
+workloads need the folder of its performance-config files. `--growth` adds 50,000 nodes; `--limit`
+also compares all workloads of `make bench` with the limit of 0.95; `--large` also measures the
+first decision in a very large cluster. Memory is the peak of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import compare
+
+#: What SchedulingBasic does on the machine that the goals are meant for.
+BASIC = 16_000
+PERF = "PODIUM_SCHEDULER_PERF"
+
+
+@dataclass
+class Line:
+    """One workload with its goal, and what was measured of it in both trees."""
+
+    workload: str
+    goal: float
+    #: The performance-config file that has it, in upstream's folder; empty for a built-in one.
+    file: str = ""
+    #: Measure so many pods, to keep it short.
+    pods: int | None = None
+    #: Whether the goal is a multiple of the figure before.
+    times: bool = False
+    before: list[float] = field(default_factory=list)
+    after: list[float] = field(default_factory=list)
+    grown: float | None = None
+    memory: dict[str, float] = field(default_factory=dict)
+
+
+LINES = (
+    Line("SchedulingBasic/5000Nodes", 1.5, times=True),
+    Line("SchedulingPreferredPodAffinity/5000Nodes", 1.5, times=True),
+    Line("SchedulingSpread/5000Nodes", 1.5, times=True),
+    Line("SchedulingDaemonset/15000Nodes", 10_000, "misc", 3_000),
+    Line("SchedulingMigratedInTreePVs/5000Nodes_5000Pods", 5_000, "volumes", 2_000),
+    Line("SchedulingCSIPVs/5000Nodes_5000Pods", 5_000, "volumes", 2_000),
+    Line("SchedulingInTreePVs/5000Nodes_2000Pods", 5_000, "volumes"),
+    Line("SchedulingWithNodeInclusionPolicy/5000Nodes", 8_000, "topology_spreading"),
+    Line("SchedulingOwnClass/5000Nodes", 5_000),
+    Line("SchedulingOwnAntiAffinity/5000Nodes", 4_000),
+    Line("Preemption/5000Nodes", 1_000, pods=200),
+)
+
+
+def arguments_of(line: Line, folder: Path | None, nodes: int | None = None) -> list[str] | None:
+    """The arguments of `podium bench` for a line; None if upstream's folder is needed."""
+    if line.file and folder is None:
+        return None
+    given = [line.workload, "--profile", "v1.36"]
+    if line.file:
+        assert folder is not None
+        given += ["-f", str(folder / line.file / "performance-config.yaml")]
+    if line.pods is not None:
+        given += ["--pods", str(line.pods)]
+    return given if nodes is None else [*given, "--nodes", str(nodes)]
+
+
+def figures(tree: Path, given: Sequence[str]) -> tuple[float, float] | None:
+    """CPU-ms per pod, and the peak of memory in MiB."""
+    found = compare.bench(tree, *given)
+    measured = [each for each in (found or {"results": []})["results"] if each.get("pods")]
+    if not measured:
+        return None
+    pods = sum(each["pods"] for each in measured)
+    cost = sum(each["cpuMsPerPod"] * each["pods"] for each in measured) / pods
+    return cost, max(each["peakMemoryMiB"] for each in measured)
+
+
+def script(tree: Path, *command: str) -> Any:
+    """What a benchmark script prints as JSON; None if it fails in this tree."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
+    done = subprocess.run(  # noqa: S603  our own scripts
+        [sys.executable, *command],
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def measure_lines(
+    trees: Sequence[tuple[Path, str]], lines: Sequence[Line], folder: Path | None, repeat: int
+) -> None:
+    """Run every line in both trees, in turns."""
+    for number in range(repeat):
+        for line in lines:
+            given = arguments_of(line, folder)
+            if given is None:
+                continue
+            print(f"round {number + 1}: {line.workload} …", file=sys.stderr, flush=True)
+            for tree, side in trees if number % 2 == 0 else tuple(reversed(trees)):
+                found = figures(tree, given)
+                if found is not None:
+                    (line.before if side == "before" else line.after).append(found[0])
+                    line.memory[side] = max(line.memory.get(side, 0.0), found[1])
+
+
+def measure_mix(trees: Sequence[tuple[Path, str]], repeat: int) -> Line:
+    """The realistic mix, in both trees."""
+    mix = Line("realistic mix (bench_mix.py), 5000 nodes, 50000 pods, 700 classes", 5_000)
+    for _ in range(repeat):
+        for tree, side in trees:
+            print(f"mix, {side} …", file=sys.stderr, flush=True)
+            here = str(Path(__file__).with_name("bench_mix.py"))
+            found = script(tree, here, "--tree", str(tree), "--profiles", "v1.36")
+            if found:
+                (mix.before if side == "before" else mix.after).append(found[0]["cpuMs"])
+    return mix
+
+
+def rows(lines: Sequence[Line], scale: float) -> Iterator[str]:
+    """The table, a line for each workload."""
+    yield (
+        "| workload | before, decisions/s | after | after : before | goal | met "
+        "| CPU time of 50,000 nodes : this | memory, after : before |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
+    for line in lines:
+        if not line.after:
+            yield f"| {line.workload} | - | - | - | {line.goal:,.0f} | not measured | - | - |"
+            continue
+        after = 1000 / min(line.after)
+        before = 1000 / min(line.before) if line.before else None
+        ratio = f"{after / before:.2f}" if before else "-"
+        if line.times:
+            goal, met = f"{line.goal:g} times", before is not None and after >= line.goal * before
+        else:
+            wanted = line.goal * scale
+            goal, met = f"{wanted:,.0f} ({line.goal:,.0f} scaled)", after >= wanted
+        grown = "-" if line.grown is None else f"{line.grown / min(line.after):.1f}"
+        pair = line.memory
+        memory = f"{pair['after'] / pair['before']:.2f}" if len(pair) == 2 else "-"
+        shown = f"{before:,.0f}" if before else "-"
+        yield (
+            f"| {line.workload} | {shown} | {after:,.0f} | {ratio} | {goal} | "
+            f"{'yes' if met else 'no'} | {grown} | {memory} |"
+        )
+
+
+def first_decision(trees: Sequence[tuple[Path, str]]) -> Iterator[str]:
+    """The first decision in a very large cluster."""
+    yield "The first decision after 100,000 nodes and 1,000,000 pods were loaded (goal: 30 CPU-ms):"
+    for tree, side in trees:
+        print(f"100,000 nodes, {side} …", file=sys.stderr, flush=True)
+        found = script(tree, str(tree / "benchmarks" / "bench_memory.py"))
+        shown = found.get("firstCpuMs", found) if found else "not measured"
+        yield f"{side}: {shown}"
+
+
+def main() -> int:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("revision", metavar="REV", help="the older commit")
+    parser.add_argument("--repeat", type=int, default=2, metavar="N", help="rounds")
+    parser.add_argument("--growth", action="store_true", help="also with 50,000 nodes")
+    parser.add_argument("--limit", action="store_true", help="also all workloads of make bench")
+    parser.add_argument("--large", action="store_true", help="also 100,000 nodes, 1,000,000 pods")
+    given = parser.parse_args()
+    folder = Path(os.environ[PERF]) if os.environ.get(PERF) else None
+    lines = list(LINES)
+    failed = 0
+    with compare.checked_out(given.revision) as older:
+        compare.check_source(older)
+        trees = ((older, "before"), (compare.ROOT, "after"))
+        measure_lines(trees, lines, folder, given.repeat)
+        lines.append(measure_mix(trees, given.repeat))
+        if given.growth:
+            for line in lines[:-1]:
+                words = arguments_of(line, folder, 50_000)
+                found = figures(compare.ROOT, words) if words is not None else None
+                line.grown = found[0] if found else None
+        basic = next(line for line in lines if line.workload == "SchedulingBasic/5000Nodes")
+        scale = 1000 / min(basic.before) / BASIC if basic.before else 1.0
+        print("\n".join(rows(lines, scale)), flush=True)
+        if given.large:
+            print("\n" + "\n".join(first_decision(trees)), flush=True)
+        if given.limit:
+            compared = [
+                compare.Comparison(name, generation)
+                for name in compare.names(compare.WORKLOADS)
+                for generation in compare.GENERATIONS
+            ]
+            compare.measure(older, compared, (), given.repeat)
+            print("\n" + "\n".join(compare.table(compared)))
+            late = compare.slower(compared, compare.LIMIT)
+            for each in late:
+                print(f"slower than {compare.LIMIT:g}: {each.name} ({each.generation})")
+            failed = int(bool(late))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
