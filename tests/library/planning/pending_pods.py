@@ -27,7 +27,9 @@ from builders import (
     volume,
 )
 from podium.objects.kinds.meta import Object
+from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, SchedulingGate, TopologySpreadConstraint
+from podium.objects.quantity import milli
 from podium.objects.reading.collection import Objects
 
 ZONE = "topology.kubernetes.io/zone"
@@ -51,7 +53,8 @@ def random_case(seed: int, *, shared: bool = False) -> Case:
     items: list[Object] = []
     names = [f"n{i}" for i in range(dice.randint(1, 4))]
     items += [_node(dice, name) for name in names]
-    items += [_running(dice, f"r{i}", names) for i in range(dice.randint(0, 5))]
+    running = [_running(dice, f"r{i}", names) for i in range(dice.randint(0, 5))]
+    items += _that_fit(running, items) if shared else running
     if dice.random() < 0.3:
         items.append(budget("kept", selector({"app": "db"}), allowed=0))
     if dice.random() < 0.3:
@@ -63,6 +66,24 @@ def random_case(seed: int, *, shared: bool = False) -> Case:
     ]
     wanted = _wanted(dice, shared=shared)
     return Case(objects(*items, wanted), wanted)
+
+
+def _that_fit(running: list[Pod], nodes: list[Object]) -> list[Pod]:
+    """The pods that their nodes have room for: v1.20 treats nodes with too many differently."""
+    free = {each.name: milli(_amounts(each)["cpu"]) for each in nodes if isinstance(each, Node)}
+    kept = []
+    for each in running:
+        asked = (each.spec.containers or [])[0].resources
+        free[each.spec.node_name] -= milli(((asked and asked.requests) or {})["cpu"])
+        if free[each.spec.node_name] >= 0:
+            kept.append(each)
+        else:
+            free[each.spec.node_name] = -(1 << 40)
+    return kept
+
+
+def _amounts(node: Node) -> dict[str, Any]:
+    return node.status.allocatable or {}
 
 
 def _node(dice: Random, name: str) -> Object:
