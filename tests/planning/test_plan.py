@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -285,3 +286,17 @@ def test_an_interrupt_leaves_what_is_known() -> None:
     assert found.interrupted
     assert [each.change for each in found.changes] == ["drain n1"]
     assert len(found.moved) == 1
+
+
+def test_extenders_are_not_asked(tmp_path: Path) -> None:
+    policy = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "extenders": [{"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter"}],
+    }
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps(policy))
+
+    found = plan(documents([*NODES, pod("a")]), changes("cordon n1"), chosen(policy=str(file)))
+
+    assert found.pending == []

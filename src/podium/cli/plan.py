@@ -91,6 +91,8 @@ def plan(
     if found.snapshot is not None:
         chosen = flags.choose(found.snapshot)
     notes(chosen.profile.notes)
+    if any(profile.extenders for profile in chosen.profiles):
+        note("extenders are not asked in a plan")
     for kind, count in sorted(found.skipped.items()):
         note(f"{count} of kind {kind} left out: nothing in a plan depends on them")
 

@@ -61,6 +61,16 @@ _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _CONDITION_TAINTS: Final = "node.kubernetes.io/"
 
 
+def check_files(changes: Iterable[Change]) -> None:
+    """Refuse changes whose files cannot be read, before anything is simulated."""
+    for change in changes:
+        if isinstance(change, Apply):
+            try:
+                _read(change.path)
+            except InputError as error:
+                raise error.located(where=f"--{change}") from None
+
+
 class Applier:
     """Makes changes to one simulated cluster and lets it come to rest after each."""
 
@@ -79,12 +89,6 @@ class Applier:
         #: The pods that a change names, by namespace and name: they are meant to go.
         self.deleted: set[str] = set()
 
-    def check(self, changes: Iterable[Change]) -> None:
-        """Refuse changes that name files that cannot be read; nothing is changed."""
-        for change in changes:
-            if isinstance(change, Apply):
-                _read(change.path)
-
     def apply(self, change: Change) -> AppliedChange:
         """Make one change and let the cluster come to rest."""
         made = AppliedChange(change=str(change), began=self._cluster.time)
@@ -95,8 +99,7 @@ class Applier:
         except InputError as error:
             raise error.located(where=f"--{change}") from None
         made.unfinished |= not self._cluster.run_until_quiet(self._limit)
-        made.ended = self._cluster.last_change
-        made.ended = max(made.ended, made.began)
+        made.ended = max(self._cluster.last_change, made.began)
         return made
 
     @singledispatchmethod

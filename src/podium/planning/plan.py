@@ -7,6 +7,7 @@ it comes to rest as it is; then the changes are made, each after the one before 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from podium.lab.api.resources import BY_NAME
@@ -16,7 +17,7 @@ from podium.library.pending import is_pending, seen_by
 from podium.library.simulating import open_simulation
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.decode import decode
-from podium.planning.applying import LIMIT_SECONDS, Applier
+from podium.planning.applying import LIMIT_SECONDS, Applier, check_files
 from podium.planning.balance import balance
 from podium.planning.changes import Change
 from podium.planning.results import GonePod, MovedPod, NewPod, PendingPod, Plan
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 #: How long pods take to start in a plan; they stop after their grace period.
 TIMINGS: Final = KubeletTimings(start=2.0, stop=None, job=60.0)
-_EMPTY_LIST: Final = b'{"apiVersion":"v1","kind":"List","items":[%b]}'
+_LIST: Final = b'{"apiVersion":"v1","kind":"List","items":[%b]}'
 
 
 def plan(
@@ -53,6 +54,8 @@ def plan(
     loaded, *on_step* is called with each step of the plan. A `KeyboardInterrupt` ends the plan with
     what is known so far.
     """
+    check_files(changes)
+    chosen = without_extenders(chosen)
     with without_garbage_collection(), SimulatedCluster(seed=seed, kubelet=timings) as cluster:
         follower = PodFollower(cluster.registry, lambda: cluster.time)
         cluster.load(items, progress)
@@ -87,6 +90,12 @@ def plan(
         _sort_out(found, follower, before, nodes_before, applier.deleted)
         _explain(found, cluster, chosen)
     return found
+
+
+def without_extenders(chosen: ChosenProfiles) -> ChosenProfiles:
+    """The same profiles without their extenders: on virtual time nobody outside is asked."""
+    profile, *others = (replace(each, extenders=()) for each in chosen.profiles)
+    return replace(chosen, profile=profile, others=tuple(others))
 
 
 def _sort_out(
@@ -224,4 +233,4 @@ def objects_of(cluster: SimulatedCluster) -> Objects:
         if kind.name in BY_NAME
         for record in store.table(BY_NAME[kind.name].storage).records.values()
     ]
-    return decode(_EMPTY_LIST % b",".join(records))
+    return decode(_LIST % b",".join(records))
