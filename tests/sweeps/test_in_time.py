@@ -55,3 +55,22 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 
     assert replay(pods, seed=3) == replay(pods, seed=3)
     assert replay(pods)["placed"] == 12
+
+
+def test_months_in_which_nothing_happens_are_left_out() -> None:
+    found = replay(
+        "name,arrives,leaves,seconds,cpu\nfirst,0,5000000,,2\nsecond,10,,,2\nthird,9000000,,60,2\n"
+    )
+
+    assert found["placed"] == 3
+    assert 189 <= found["wait_mean_seconds"] * 3 <= 210
+    assert 9_000_060 <= found["end_seconds"] <= 9_000_070
+
+
+def test_a_pod_waits_for_months() -> None:
+    nodes = "name,cpu,memory,pods\nn-1,2,8Gi,110\n"
+    pods = "name,arrives,leaves,cpu\nfirst,0,5000000,2\nsecond,10,,2\n"
+    found = run_in_time(trace(pods, nodes), ProfileSource(environment={}).choose(), 0)
+
+    assert 4_999_980 <= found["wait_p99_seconds"] <= 5_000_060
+    assert found["evicted"] == 0

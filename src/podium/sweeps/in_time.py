@@ -6,6 +6,7 @@ in the queue, and are tried again when others leave.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -45,12 +46,37 @@ def run_in_time(
         cluster.load(_first_objects(trace))
         writes = cluster.record("Pod")
         cluster.add_scheduler(chosen, observers=[_Steps(measure)] if measure is not None else [])
+        clock = TraceClock()
         for event in _events(trace):
-            cluster.run_until(event.time)
+            clock.advance(cluster, event.time)
             event.act(cluster.registry)
         cluster.run_until_quiet()
-        found = figures(trace, writes)
+        found = figures(trace, writes, clock)
     return {**found, **(measure.figures() if measure is not None else {})}
+
+
+class TraceClock:
+    """The time of a trace on a cluster that leaves out the time in which nothing can happen.
+
+    Traces are months long, and most of that time no pod waits for anything but the next event.
+    """
+
+    def __init__(self) -> None:
+        #: Time of the cluster, and how much of the trace's time was left out until then.
+        self._left_out: list[tuple[float, float]] = [(0.0, 0.0)]
+
+    def advance(self, cluster: SimulatedCluster, time: float) -> None:
+        """Let time pass until *time* of the trace, as far as anything happens."""
+        left_out = self._left_out[-1][1]
+        target = time - left_out
+        if cluster.time < target and cluster.run_until_quiet(target - cluster.time):
+            rest = max(0.0, target - cluster.time)
+            self._left_out.append((cluster.time, left_out + rest))
+
+    def time_of(self, cluster_time: float) -> float:
+        """The time of the trace at some time of the cluster, after the events of that time."""
+        place = bisect_right(self._left_out, (cluster_time, float("inf"))) - 1
+        return cluster_time + self._left_out[place][1]
 
 
 class _Steps(Observer):
@@ -142,6 +168,10 @@ def _pod_body(pod: Pod, seconds: float | None) -> JsonObject:
     body["metadata"].pop("uid", None)
     for container in body["spec"].get("containers", ()):
         container.setdefault("image", IMAGE)
+        resources = container.get("resources") or {}
+        extended = {n: q for n, q in (resources.get("requests") or {}).items() if "/" in n}
+        if extended:  # an API server wants a limit where nothing can be overcommitted
+            resources["limits"] = {**extended, **(resources.get("limits") or {})}
     priority = body["spec"].pop("priority", 0)
     if priority:  # an API server takes it from a class only
         body["spec"]["priorityClassName"] = _class_name(priority)
@@ -154,11 +184,11 @@ def _pod_body(pod: Pod, seconds: float | None) -> JsonObject:
 # Figures --------------------------------------------------------------------------------------
 
 
-def figures(trace: Trace, writes: Iterable[Write]) -> dict[str, float]:
+def figures(trace: Trace, writes: Iterable[Write], clock: TraceClock) -> dict[str, float]:
     """How long pods waited, and how full the cluster was, from the writes to pods."""
     replay = _Replay(trace)
     for write in writes:
-        replay.add(write)
+        replay.add(write, clock.time_of(write.time))
     return replay.figures()
 
 
@@ -180,23 +210,23 @@ class _Replay:
         self._sum: dict[str, float] = dict.fromkeys(self._room, 0.0)
         self._time = 0.0
 
-    def add(self, write: Write) -> None:
+    def add(self, write: Write, time: float) -> None:
         """Take note of one write to a pod."""
         for name in self._sum:
-            self._sum[name] += self._used[name] * (write.time - self._time)
-        self._time = write.time
+            self._sum[name] += self._used[name] * (time - self._time)
+        self._time = time
         if write.before is None:
-            self._created[write.key] = write.time
+            self._created[write.key] = time
         ran, runs = _is_running(write.before), _is_running(write.after)
         if runs and not ran:
-            self._waited.setdefault(write.key, write.time - self._created[write.key])
+            self._waited.setdefault(write.key, time - self._created[write.key])
             self._use(write.object, 1)
         if ran and not runs:
             self._use(write.object, -1)
             ended_itself = write.after is not None
             self._finished += ended_itself
             leaves = self._leaves.get(write.key, float("inf"))
-            self._evicted += not ended_itself and write.time < leaves
+            self._evicted += not ended_itself and time < leaves
 
     def _use(self, pod: JsonObject, sign: int) -> None:
         for container in pod["spec"].get("containers", ()):
