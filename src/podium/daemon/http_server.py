@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from podium.daemon.decisions.decision_log import DecisionLog
+    from podium.daemon.hindsight.past_decisions import PastDecisions
     from podium.daemon.metrics import Metrics
 
 #: Says of a pod (`namespace/name`) where it waits and what would wake it; None if it does not.
@@ -91,13 +92,15 @@ def application(
     shadow: Report | None = None,
     *,
     waiting: Waiting | None = None,
+    past: PastDecisions | None = None,
     loopback: bool = False,
 ) -> Starlette:
     """The application; with *loopback* it refuses a Host other than this machine's.
 
-    *waiting* says of a pod where it waits and what would wake it.
+    *waiting* says of a pod where it waits and what would wake it. *past* has the decisions that
+    are recorded in a history.
     """
-    app = _Answers(health, metrics, log, shadow, waiting)
+    app = _Answers(health, metrics, log, shadow, waiting=waiting, past=past)
     routes = [
         Route("/healthz", app.alive),
         Route("/livez", app.alive),
@@ -124,10 +127,12 @@ class _Answers:
         metrics: Metrics | None,
         log: DecisionLog | None,
         shadow: Report | None,
+        *,
         waiting: Waiting | None,
+        past: PastDecisions | None,
     ) -> None:
         self._health, self._metrics, self._log, self._shadow = health, metrics, log, shadow
-        self._waiting = waiting or _nowhere
+        self._waiting, self._past = waiting or _nowhere, past
 
     def _checks(self, probe: str) -> dict[str, Check]:
         ready = self._health.ready if probe == "readyz" else {}
@@ -178,12 +183,20 @@ class _Answers:
         assert self._log is not None
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         found = self._log.of(namespace, name)[:ATTEMPTS]
-        waiting = self._waiting(f"{namespace}/{name}")
+        key = f"{namespace}/{name}"
+        waiting = self._waiting(key)
         if not found and waiting is not None:
             return _list([], waiting)
         if not found:
+            past = None if self._past is None else await self._past.decision(key)
+            if past is not None:
+                return _list([past.as_json()])
             return _status(404, "NotFound", f"no decision about pod {namespace}/{name} is kept")
         items = [entry.as_json(whole=place == 0) for place, entry in enumerate(found)]
+        if self._past is not None and not items[0].get("scores"):
+            past = await self._past.decision(key, found[0].uid, found[0].number)
+            if past is not None:
+                items[0] |= past.as_json()
         items[0]["ties"] = found[0].ties
         return _list(items, waiting)
 

@@ -129,9 +129,15 @@ class HistoryWriter:
         long = self._records >= limits.segment_records or self._segment.size >= limits.segment_bytes
         return long and self._records >= 4 * self._checkpoint_records
 
-    def start_segment(self, checkpoint: Iterable[Record]) -> None:
-        """Begin a new segment with the records of a checkpoint, and delete the oldest ones."""
+    def start_segment(
+        self, checkpoint: Iterable[Record], about: Mapping[str, Any] | None = None
+    ) -> None:
+        """Begin a new segment with the records of a checkpoint, and delete the oldest ones.
+
+        *about* changes what the headers say from now on.
+        """
         self.flush()
+        self._about.update(about or {})
         last = self._segment
         self._records = 0
         self._segment = self._begin(empty=False)

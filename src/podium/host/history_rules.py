@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from podium.daemon.hindsight.replay import Rules
@@ -34,6 +35,9 @@ def record_options(
         limits=limits,
         about={"profile": kept_profile(source, chosen)},
         annotations=frozenset(rule.annotation for rule in rules if rule.annotation),
+        rules_of=recorded_rules(
+            replace(source, policy=None, provider=None, config=None, profile=None)
+        ),
     )
 
 

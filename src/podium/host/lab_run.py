@@ -226,6 +226,8 @@ class Lab:
             ],
             planner=self._options.planner(registry, wanted.chosen),
         )
+        page_data.past = host.past
+        page_data.on_other_profiles = host.record_profiles
         routes.pages = pages(page_data)
         routes.scheduler = host.application()
         await self._supervisor.until(scheduler.synced.wait(), self._stopping.wait())

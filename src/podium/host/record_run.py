@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from podium.daemon.clock import Clocks
+    from podium.daemon.hindsight.replay import RulesOf
     from podium.daemon.logs import Log
     from podium.history.records import Record
     from podium.kube.access import Access
@@ -48,6 +49,8 @@ class RecordOptions:
     about: Mapping[str, Any]
     #: Annotations that rules of users read.
     annotations: frozenset[str] = frozenset()
+    #: Makes the profiles again from a header.
+    rules_of: RulesOf
 
     def open(self, clock: Callable[[], float]) -> HistoryWriter:
         """Begin a segment in the folder."""

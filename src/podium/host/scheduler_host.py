@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from podium.daemon.clock import Clocks, real_clocks
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.hindsight.past_decisions import PastDecisions
 from podium.daemon.hindsight.recorder import HistoryRecorder
 from podium.daemon.http_server import Health, application
 from podium.daemon.logs import DecisionLines
 from podium.daemon.metrics import Metrics
+from podium.daemon.page_data.profile_text import POLICY
 from podium.daemon.pod_events import NoEvents
 from podium.daemon.rule_timings import RuleTimings
 from podium.daemon.scheduler import Scheduler
@@ -30,6 +32,7 @@ from podium.host.record_run import FLUSH_SECONDS
 from podium.kube.discovery import discover
 from podium.kube.events import CORE, EVENTS
 from podium.kube.recorder import EventRecorder
+from podium.library.profiles import parse_policy
 
 if TYPE_CHECKING:
     import asyncio
@@ -117,6 +120,8 @@ class SchedulerHost:
         self._observers += observers
         #: Writes the history, while the host is entered and one is asked for.
         self.history: HistoryRecorder | None = None
+        #: The decisions that are recorded there.
+        self.past: PastDecisions | None = None
 
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
@@ -176,6 +181,7 @@ class SchedulerHost:
             self.decisions,
             self.shadow,
             waiting=self._waiting,
+            past=self.past,
             loopback=loopback,
         )
 
@@ -213,8 +219,15 @@ class SchedulerHost:
         if options is not None:
             writer = options.open(self._clocks.steady)
             self.history = HistoryRecorder(writer, self._clocks.steady)
+            self.past = PastDecisions(self.history, options.folder, options.rules_of)
             self._observers.append(self.history)
             stack.callback(self.history.close)
+
+    def record_profiles(self, kind: str, text: str) -> None:
+        """Note in the history that the scheduler decides by the profiles of a text from now on."""
+        if self.history is not None:
+            name = "policy" if kind == POLICY else "config"
+            self.history.reconfigured({name: parse_policy(text, "the text of the profiles")})
 
     async def _flush_history(self, history: HistoryRecorder) -> None:
         while True:

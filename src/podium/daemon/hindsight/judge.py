@@ -206,7 +206,8 @@ class Judge:
         if not (new.spec.node_name or failed):
             return False
         queue, known = self.state.queue, self.state.pod(old)
-        if known is None or old.uid in self._judged or old.uid in self._orders.failed_unseen:
+        followed = failed and old.uid in self._orders.failed_unseen
+        if known is None or old.uid in self._judged or followed:
             self._orders.failed_unseen.discard(old.uid)
             return False
         active = queue.pool_of(known) == "active"
@@ -239,6 +240,8 @@ class Judge:
             taken.decision = self.decided(taken.pod, profile)
         decision = taken.decision
         if decision.node is None and (taken.turn is not None or node is None):
+            if self._nomination_follows(pod.uid, decision):
+                return False
             self._fail(taken, profile)
         elif node is not None:
             self._judge(taken, node, profile, at)
@@ -267,6 +270,13 @@ class Judge:
         if known is None or known.spec.node_name or not is_unschedulable(known):
             return None
         return known
+
+    def _nomination_follows(self, uid: str, decision: Decision) -> bool:
+        """Whether the pod will be nominated to a node, and its status is still to be seen."""
+        preemption = decision.preemption
+        if preemption is None or preemption.node is None or self._versions.get(uid):
+            return False
+        return not self._waited_long()
 
     def _waited_long(self) -> bool:
         if self._finished:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.daemon.hindsight.judge import Judge
+from podium.daemon.hindsight.replay import is_read
 from podium.history.reading import ObjectChange, SegmentStart
 from podium.history.records import Checkpoint
 
@@ -40,7 +41,7 @@ def judge_history(entries: Iterable[Entry], rules_of: RulesOf, shadow: Shadow) -
                 judge = _new_judge(entry.header, rules_of, shadow)
         elif isinstance(entry, Checkpoint):
             in_checkpoint = False
-        elif isinstance(entry, ObjectChange) and not in_checkpoint:
+        elif isinstance(entry, ObjectChange) and not in_checkpoint and is_read(entry.kind):
             assert judge is not None
             judge.feed(entry)
             judge.advance()

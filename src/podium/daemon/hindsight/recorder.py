@@ -8,7 +8,7 @@ the same order. Records are written in batches; `flush` runs at intervals and st
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from podium.cluster.queue.queued_pod import Pool
 from podium.daemon.hindsight.checkpoint import can_be_written, checkpoint
@@ -50,6 +50,8 @@ class HistoryRecorder(Observer):
         self.scheduler: Scheduler | None = None
         self._nominations_version = 0
         self._nominated: Nominations = {}
+        #: What the next header has to say, while the last one says something else.
+        self._about: dict[str, Any] | None = None
 
     def close(self) -> None:
         """Write everything, and end the recording."""
@@ -64,15 +66,26 @@ class HistoryRecorder(Observer):
             return
         try:
             writer.flush()
-            if scheduler is not None and writer.wants_checkpoint:
+            wanted = writer.wants_checkpoint or self._about is not None
+            if scheduler is not None and wanted:
                 state = scheduler.state
                 if can_be_written(state):
                     now = self._clock()
-                    writer.start_segment(checkpoint(state, scheduler.ties, writer, now))
+                    records = checkpoint(state, scheduler.ties, writer, now)
+                    writer.start_segment(records, self._about)
+                    self._about = None
                     self._nominated = self._nominations()
                     self._nominations_version = state.queue.nominations_version
         except OSError as error:
             self._fail(error)
+
+    def reconfigured(self, profile: dict[str, Any]) -> None:
+        """Start a segment for other profiles, in the form in which a snapshot keeps them.
+
+        Until that is possible decisions are recorded as ones that cannot be made again.
+        """
+        self._about = {"profile": profile}
+        self.flush()
 
     def _fail(self, error: OSError) -> None:
         """End the recording, not the scheduler: a full disk must not keep pods pending."""
@@ -139,7 +152,7 @@ class HistoryRecorder(Observer):
             decision.consumed,
             decision.dropped,
             bool(decision.reservations),
-            bool(result.profile.extenders),
+            bool(result.profile.extenders) or self._about is not None,
             result.seconds,
             result.queued_at,
             (

@@ -24,6 +24,7 @@ from podium.engine.fast.class_answers import AnswerCache
 from podium.errors import InputError
 from podium.history.reading import ObjectChange, SegmentStart, decided_pod
 from podium.history.records import Checkpoint, Decided, Evicting, Forgotten, Kept, Nominated
+from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
     from podium.daemon.behaviour import Behaviour
@@ -44,6 +45,11 @@ class Rules:
 
 #: The rules by which a segment was decided, from its header.
 RulesOf = Callable[[Mapping[str, Any]], Rules]
+
+
+def is_read(kind: str) -> bool:
+    """Whether a scheduler reads objects of this kind; histories have some more."""
+    return kind in {"Pod", "Node"} or KINDS[kind].looked_up
 
 
 class Replay:
@@ -98,6 +104,8 @@ class Replay:
             self._follow_victims(entry)
 
     def _follow_object(self, entry: ObjectChange) -> None:
+        if not is_read(entry.kind):
+            return
         if self._listed is not None:
             assert entry.new is not None
             self._listed.append((entry.kind, entry.new))

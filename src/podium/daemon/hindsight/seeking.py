@@ -7,12 +7,14 @@ segment, and passes by decisions as they were written.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from podium.daemon.hindsight.replay import Replay, compare
 from podium.errors import InputError
 from podium.history.reading import SegmentStart, Torn
 from podium.history.records import Decided
+from podium.render.decision.as_json import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +40,17 @@ class Derived:
     entry: Decided
     decision: Decision
     difference: Difference | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The decision as plain data, with the time and the number of the attempt."""
+        entry = self.entry
+        moment = datetime.fromtimestamp(entry.time, UTC)
+        return {
+            **to_json(self.decision, attempt=entry.attempt),
+            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "seconds": round(entry.seconds, 6),
+            "fromHistory": True,
+        }
 
 
 def places(history: History) -> Iterator[Place]:

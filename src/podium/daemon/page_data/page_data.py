@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from podium.cluster.cache.cache import Cache
     from podium.cluster.queue.queue import SchedulingQueue
     from podium.daemon.decisions.decision_log import DecisionLog
+    from podium.daemon.hindsight.past_decisions import PastDecisions
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.page_data.activity import Activity
     from podium.engine.framework.decision import Decision
@@ -109,6 +110,10 @@ class PageData:
         self._current = self._initial(text)
         #: One comparison at a time, since each holds a copy of the cluster.
         self._comparing, self._deciding_again = asyncio.Lock(), asyncio.Lock()
+        #: The decisions that are recorded in a history; None without one.
+        self.past: PastDecisions | None = None
+        #: Called with the kind and the text of other profiles once the scheduler decides by them.
+        self.on_other_profiles: Callable[[str, str], None] = lambda _kind, _text: None
 
     def _initial(self, text: str | None) -> ProfileText:
         profiles = tuple(self._scheduler.profiles.values())
@@ -234,6 +239,9 @@ class PageData:
         if attempts:
             kept = next((each for each in attempts if each.sequence == attempt), attempts[0])
             decision = kept.decision()
+            if self.past is not None and not len(decision.examined):
+                derived = await self.past.decision(key, kept.uid, kept.number)
+                decision = decision if derived is None else derived.decision
             settled = attempt == kept.sequence or (waiting is None and resident is None)
             if len(decision.examined) or decision.error or decision.held or settled:
                 if waiting is not None and len(decision.examined) and not attempt:
@@ -427,6 +435,7 @@ class PageData:
         options = replace(self._scheduler.options, behaviour=wished.behaviour)
         await self._scheduler.reconfigure(wished.profiles, options)
         self._current = wished
+        self.on_other_profiles(wished.kind, wished.text)
         return self.profile()
 
 

@@ -1,0 +1,130 @@
+"""Schedulers and clusters recorded by the host, and what is derived from it while they run."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from host.test_scheduler_host import PODS, World, node, options, pod, until
+from podium.daemon.hindsight.seeking import Derived, derive_all
+from podium.daemon.logs import Log
+from podium.history.reading import History, ObjectChange
+from podium.history.writing import Limits
+from podium.host.history_rules import record_options, recorded_rules
+from podium.host.record_run import record_cluster
+from podium.library.profile_source import ProfileSource
+from podium.simulation.in_process_api import InProcessApi
+
+SOURCE = ProfileSource()
+LIMITS = Limits(segment_records=20)
+
+
+def recorded(folder: Path) -> Any:
+    return record_options(str(folder), LIMITS, SOURCE, SOURCE.choose())
+
+
+def replayed(folder: Path) -> list[Derived]:
+    found = list(derive_all(History(folder), recorded_rules(SOURCE)))
+    assert all(isinstance(each, Derived) for each in found)
+    return [each for each in found if isinstance(each, Derived)]
+
+
+def recording_world(folder: Path) -> World:
+    chosen = options()
+    return World(replace(chosen, host=replace(chosen.host, record=recorded(folder))))
+
+
+def test_a_scheduler_is_recorded_and_its_decisions_follow_again(tmp_path: Path) -> None:
+    world = recording_world(tmp_path)
+
+    async def script(world: World) -> None:
+        await world.api.create("/api/v1/nodes", node("n2"))
+        for number in range(7):
+            await world.api.create(PODS, pod(f"p{number}"))
+            await until(lambda number=number: world.is_bound(f"p{number}"))  # type: ignore[misc]
+        await world.api.create(PODS, pod("big", cpu="9"))
+        await until(lambda: bool(world.pods()["big"]["status"].get("conditions")))
+
+    code = asyncio.run(world.play(script))
+    found = replayed(tmp_path)
+
+    assert code == 0
+    assert [each.difference for each in found] == [None] * len(found)
+    assert {each.entry.pod: each.entry.node for each in found} == {
+        f"default/{name}": each["spec"].get("nodeName") for name, each in world.pods().items()
+    }
+    assert len(History(tmp_path).segments) > 1
+
+
+def test_a_decision_without_its_matrix_is_told_whole_from_the_history(tmp_path: Path) -> None:
+    world = recording_world(tmp_path)
+    told: list[Derived | None] = []
+
+    async def script(world: World) -> None:
+        await world.api.create("/api/v1/nodes", node("n2"))
+        await world.api.create(PODS, pod("a"))
+        await until(lambda: world.is_bound("a"))
+        past = world.run.host.past
+        assert past is not None
+        told.append(await past.decision("default/a", attempt=1))
+        told.append(await past.decision("default/a"))
+        told.append(await past.decision("default/unknown"))
+
+    asyncio.run(world.play(script))
+
+    first, again, unknown = told
+    assert first is not None
+    assert again is not None
+    assert unknown is None
+    assert list(first.decision.examined) == ["n1", "n2"]
+    assert len(first.decision.scores) > 1
+    assert first.as_json()["fromHistory"] is True
+
+
+def test_other_profiles_begin_another_segment(tmp_path: Path) -> None:
+    world = recording_world(tmp_path)
+    policy = '{"kind": "Policy", "apiVersion": "v1", "predicates": [], "priorities": []}'
+
+    async def script(world: World) -> None:
+        await world.api.create(PODS, pod("a"))
+        await until(lambda: world.is_bound("a"))
+        world.run.host.record_profiles("Policy", policy)
+
+    asyncio.run(world.play(script))
+    history = History(tmp_path)
+    headers = [each.header["profile"] for each in history.records() if hasattr(each, "header")]
+
+    assert "policy" not in headers[0]
+    assert headers[-1]["policy"]["predicates"] == []
+
+
+def test_a_cluster_is_recorded_by_list_and_watch(tmp_path: Path) -> None:
+    api = InProcessApi()
+    folder = tmp_path / "history"
+
+    async def run() -> None:
+        await api.create("/api/v1/nodes", node("n1"))
+        await api.create(PODS, pod("before"))
+        stopping, listed = asyncio.Event(), asyncio.Event()
+        recording = asyncio.ensure_future(
+            record_cluster(
+                api, recorded(folder), Log(), stopping, ready=lambda _counts: listed.set()
+            )
+        )
+        await asyncio.wait_for(listed.wait(), 30)
+        await api.create(PODS, pod("after"))
+        await until(lambda: any(each.key == "default/after" for each in changes(folder)))
+        stopping.set()
+        done = await recording
+        assert done.objects["Pod"] == 2
+
+    asyncio.run(run())
+    keys = [each.key for each in changes(folder) if each.kind == "Pod"]
+
+    assert keys == ["default/before", "default/after"]
+
+
+def changes(folder: Path) -> list[ObjectChange]:
+    return [each for each in History(folder).entries() if isinstance(each, ObjectChange)]
