@@ -92,11 +92,15 @@ def notes(sentences: Iterable[str]) -> None:
 def tracked(
     items: Iterable[_Item], total: int, what: str, *, after_seconds: float = _PROGRESS_SECONDS
 ) -> Iterator[_Item]:
-    """The items; on a terminal, a progress bar on stderr appears once that takes long."""
+    """The items; on a terminal, a progress bar on stderr appears once that takes long.
+
+    With *after_seconds* 0 it is there before the first item.
+    """
     if not sys.stderr.isatty():
         yield from items
         return
-    bar, begun = None, time.monotonic()
+    bar = _progress_bar(total, what) if after_seconds <= 0 else None
+    begun = time.monotonic()
     try:
         for done, item in enumerate(items, 1):
             yield item

@@ -117,11 +117,8 @@ def _run(
         local_engine(min(processes, len(cells))) if dask is None else dask_engine(dask, processes)
     )
     with chosen as engine:
-        for outcome in tracked(
-            run_cells(cells, engine),
-            len(cells),
-            f"running ({finished} before)" if finished else "running",
-        ):
+        what = f"running ({finished} before)" if finished else "running"
+        for outcome in tracked(run_cells(cells, engine), len(cells), what, after_seconds=0):
             store.keep(outcome)
             outcomes.append(outcome)
 
