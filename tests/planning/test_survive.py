@@ -122,3 +122,11 @@ def test_a_loss_leaves_what_a_plan_leaves(tmp_path: Path, seed: int) -> None:
     waiting = [each for each in plan.pending if not each.was_pending]
     assert len(plan.moved) + len(waiting) == lost
     assert (len(loss.left), loss.replaced) == (len(waiting), len(plan.moved))
+
+
+def test_several_workers_find_the_same(tmp_path: Path) -> None:
+    objects = objects_of(tmp_path, [*NODES, workload("Deployment", "web", 5, cpu="2")])
+
+    alone = survive(objects, ZONE, chosen())
+
+    assert survive(objects, ZONE, chosen(), workers=2) == alone

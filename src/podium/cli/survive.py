@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,7 +14,12 @@ from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator
+
+    from podium.planning.survive import DomainLoss
+
+#: From so many pods on, several losses are tried at the same time.
+_MANY_PODS: Final = 2000
 
 
 @click.command(cls=FlagsCommand)
@@ -46,6 +51,7 @@ def survive(
     """
     import msgspec  # noqa: PLC0415  not needed for help
 
+    from podium.library.planning.parallel import processors  # noqa: PLC0415
     from podium.planning.survive import survive as try_losses  # noqa: PLC0415
     from podium.planning.survive_report import report  # noqa: PLC0415
 
@@ -55,10 +61,12 @@ def survive(
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))
 
-    def progress(values: Sequence[str]) -> Iterable[str]:
-        return tracked(values, len(values), "losing")
+    workers = processors() if len(objects.pods) >= _MANY_PODS else 1
 
-    found = try_losses(objects, domain, chosen, progress=progress)
+    def progress(done: Iterator[DomainLoss], total: int) -> Iterable[DomainLoss]:
+        return tracked(done, total, "losing")
+
+    found = try_losses(objects, domain, chosen, workers=workers, progress=progress)
     if output == "table":
         write_lines(report(found))
     else:

@@ -8,7 +8,8 @@ evicted for others are created anew as well. No time passes in between.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from podium.errors import InputError
 from podium.library.pending import is_pending, pending, seen_by
+from podium.library.planning.parallel import in_parallel
 from podium.library.simulating import open_simulation
 from podium.objects.kinds.registry import (
     DEPLOYMENT,
@@ -106,20 +108,24 @@ def survive(
     label: str,
     chosen: ChosenProfiles,
     *,
-    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+    workers: int = 1,
+    progress: Callable[[Iterator[DomainLoss], int], Iterable[DomainLoss]] = lambda done, _: done,
 ) -> Survival:
     """Lose every value of *label* in turn, and say what would be left without a node.
 
-    *progress* iterates over the values and may show progress. A `KeyboardInterrupt` ends it with
-    the domains that are known so far.
+    With several *workers* the losses are tried at the same time, in copies of this process.
+    *progress* iterates over the losses as they are known, of which there will be so many. A
+    `KeyboardInterrupt` ends it with those that are known so far.
     """
     values = domain_values(objects, label)
     found = Survival(profile=chosen.profile.name, label=label)
     found.unlabelled = sum(label not in node.labels for node in objects.nodes)
     settled, found.pending_before = at_rest(objects, chosen)
     try:
-        for value in progress(values):
-            found.domains.append(lose_domain(settled, label, value, chosen))
+        work = [partial(lose_domain, settled, label, value, chosen) for value in values]
+        done = (loss for _, loss in in_parallel(work, workers))
+        for loss in progress(done, len(values)):
+            found.domains.append(loss)
     except KeyboardInterrupt:
         found.interrupted = True
     found.domains.sort(key=lambda each: each.badness)
