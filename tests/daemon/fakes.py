@@ -84,6 +84,12 @@ class FakeApi:
     async def patch(self, path: str, patch: Any) -> Any:
         return self._answer("patch", path, patch)
 
+    async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
+        return self._answer("create", path, obj)
+
+    async def delete(self, path: str, options: Mapping[str, Any] | None = None) -> Any:
+        return self._answer("delete object", path, options)
+
 
 class Events:
     """A recorder that keeps what it is given: reason and message per object."""

@@ -20,6 +20,7 @@ from podium.engine.cycle.ties import ties
 from podium.engine.fast.class_answers import AnswerCache
 from podium.engine.framework.rule import Refused
 from podium.engine.rules.devices.v1_36 import NAME as DEVICES
+from podium.engine.state.device_plan import DevicePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -252,7 +253,10 @@ class Simulation:
             started = self._start_time(self._attempts - 1)
             status = msgspec.structs.replace(pod.status, start_time=started)
             pod = msgspec.structs.replace(pod, status=status)
-        self.cache.assume(pod, decision.node, decision.reservations)
+        # Claims are written already, devices count as in use because of them.
+        plans = decision.reservations.items()
+        others = {name: plan for name, plan in plans if not isinstance(plan, DevicePlan)}
+        self.cache.assume(pod, decision.node, others)
         self._keep(pod)
 
     def placed(self, uid: str) -> Pod | None:

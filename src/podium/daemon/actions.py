@@ -8,8 +8,8 @@ from podium.daemon.binder import Binder, BindingClient
 from podium.daemon.failure_handler import DeletingClient, FailureHandler
 from podium.daemon.pod_events import PodEvents
 from podium.daemon.pod_status import PodStatusWriter, StatusClient
-from podium.daemon.pre_bind import PreBind
-from podium.daemon.volumes import PatchingClient, VolumeBinder
+from podium.daemon.pre_bind import PreBind, PreBindClient
+from podium.daemon.volumes import VolumeBinder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from podium.daemon.worker_pool import WorkerPool
 
 
-class ActionsClient(BindingClient, DeletingClient, StatusClient, PatchingClient, Protocol):
+class ActionsClient(BindingClient, DeletingClient, StatusClient, PreBindClient, Protocol):
     """All requests that the actions send."""
 
 
@@ -49,7 +49,9 @@ class Actions:
         )
         state.set_listener(status)
         self.events = PodEvents(recorder, behaviour)
+        self.pre_bind = PreBind(state, client, clocks)
         self.failure_handler = FailureHandler(
+            release=self.pre_bind.release,
             state=state,
             client=client,
             status=status,
@@ -68,7 +70,6 @@ class Actions:
             poll_seconds=options.volume_poll_seconds,
             sleep=clocks.sleep,
         )
-        self.pre_bind = PreBind(state, client, clocks)
         self.binder = Binder(
             state=state,
             client=client,

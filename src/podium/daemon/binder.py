@@ -131,6 +131,7 @@ class Binder:
         node = result.decision.node or ""
         for observer in self._observers:
             observer.bind_failed(result, node, error)
+        self._pre_bind.undo(result)
         self._state.apply(self._undo, turn, result, error, volumes)
 
     def _undo(self, turn: Turn, result: AttemptResult, error: str, volumes: bool) -> None:  # noqa: FBT001

@@ -99,6 +99,11 @@ class ClusterState:
                 self.queue.add(pod)
         self._on_pod_ready()
 
+    @property
+    def now(self) -> float:
+        """The time, in seconds since 1970."""
+        return self._clock()
+
     # --- objects ----------------------------------------------------------------------------
 
     def index(self, kind: str) -> ObjectIndex[Any]:

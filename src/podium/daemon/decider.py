@@ -81,6 +81,7 @@ class Decider:
 
     def _begin(self, pod: Pod, profile: Profile, mark: Mark) -> Generator[Any, Any, Decision]:
         cache = self._state.cache
+        cache.columns.decided_at = self._state.now
         self._update_nominations()
         attempt = Attempt(
             cache.columns.pods.incoming(pod),

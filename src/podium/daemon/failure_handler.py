@@ -25,7 +25,7 @@ from podium.kube.errors import ApiError
 from podium.objects.kinds.pod import PodCondition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from podium.cluster.queue.queued_pod import Turn
     from podium.daemon.behaviour import Behaviour
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from podium.daemon.pod_events import PodEvents
     from podium.daemon.pod_status import PodStatusWriter
     from podium.daemon.worker_pool import WorkerPool
-    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.decision import ClaimRelease, Decision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
 
@@ -71,7 +71,10 @@ class FailureHandler:
         observers: Sequence[Observer],
         behaviour: Behaviour,
         clocks: Clocks,
+        release: Callable[[Pod, ClaimRelease], None] = lambda _, __: None,
     ) -> None:
+        """*release* gives back a resource claim that keeps a pod from its nodes."""
+        self._release = release
         self._state = state
         self._client = client
         self._status = status
@@ -111,6 +114,8 @@ class FailureHandler:
             return
         victims = self._victims(decision)
         self._events.failed_scheduling(pod, decision.message)
+        if decision.released is not None:
+            self._release(pod, decision.released)
         for victim in victims:
             self._count_as_terminating(victim)
         for observer in self._observers if victims else ():

@@ -9,23 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from podium.daemon.device_claims import ClaimClient, DeviceClaims
+from podium.daemon.volumes import PatchingClient
 from podium.engine.rows.rows import OneRow
+from podium.engine.rules.devices.claim_changes import ClaimWriteError
+from podium.engine.rules.devices.v1_36 import DynamicResources
+from podium.engine.state.device_plan import DevicePlan
 from podium.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from podium.daemon.clock import Clocks
     from podium.daemon.cluster_state import ClusterState
     from podium.daemon.observers import AttemptResult
-    from podium.daemon.volumes import PatchingClient
+    from podium.engine.framework.decision import ClaimRelease
     from podium.engine.framework.rule import Permission, PermitRule
+    from podium.objects.kinds.pod import Pod
 
 logger = logging.getLogger(__name__)
+
+
+class PreBindClient(PatchingClient, ClaimClient, Protocol):
+    """The requests of these stages."""
 
 
 class PreBindError(Exception):
@@ -38,13 +48,14 @@ class PreBind:
     def __init__(
         self,
         state: ClusterState,
-        client: PatchingClient,
+        client: PreBindClient,
         clocks: Clocks,
         *,
         poll_seconds: float = 1.0,
     ) -> None:
         self._state = state
         self._client = client
+        self.claims = DeviceClaims(state, client, clocks)
         self._clocks = clocks
         self._poll_seconds = poll_seconds
         self._tasks: set[asyncio.Task[None]] = set()
@@ -58,7 +69,20 @@ class PreBind:
         if not self._is_needed(result):
             done("")
             return
-        task = asyncio.get_running_loop().create_task(self._run(result, done))
+        self._begin(self._run(result, done))
+
+    def undo(self, result: AttemptResult) -> None:
+        """Take back what was written for a pod that is not bound after all."""
+        plan = result.decision.devices
+        if plan is not None:
+            self._begin(self.claims.unreserve(result.pod, plan))
+
+    def release(self, pod: Pod, release: ClaimRelease) -> None:
+        """Give back a claim of a pod that fits nowhere."""
+        self._begin(self.claims.release(pod, release))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -123,6 +147,14 @@ class PreBind:
                 path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
                 annotations = {rule.annotation: text}
                 await self._client.patch(path, {"metadata": {"annotations": annotations}})
+            if isinstance(reserved, DevicePlan) and isinstance(rule, DynamicResources):
+                timeout = rule.binding_timeout_seconds
+                try:
+                    await self.claims.bind(pod, reserved, timeout_seconds=timeout)
+                except (ClaimWriteError, ApiError) as error:
+                    text = f'running PreBind plugin "{rule.name}": {error}'
+                    raise PreBindError(text) from error
+                continue
             try:
                 await asyncio.to_thread(rule.pre_bind, pod.key, node, reserved)
             except Exception as error:

@@ -28,6 +28,7 @@ from podium.cluster.cache.node_tree import (
     zone_key,
 )
 from podium.cluster.cache.past import Past
+from podium.engine.state.device_plan import DevicePlan
 from podium.engine.state.journal import DEFAULT_LIMIT
 from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
@@ -223,11 +224,29 @@ class Cache:
             self.columns.pods.reserve(pod.uid, reservations)
             plans = (each for each in reservations.values() if isinstance(each, VolumePlan))
             plan = next(plans, None)
+            self._take_devices(reservations)
         self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
+
+    def _take_devices(self, reservations: Mapping[str, object]) -> None:
+        """Count devices as in use from now on, until the claims say so themselves."""
+        claims = self.columns.catalog.resource_claims
+        for reserved in reservations.values():
+            for each in reserved.claims if isinstance(reserved, DevicePlan) else ():
+                if each.allocation is not None:
+                    claims.reserve(each.claim.uid, each.allocation)
+
+    def _give_devices_back(self, reservations: Mapping[str, object]) -> None:
+        claims = self.columns.catalog.resource_claims
+        for reserved in reservations.values():
+            for each in reserved.claims if isinstance(reserved, DevicePlan) else ():
+                if each.allocation is not None:
+                    claims.release(each.claim.uid)
 
     def _unreserve(self, uid: str) -> None:
         """Drop what was reserved for a pod that leaves its node, and report it."""
         reservations = self.columns.pods.unreserve(uid)
+        if reservations:
+            self._give_devices_back(reservations)
         resident = self.columns.pods.by_uid.get(uid)
         if reservations and resident is not None:
             self.unreserved(resident.key, self.columns.nodes.names[resident.row], reservations)

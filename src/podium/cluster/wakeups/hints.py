@@ -191,6 +191,8 @@ class HintRules:
             yield "UpdatePodScaleDown"
         if old.spec.scheduling_gates and not new.spec.scheduling_gates:
             yield "UpdatePodSchedulingGatesEliminated"
+        if old.status.resource_claim_statuses != new.status.resource_claim_statuses:
+            yield "UpdatePodGeneratedResourceClaim"
         # Only the number is compared: the API lets tolerations be added, never changed.
         if len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()):
             yield "UpdatePodToleration"

@@ -136,7 +136,7 @@ class DevicesInUse:
 class ResourceClaims(Shelf[ResourceClaim]):
     """Resource claims, and the devices that are in use because of them."""
 
-    __slots__ = ("_extended", "in_flight", "in_flight_use", "in_use", "pools")
+    __slots__ = ("_extended", "_written", "in_flight", "in_flight_use", "in_use", "pools")
 
     def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
         super().__init__(changes_limit)
@@ -144,6 +144,8 @@ class ResourceClaims(Shelf[ResourceClaim]):
         #: Allocations that were reserved and are not written yet, by the uid of the claim.
         self.in_flight: dict[str, Allocation] = {}
         self.in_flight_use = DevicesInUse()
+        #: Those of them that are written, and were not reported yet.
+        self._written: set[str] = set()
         #: The pools in which something was taken or given back.
         self.pools = PoolLog(changes_limit)
         #: Claims made for the extended resources of a pod, by its uid.
@@ -158,6 +160,8 @@ class ResourceClaims(Shelf[ResourceClaim]):
             self._note_pools(self.in_use.add(now))
         elif was is not None and now is None:
             self._note_pools(self.in_use.remove(was))
+        if now is not None and item.uid in self.in_flight:
+            self._land(item.uid)
         self._index(before, item)
         super().put(item)
 
@@ -166,6 +170,8 @@ class ResourceClaims(Shelf[ResourceClaim]):
         before = self.get(item.name, item.namespace)
         if before is not None and before.status.allocation is not None:
             self._note_pools(self.in_use.remove(before.status.allocation))
+        if item.uid in self.in_flight:
+            self._land(item.uid)
         self._index(before, None)
         super().drop(item)
 
@@ -177,11 +183,27 @@ class ResourceClaims(Shelf[ResourceClaim]):
         self.version += 1
 
     def release(self, claim_uid: str) -> None:
-        """Count such an allocation no more: it is written, or was given up."""
-        allocation = self.in_flight.pop(claim_uid, None)
+        """Count such an allocation no more; once it is written, its claim has the devices."""
+        if claim_uid in self.in_flight and claim_uid not in self._written:
+            self._land(claim_uid)
+
+    def note_written(self, claim_uid: str) -> None:
+        """Count an allocation until its claim is reported, whatever becomes of the pod."""
+        if claim_uid in self.in_flight:
+            self._written.add(claim_uid)
+
+    def rename_in_flight(self, before: str, now: str) -> None:
+        """Note the uid of a claim that did not exist when its devices were reserved."""
+        allocation = self.in_flight.get(before)
         if allocation is not None:
-            self._note_pools(self.in_flight_use.remove(allocation))
-            self.version += 1
+            self._land(before)
+            self.reserve(now, allocation)
+
+    def _land(self, claim_uid: str) -> None:
+        allocation = self.in_flight.pop(claim_uid)
+        self._written.discard(claim_uid)
+        self._note_pools(self.in_flight_use.remove(allocation))
+        self.version += 1
 
     def is_taken(self, device: DeviceId) -> bool:
         """Whether the whole device is in use."""

@@ -79,7 +79,6 @@ CANNOT_ALLOCATE = Reason("cannot allocate all claims", curable=False)
 INVALID_POOLS = Reason("invalid resource pools were encountered", curable=False)
 NOT_AVAILABLE = Reason("resourceclaim not available on the node", curable=False)
 STALE_CLAIM = Reason("cannot schedule extended resource claim", curable=False)
-NOT_WRITTEN = "pods with resource claims are scheduled in simulations, and not in a cluster yet"
 CANNOT_FIT = Reason("cannot fit resource", curable=False)
 
 #: A search of this many steps takes about a second in Python; kube-scheduler limits its time.
@@ -199,11 +198,6 @@ class DynamicResources(FilterRule, ReserveRule):
         if self.activity(pod, at.view) is Activity.SKIPPED:
             return None
         return DeviceSearch(self, pod, at.view).plan(at.row)
-
-    def pre_bind(self, pod: str, node: str, reserved: object) -> None:
-        """Refuse to bind: only simulations write claims so far."""
-        del node, reserved
-        raise NotImplementedError(f"{pod}: {NOT_WRITTEN}")
 
 
 def _may_need_devices(cls: PodClass) -> bool:
