@@ -52,6 +52,8 @@ class RunFlags:
     leader_elect_resource_namespace: str | None
     listen: ListenAddress
     secure_port: int
+    pages: bool
+    pages_may_change_rules: bool
     tls_cert_file: str | None
     tls_private_key_file: str | None
     v: int
@@ -122,6 +124,15 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
     show_default=True,
     metavar="N",
     help="In clusters of at most N nodes, keep every verdict and score for `podium why`.",
+)
+@click.option(
+    "--pages",
+    is_flag=True,
+    help="Serve the pages of the lab for this cluster: on --secure-port, and on --listen if that "
+    "is a loopback address.",
+)
+@click.option(
+    "--pages-may-change-rules", is_flag=True, help="Let the pages change the rules that decide."
 )
 @click.option("--shadow", is_flag=True, help="Decide beside another scheduler; write nothing.")
 @click.option(
@@ -198,6 +209,8 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
         bind_address=own.listen.host if secure is None else _LISTEN.host,
         port=own.listen.port,
         secure=secure,
+        pages=own.pages,
+        pages_change_rules=own.pages_may_change_rules,
     )
 
 

@@ -12,16 +12,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
 from podium.daemon.clock import Clocks, real_clocks
 from podium.daemon.delegated_access import DelegatedAccess
-from podium.daemon.http_server import listening, serve_on
+from podium.daemon.http_server import LOOPBACK, listening, serve_on
 from podium.daemon.logs import Log, LogHandler
+from podium.daemon.page_data.activity import Activity
+from podium.daemon.page_data.page_data import PageData
 from podium.host.event_loop import on_stop_signal, run_program
+from podium.host.page_access import PagesBeside, TokenCookie
 from podium.host.scheduler_host import HostOptions, SchedulerHost
 from podium.host.serving_certificate import serving_certificate
 from podium.host.supervisor import Supervisor
 from podium.kube.client import ApiClient
 from podium.kube.lease import LeaderElector, LeaseTimes
+from podium.web.app import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -70,6 +76,9 @@ class RunOptions:
     port: int
     #: The port of the same endpoints over TLS, for those whom the cluster allows; None for none.
     secure: SecurePort | None = None
+    #: Whether the pages are served, and whether they may change rules.
+    pages: bool = False
+    pages_change_rules: bool = False
 
 
 def run_cluster(
@@ -134,6 +143,10 @@ class ClusterRun:
         self._clocks = clocks or real_clocks()
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._identity = identity or f"{socket.gethostname()}_{uuid4()}"
+        #: What the pages show of the scheduler's work.
+        self._activity = Activity(self._clocks.wall)
+        if options.pages:
+            observers = [*observers, self._activity]
         self.host = SchedulerHost(
             client,
             chosen,
@@ -144,6 +157,9 @@ class ClusterRun:
             rng=self._rng,
             extender_post=extender_post,
         )
+        self._chosen = chosen
+        #: The application of the pages, once it is asked for.
+        self._pages: Any = None
         self._supervisor = Supervisor()
         self._stopping = False
         self._elector: LeaderElector | None = None
@@ -221,7 +237,10 @@ class ClusterRun:
         self.host.health.alive["leaderElection"] = self._check_lease
         options = self._options
         if options.port:
-            app = self.host.application(loopback=options.bind_address in _LOOPBACK)
+            is_local = options.bind_address in _LOOPBACK
+            app: Any = self.host.application(loopback=is_local)
+            if options.pages and is_local:
+                app = TrustedHostMiddleware(self._with_pages(app), allowed_hosts=LOOPBACK)
             listener = listening(options.bind_address, options.port)
             self._start_server(stack, "the HTTP server", serve_on(app, listener))
         if options.secure is not None:
@@ -229,10 +248,29 @@ class ClusterRun:
 
     def _serve_securely(self, stack: AsyncExitStack, secure: SecurePort) -> None:
         made = stack.enter_context(serving_certificate(secure.certificate, secure.key))
-        app = DelegatedAccess(self.host.application(), self._client, self._clocks.timer)
+        served: Any = self.host.application()
+        if self._options.pages:
+            served = self._with_pages(served)
+        app: Any = DelegatedAccess(served, self._client, self._clocks.timer)
+        if self._options.pages:
+            app = TokenCookie(app)
         listener = listening(secure.address, secure.port)
         serving = serve_on(app, listener, certificate=made.certificate, key=made.key)
         self._start_server(stack, "the HTTPS server", serving)
+
+    def _with_pages(self, app: Any) -> Any:
+        """The endpoints, and the pages on the paths that are theirs."""
+        if self._pages is None:
+            scheduler = self.host.scheduler
+            assert scheduler is not None
+            data = PageData(
+                scheduler,
+                self._activity,
+                log=self.host.decisions,
+                options=self._chosen.options,
+            )
+            self._pages = pages(data, read_only=not self._options.pages_change_rules)
+        return PagesBeside(app, self._pages)
 
     def _start_server(
         self, stack: AsyncExitStack, name: str, serving: Coroutine[Any, Any, None]

@@ -17,6 +17,7 @@ from starlette.routing import Mount, Route
 from podium.web.data import data_routes
 from podium.web.files import index, static_file
 from podium.web.headers import SafeHeaders
+from podium.web.help import help_page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
     from podium.web.page_data import PageData
 
 
-def pages(page_data: PageData) -> Starlette:
-    """The application that serves `/` and all paths under `/podium/`."""
+def pages(page_data: PageData, *, read_only: bool = False) -> Starlette:
+    """The application of `/` and all paths under `/podium/`; *read_only* pages change nothing."""
     return Starlette(
         routes=[
             Route("/", index),
             Route("/podium", _redirect_home),
             Route("/podium/", _redirect_home),
             Route("/podium/static/{path:path}", static_file),
-            Mount("/podium/v1", routes=data_routes(page_data)),
+            Route("/podium/help", help_page),
+            Route("/podium/help/{path:path}", help_page),
+            Mount("/podium/v1", routes=data_routes(page_data, read_only=read_only)),
         ],
         middleware=[Middleware(SafeHeaders)],
     )
@@ -45,4 +48,4 @@ def serves(path: str) -> bool:
 
 
 async def _redirect_home(_: Request) -> Response:
-    return RedirectResponse("/")
+    return RedirectResponse("../")

@@ -28,14 +28,15 @@ LARGEST_BODY: Final = 1 << 20
 JSON: Final = "application/json"
 
 
-def data_routes(page_data: PageData) -> list[Route]:
-    """The routes, relative to `/podium/v1`."""
-    handlers = _Handlers(page_data)
+def data_routes(page_data: PageData, *, read_only: bool = False) -> list[Route]:
+    """The routes, relative to `/podium/v1`; *read_only* ones change nothing."""
+    handlers = _Handlers(page_data, read_only=read_only)
     return [
         Route("/cluster", _with_errors(handlers.cluster)),
         Route("/nodes/{name}", _with_errors(handlers.node)),
         Route("/pods", _with_errors(handlers.pods)),
         Route("/pending", _with_errors(handlers.pending)),
+        Route("/timeline", _with_errors(handlers.timeline)),
         Route("/decisions/{namespace}/{name}", _with_errors(handlers.decision)),
         Route("/fixes/{namespace}/{name}", _with_errors(handlers.fixes), methods=["GET", "POST"]),
         Route("/explain", _with_errors(handlers.explain), methods=["POST"]),
@@ -74,8 +75,8 @@ def _with_errors(handler: Handler) -> Handler:
 class _Handlers:
     """The handlers of the routes, one method each."""
 
-    def __init__(self, page_data: PageData) -> None:
-        self._page_data = page_data
+    def __init__(self, page_data: PageData, *, read_only: bool) -> None:
+        self._page_data, self._read_only = page_data, read_only
 
     async def cluster(self, request: Request) -> Response:
         cursor = request.query_params.get("since", "")
@@ -92,7 +93,19 @@ class _Handlers:
         return _cached(request, {"pods": self._page_data.find_pods(_query(request))})
 
     async def pending(self, request: Request) -> Response:
-        return _cached(request, self._page_data.pending(_query(request)))
+        given = request.query_params
+        namespace, labels = given.get("namespace", ""), given.get("labels", "")
+        return _cached(request, self._page_data.pending(_query(request), namespace, labels))
+
+    async def timeline(self, request: Request) -> Response:
+        given = request.query_params
+        found = self._page_data.timeline(
+            _query(request),
+            given.get("namespace", ""),
+            given.get("labels", ""),
+            given.get("what", ""),
+        )
+        return _cached(request, found)
 
     async def decision(self, request: Request) -> Response:
         namespace, name = request.path_params["namespace"], request.path_params["name"]
@@ -119,9 +132,12 @@ class _Handlers:
         return _json(self._page_data.explain(await _body(request)))
 
     async def profile(self, request: Request) -> Response:
+        if request.method == "PUT" and self._read_only:
+            raise _RequestError(403, "these pages are read-only: rules are changed elsewhere")
         if request.method == "PUT":
             return _json(await self._page_data.apply(await _json_object(request)))
-        return _cached(request, self._page_data.profile())
+        limits = {"readOnly": True} if self._read_only else {}
+        return _cached(request, self._page_data.profile() | limits)
 
     async def what_if(self, request: Request) -> Response:
         """A line of JSON for each step of the comparison; the last one has the result.

@@ -22,8 +22,11 @@ class PageData(Protocol):
     def find_pods(self, query: str) -> list[Data]:
         """Pods whose `namespace/name` contains the text."""
 
-    def pending(self, query: str = "") -> Data:
+    def pending(self, query: str = "", namespace: str = "", labels: str = "") -> Data:
         """The pending pods, with the reason of each."""
+
+    def timeline(self, query: str, namespace: str, labels: str, what: str) -> Data:
+        """What happened to pods, the newest first."""
 
     async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
         """The decision about a pod, at an attempt by its `id` or the last; None: unknown pod."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.daemon.observers import Observer
+from podium.render.decision.as_json import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from podium.daemon.observers import AttemptResult
     from podium.objects.kinds.pod import Pod
@@ -19,6 +20,8 @@ Data = dict[str, Any]
 
 #: How many seconds of the past a chart shows.
 SECONDS: Final = 300
+#: How many entries of the timeline are kept.
+TIMELINE: Final = 2000
 
 
 @dataclass(slots=True)
@@ -32,6 +35,19 @@ class Waiting:
     #: Why the last attempt failed; empty before the first one ended.
     reason: str = ""
     tried_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """Something that happened to a pod: a decision, a binding, an eviction, its end."""
+
+    at: float
+    #: `placed`, `unschedulable`, `nominated`, `error`, `bound`, `evicted`, `created` or `deleted`.
+    what: str
+    pod: str
+    labels: Mapping[str, str]
+    text: str = ""
+    node: str = ""
 
 
 class Activity(Observer):
@@ -51,6 +67,8 @@ class Activity(Observer):
         self.cursor = 0
         #: Raised with every report.
         self.revision = 0
+        #: What happened to pods, the newest last.
+        self.timeline: deque[TimelineEntry] = deque(maxlen=TIMELINE)
         #: A second, the decisions until its end, the pending pods at its end.
         self._history: deque[tuple[int, int, int]] = deque(maxlen=SECONDS)
         #: Decisions until the end of the last second that was dropped from the history.
@@ -68,6 +86,7 @@ class Activity(Observer):
         if decision.node is None:
             self.failed += 1
             self._note_failure(result, decision.message)
+        self._note(outcome(decision), result.pod, decision.message, decision.node or "")
         self.tick()
 
     def bound(self, result: AttemptResult, node: str, seconds: float) -> None:  # noqa: ARG002
@@ -78,23 +97,28 @@ class Activity(Observer):
         self.waiting.pop(pod.key, None)
         self.bound_order.pop(pod.uid, None)
         self.bound_order[pod.uid] = self.placed
+        self._note("bound", pod, node=node)
         self.tick()
 
     def bind_failed(self, result: AttemptResult, node: str, error: str) -> None:
         """Note why the pod is pending again."""
         self.revision += 1
         self._note_failure(result, f"binding to {node} failed: {error}")
+        self._note("error", result.pod, f"binding to {node} failed: {error}", node)
 
-    def evicting(self, result: AttemptResult, victims: Any) -> None:  # noqa: ARG002
+    def evicting(self, result: AttemptResult, victims: Any) -> None:
         """Count the victims."""
         self.revision += 1
         self.evicted += len(victims)
+        for victim in victims:
+            self._note("evicted", victim, f"for {result.pod.key}", victim.spec.node_name or "")
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """Add, update or remove a pending pod."""
         self.revision += 1
         if new is None:
             if old is not None:
+                self._note("deleted", old, node=old.spec.node_name or "")
                 self.waiting.pop(old.key, None)
                 self.bound_order.pop(old.uid, None)
                 self.foreign.discard(old.uid)
@@ -110,6 +134,12 @@ class Activity(Observer):
             self.waiting[new.key].pod = new
         else:
             self.waiting[new.key] = Waiting(new, self._clock())
+            self._note("created", new)
+
+    def _note(self, what: str, pod: Pod, text: str = "", node: str = "") -> None:
+        """Add an entry to the timeline."""
+        labels = pod.metadata.labels or {}
+        self.timeline.append(TimelineEntry(self._clock(), what, pod.key, labels, text, node))
 
     def _note_failure(self, result: AttemptResult, reason: str) -> None:
         """Note why a pod is still pending, unless it was deleted meanwhile."""

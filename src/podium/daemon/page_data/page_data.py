@@ -29,6 +29,7 @@ from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin, ties
 from podium.errors import ConfigError
 from podium.library.explained_causes import add_causes
+from podium.objects.selectors.selectors import SelectorError, parse_selector
 from podium.profiles.policy.build import Options
 
 if TYPE_CHECKING:
@@ -79,6 +80,25 @@ class ObservedScheduler(Protocol):
 
     async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
         """Decide by other profiles from now on."""
+
+
+class PodFilter:
+    """Pods of a namespace, if one is given, that match a label selector."""
+
+    def __init__(self, namespace: str, labels: str) -> None:
+        try:
+            self._selector = parse_selector(labels)
+        except SelectorError as error:
+            raise ConfigError(
+                f"labels: {error}", hint="app=web or app in (a, b) would do"
+            ) from None
+        self._namespace = namespace
+
+    def matches(self, key: str, labels: Mapping[str, str]) -> bool:
+        """Whether the pod `namespace/name` with these labels is chosen."""
+        if self._namespace and not key.startswith(f"{self._namespace}/"):
+            return False
+        return self._selector.matches(labels)
 
 
 class PageData:
@@ -174,12 +194,44 @@ class PageData:
 
     # Pending pods -------------------------------------------------------------------------------
 
-    def pending(self, query: str = "") -> Data:
+    def timeline(self, query: str, namespace: str, labels: str, what: str) -> Data:
+        """What happened to pods, the newest first, of a namespace and by labels and kinds."""
+        chosen = PodFilter(namespace, labels)
+        kinds = set(filter(None, what.split(",")))
+        found: list[Data] = []
+        matching = 0
+        for entry in reversed(self._activity.timeline):
+            if kinds and entry.what not in kinds:
+                continue
+            if query not in entry.pod and query not in entry.text:
+                continue
+            if chosen.matches(entry.pod, entry.labels):
+                matching += 1
+                if len(found) < LISTED:
+                    found.append(
+                        {
+                            "at": entry.at,
+                            "what": entry.what,
+                            "pod": entry.pod,
+                            "text": entry.text,
+                            "node": entry.node,
+                        }
+                    )
+        return {"entries": found, "matching": matching, "namespaces": self._namespaces()}
+
+    def _namespaces(self) -> list[str]:
+        """The namespaces of the pods in the timeline and of those that wait."""
+        keys = [entry.pod for entry in self._activity.timeline]
+        return sorted({key.partition("/")[0] for key in (*keys, *self._activity.waiting)})
+
+    def pending(self, query: str = "", namespace: str = "", labels: str = "") -> Data:
         """The pending pods with their reasons; those that were attempted come first."""
+        chosen = PodFilter(namespace, labels)
         matching = [
             waiting
             for key, waiting in self._activity.waiting.items()
-            if query in key or query in waiting.reason
+            if (query in key or query in waiting.reason)
+            and chosen.matches(key, waiting.pod.metadata.labels or {})
         ]
         first = heapq.nsmallest(
             LISTED, matching, key=lambda each: (not each.reason, -each.pod.priority, each.since)
@@ -208,6 +260,7 @@ class PageData:
             "matching": len(matching),
             "pods": rows,
             "pools": counts,
+            "namespaces": self._namespaces(),
         }
 
     # Decisions ----------------------------------------------------------------------------------

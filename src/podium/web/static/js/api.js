@@ -1,7 +1,8 @@
 // Asking the server. What goes wrong is an Error with one sentence to show.
 import { useEffect, useState } from "./dom.js";
 
-const BASE = "/podium/v1";
+// Relative to the page, which may be behind the proxy of an API server.
+export const BASE = new URL("podium/v1", document.baseURI).pathname;
 
 export class Refusal extends Error {
   constructor(sentence, status) {

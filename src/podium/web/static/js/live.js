@@ -1,5 +1,5 @@
 // What the server tells by itself: numbers several times a second, and whether it is there.
-import { getJson } from "./api.js";
+import { BASE, getJson } from "./api.js";
 import { useEffect, useState } from "./dom.js";
 import { createStore, useStore } from "./store.js";
 
@@ -38,7 +38,7 @@ export function follow() {
     },
     () => {},
   );
-  const source = new EventSource("/podium/v1/stream");
+  const source = new EventSource(`${BASE}/stream`);
   source.addEventListener("pulse", (event) => {
     const told = JSON.parse(event.data);
     note(told);

@@ -12,11 +12,13 @@ import { PolicyPage } from "./policy/page.js";
 import { go, useRoute } from "./router.js";
 import { useStore } from "./store.js";
 import { theme, toggleTheme } from "./theme.js";
+import { TimelinePage } from "./timeline.js";
 import { dropped, TryPage } from "./try.js";
 
 const PAGES = [
   { path: "", also: ["nodes"], title: "Cluster" },
   { path: "pending", title: "Pending" },
+  { path: "timeline", title: "Timeline" },
   { path: "policy", title: "Rules" },
   { path: "plan", title: "Plan" },
   { path: "try", title: "Try a pod" },
@@ -29,7 +31,7 @@ function Header({ first }) {
   const shown = useStore(theme);
   return html`<header class="top">
     <a class="brand" href="#/" aria-label="Podium, the cluster">
-      <img src="/podium/static/podium.svg" alt="" width="24" height="24" /> <span>Podium</span>
+      <img src="podium/static/podium.svg" alt="" width="24" height="24" /> <span>Podium</span>
     </a>
     <nav aria-label="Pages">
       ${PAGES.map(
@@ -39,6 +41,7 @@ function Header({ first }) {
             : null}
         </a>`,
       )}
+      <a href="podium/help/">Help</a>
     </nav>
     <div class="tools">
       <button type="button" class="icon" title="Dark or light (d)" aria-label=${shown === "dark" ? "Use light colours" : "Use dark colours"} onClick=${toggleTheme}>
@@ -54,6 +57,7 @@ function Shown({ route }) {
   if (first === "") return html`<${ClusterPage} />`;
   if (first === "nodes" && second) return html`<${ClusterPage} node=${second} />`;
   if (first === "pending") return html`<${PendingPage} />`;
+  if (first === "timeline") return html`<${TimelinePage} />`;
   if (first === "policy") return html`<${PolicyPage} />`;
   if (first === "plan") return html`<${PlanPage} />`;
   if (first === "try") return html`<${TryPage} />`;

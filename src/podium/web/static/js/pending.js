@@ -1,6 +1,7 @@
 // The pods that wait, and why.
 import { useAnswer } from "./api.js";
 import { html, useState } from "./dom.js";
+import { asQuery, Filters, useFilters } from "./filters.js";
 import { Fixes } from "./fixes.js";
 import { age, clock, counted, number } from "./format.js";
 import { useStamp } from "./live.js";
@@ -46,20 +47,20 @@ function Row({ each, now }) {
 }
 
 export function PendingPage() {
-  const [query, setQuery] = useState("");
+  const filters = useFilters();
+  const query = filters.q;
   const stamp = useStamp((pulse) => `${pulse.waiting} ${pulse.failed} ${pulse.placed} ${Math.floor(pulse.time / 5)}`);
-  const { data, error, loading } = useAnswer(`/pending?q=${encodeURIComponent(query.trim())}`, stamp);
+  const { data, error, loading } = useAnswer(`/pending?${asQuery(filters)}`, stamp);
   const now = Date.now() / 1000;
   const waiting = data ? Object.entries(data.pools).filter(([, count]) => count > 0) : [];
   return html`<div class="heading"><h1>Pending pods</h1>
       <p class="quiet" aria-live="polite">${data ? counted(data.total, "pod") + (data.total === 1 ? " waits" : " wait") : ""}${waiting.length > 0 ? ": " : ""}${waiting.map(([pool, count]) => `${number(count)} ${(POOLS[pool] || [pool])[NAME]}`).join(", ")}</p>
     </div>
-    <div class="toolbar" role="search"><label class="search"><span class="hidden">Search pods and reasons</span>
-      <input type="search" placeholder="Search pods and reasons  ( / )" value=${query} onInput=${(event) => setQuery(event.target.value)} autocomplete="off" spellcheck="false" /></label></div>
+    <${Filters} filters=${filters} namespaces=${data ? data.namespaces : []} placeholder="Search pods and reasons" />
     ${error && html`<${Failure} error=${error} />`}
     ${loading && !data && html`<${Loading} what="Asking who waits…" />`}
     ${data && data.total === 0 && html`<${Empty} title="Nobody waits.">Every pod has a node. A pod that fits nowhere would be listed here with its reason.<//>`}
-    ${data && data.total > 0 && !data.pods.length && html`<${Empty} title=${`No waiting pod matches “${query}”.`} />`}
+    ${data && data.total > 0 && !data.pods.length && html`<${Empty} title=${query ? `No waiting pod matches “${query}”.` : "No waiting pod matches."} />`}
     ${data &&
     data.pods.length > 0 &&
     html`<table class="list">

@@ -4,6 +4,7 @@ import { useEffect, useState } from "./dom.js";
 const parts = () =>
   location.hash
     .replace(/^#\/?/, "")
+    .split("?")[0]
     .split("/")
     .filter(Boolean)
     .map((part) => {
@@ -22,6 +23,27 @@ export function useRoute() {
     return () => window.removeEventListener("hashchange", changed);
   }, []);
   return route;
+}
+
+// What follows ? in the address after #: #/pending?namespace=shop.
+const parameters = () => location.hash.split("?")[1] || "";
+
+export function useParameters() {
+  const [found, setFound] = useState(parameters());
+  useEffect(() => {
+    const changed = () => setFound(parameters());
+    window.addEventListener("hashchange", changed);
+    return () => window.removeEventListener("hashchange", changed);
+  }, []);
+  return new URLSearchParams(found);
+}
+
+// Change the parameters of the page without a new entry in the history of the browser.
+export function setParameters(values) {
+  const given = new URLSearchParams(Object.entries(values).filter(([, value]) => value));
+  const [path] = location.hash.split("?");
+  history.replaceState(null, "", `${path || "#/"}${given.size ? `?${given}` : ""}`);
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 export const go = (href) => {

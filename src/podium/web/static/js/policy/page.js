@@ -86,7 +86,7 @@ function RulesForm({ found, profile, onApplied }) {
       </div>
       <div class="actions">
         <button type="button" class="primary" disabled=${!touched || state.at === "running"} onClick=${compare}>See what would change</button>
-        <button type="button" disabled=${!ready} onClick=${apply}>Apply</button>
+        ${found.readOnly ? html`<span class="quiet">These pages are read-only.</span>` : html`<button type="button" disabled=${!ready} onClick=${apply}>Apply</button>`}
         <button type="button" disabled=${!touched} onClick=${reset}>Reset</button>
       </div>
       <p class="quiet">${ready ? "Applying decides the next pods by these rules; nothing that runs is moved." : touched ? "Nothing is applied before you have seen what would change." : "Change something to compare it with what runs now."}</p>
