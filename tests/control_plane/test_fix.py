@@ -139,7 +139,7 @@ def test_a_real_scheduler_agrees_with_the_edits(cluster: ControlPlane, tmp_path:
     create_many(cluster, CLAIMS, (plain(c, t) for t, c in claims))
     create_many(cluster, PODS, (plain_pod(p, t) for t in wanted for p in t.cluster.pods))
     kubeconfig = cluster.kubeconfig(ADMIN)
-    command = [
+    command: list[str | Path] = [
         cluster.programs / "kube-scheduler",
         f"--kubeconfig={kubeconfig}",
         f"--authentication-kubeconfig={kubeconfig}",
@@ -154,6 +154,7 @@ def test_a_real_scheduler_agrees_with_the_edits(cluster: ControlPlane, tmp_path:
     with cluster.program("plain-scheduler", *command) as running:
         placed = running.wait_for("every pod is decided", lambda: decided(cluster, wanted), 300)
 
+    assert placed is not None
     wrong = [
         (trial.name, trial.said, *placed[trial.name])
         for trial in wanted

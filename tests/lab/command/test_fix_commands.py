@@ -1,0 +1,117 @@
+"""The kubectl commands of `podium fix`, run at a lab: the pod gets a node."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import podium
+from lab.command.lab_process import LabProcess
+from podium.library.planning.fix import fix
+
+#: Every kind of edit and what keeps the pod of its case from the only node that it may run on.
+CASES: dict[str, dict[str, Any]] = {
+    "request": {"pod_cpu": "2"},
+    "toleration": {"node": {"taints": [{"key": "for", "value": "db", "effect": "NoSchedule"}]}},
+    "uncordon": {"node": {"unschedulable": True}},
+    "label": {"selector": {"disk": "ssd"}},
+    "selector": {"selector": {"disk": "nvme"}},
+    "port": {"port": 8080},
+    "evict": {"pod_cpu": "600m"},
+    "add node": {"pod_cpu": "600m"},
+    "pod affinity": {"anti": True},
+}
+
+
+def case_name(action: str) -> str:
+    return action.replace(" ", "-")
+
+
+def manifests(action: str, case: dict[str, Any]) -> list[dict[str, Any]]:
+    """A node, a pod on it, and a pod that waits for it."""
+    name = case_name(action)
+    labels = {"case": name, "kubernetes.io/hostname": f"n-{name}"}
+    amounts = {"cpu": "1", "memory": "8Gi", "pods": "110"}
+    ready = [{"type": "Ready", "status": "True"}]
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": f"n-{name}", "labels": labels},
+        "spec": case.get("node", {}),
+        "status": {"capacity": amounts, "allocatable": amounts, "conditions": ready},
+    }
+    waiting = pod(f"p-{name}", name, case.get("pod_cpu", "100m"), case.get("port"))
+    waiting["spec"]["nodeSelector"] = {"case": name, **case.get("selector", {})}
+    if case.get("anti"):
+        term = {
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"case": name}},
+        }
+        terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        waiting["spec"]["affinity"] = {"podAntiAffinity": terms}
+    there = pod(f"r-{name}", name, "500m", case.get("port"))
+    there["spec"]["nodeName"] = f"n-{name}"
+    return [node, there, waiting]
+
+
+def pod(name: str, case: str, cpu: str, port: int | None) -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "name": "main",
+        "image": "app",
+        "resources": {"requests": {"cpu": cpu}},
+    }
+    if port is not None:
+        container["ports"] = [{"containerPort": port, "hostPort": port}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"case": case}},
+        "spec": {"containers": [container]},
+    }
+
+
+def test_every_command_gives_the_pod_a_node(
+    start: Callable[..., LabProcess], tmp_path: Path
+) -> None:
+    made = [each for action, case in CASES.items() for each in manifests(action, case)]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    lab = start("-f", str(file))
+    environment = {**os.environ, "KUBECONFIG": str(lab.kubeconfig)}
+    path = "/api/v1/namespaces/default/pods"
+    lab.until(lambda: len(lab.items(path)) == 2 * len(CASES))
+    lab.until(lambda: all(_was_tried(each) for each in lab.items(path)), 60)
+
+    dump = subprocess.run(
+        ["kubectl", "get", "nodes,pods", "-A", "-o", "json"],
+        env=environment,
+        capture_output=True,
+        check=True,
+    ).stdout
+    (tmp_path / "dump.json").write_bytes(dump)
+    objects = podium.read([str(tmp_path / "dump.json")])
+    profile = podium.default_profile()
+    for action in CASES:
+        found = fix(objects, f"default/p-{case_name(action)}", profile)
+        singles = [each.edits[0] for each in found.fixes if len(each.edits) == 1]
+        edit = next(each for each in singles if each.action == action)
+        done = subprocess.run(
+            ["sh", "-c", edit.command], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (action, edit.command, done.stderr)
+
+    names = {f"p-{case_name(action)}" for action in CASES}
+    lab.until(lambda: names <= _placed(lab.items(path)), 60)
+
+
+def _was_tried(item: dict[str, Any]) -> bool:
+    conditions = item["status"].get("conditions", ())
+    return "nodeName" in item["spec"] or any(c.get("type") == "PodScheduled" for c in conditions)
+
+
+def _placed(items: list[dict[str, Any]]) -> set[str]:
+    return {item["metadata"]["name"] for item in items if "nodeName" in item["spec"]}
