@@ -242,7 +242,14 @@ def test_the_steps_can_be_timed(classic: Podium, write: Files) -> None:
     assert re.search(r"^read and check the input +\d+\.\d$", out, re.MULTILINE)
     assert re.search(r"^decide +\d+\.\d$", out, re.MULTILINE)
     steps = classic("explain", "a", file, "--timings=true", "-o", "json").json["timings"]
-    assert [step["step"] for step in steps][-2:] == ["decide", "find the causes"]
+    assert [step["step"] for step in steps][2:] == [
+        "decide",
+        "  Basic checks",
+        "  Computing predicates",
+        "  Prioritizing",
+        "  Selecting host",
+        "find the causes",
+    ]
 
 
 def test_json_and_yaml_are_the_decision(classic: Podium, write: Files) -> None:
@@ -345,3 +352,22 @@ def test_a_pod_that_is_held_back(podium: Podium, write: Files) -> None:
     assert result.lines[2] == "default/a is held back by SchedulingGates"
     assert "quota" in result.lines[3]
     assert "Preemption" not in result.out
+
+
+@pytest.mark.parametrize(
+    ("generation", "reason"),
+    [
+        ("v1.13", "node(s) didn't match the requested hostname"),
+        ("v1.36", "node(s) didn't match the requested node name"),
+    ],
+)
+def test_a_pod_that_names_a_node_can_be_tried(
+    podium: Podium, write: Files, generation: str, reason: str
+) -> None:
+    file = write([node("n1"), node("n2"), pod("a", nodeName="n2")])
+
+    result = podium("explain", "a", file, "--keep-node-name", "--profile", generation)
+
+    assert "default/a goes to n2" in result.out
+    assert reason in result.out
+    assert "the pod names node n2" in result.out

@@ -6,9 +6,10 @@ import io
 import json
 import logging
 
-from builders import node, pod, simulation
+from builders import node, pod, profile, simulation
 from daemon.attempts import NOON, tried
 from podium.daemon.logs import JSON, TEXT, WARNINGS_ONLY, DecisionLines, Log, LogHandler
+from podium.engine.rules.resources.v1_13 import GeneralPredicates, LeastRequestedPriority
 
 
 def a_log(fmt: str = TEXT, v: int = 2) -> tuple[Log, io.StringIO]:
@@ -98,3 +99,23 @@ def test_records_of_pythons_logging_become_lines() -> None:
     assert first.endswith('"3 writes" where="podium.daemon.binder"')
     assert second.startswith("E")
     assert """error="ValueError('oh')\"""" in second
+
+
+def test_every_score_and_rejection_is_logged_at_ten() -> None:
+    log, stream = a_log(v=10)
+    rules = profile(GeneralPredicates(), priorities=[LeastRequestedPriority()])
+    items = (node("n1", cpu="2"), node("n2", cpu="4"), node("n3", cpu="1"))
+    world = simulation(*items, profile=rules)
+
+    web = pod("web", requests={"cpu": "2", "memory": "1Gi"})
+    DecisionLines(log).attempted(tried(world, web, recording=True))
+
+    said = [line.split('podium "', 1)[1].split('"')[0] for line in stream.getvalue().splitlines()]
+    assert said == [
+        "Cannot schedule pod web_default onto node n3, because of Insufficient cpu",
+        "web_default -> n1: LeastRequestedPriority, Score: (4)",
+        "web_default -> n2: LeastRequestedPriority, Score: (7)",
+        "Host n1 => Score 4",
+        "Host n2 => Score 7",
+        "pod decided",
+    ]

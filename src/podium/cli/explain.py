@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 @optional_files_argument
 @cluster_flags()
 @click.option("--node", metavar="NAME", help="Say why the pod does not go to this node.")
+@click.option(
+    "--keep-node-name",
+    is_flag=True,
+    help="Try a pod that names a node (spec.nodeName) as one that waits and insists on it.",
+)
 @click.option("--timings", is_flag=True, help="Add how long each step took.")
 @output_flag("table", "json", "yaml", "html")
 @profile_flags
@@ -44,6 +49,7 @@ def explain(
     context: str | None,
     server: str | None,
     node: str | None,
+    keep_node_name: bool,
     timings: bool,
     output: str,
     flags: ProfileSource,
@@ -70,7 +76,15 @@ def explain(
         check_node(objects, node)
     profile = chosen.profile_of(wanted)
     _note_oddities(wanted, profile)
-    found = explaining.explain(objects, wanted, profile, node=node, timed=timings, notify=note)
+    found = explaining.explain(
+        objects,
+        wanted,
+        profile,
+        node=node,
+        keep_node_name=keep_node_name,
+        timed=timings,
+        notify=note,
+    )
     if timings:
         found.timings.insert(0, ("read and check the input", reading))
     _show(found, output)

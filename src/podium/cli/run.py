@@ -107,7 +107,12 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
 )
 @click.option("--tls-private-key-file", metavar="FILE", help="Private key of --tls-cert-file.")
 @click.option(
-    "-v", "--v", type=int, default=0, metavar="N", help="Log verbosity; 2 logs every decision."
+    "-v",
+    "--v",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Log verbosity; 2 logs every decision, 10 every score of every node.",
 )
 @click.option(
     "--logging-format",

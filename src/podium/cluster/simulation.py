@@ -14,7 +14,7 @@ from podium.cluster.cache.cache import Cache
 from podium.cluster.cache.reservations import Reservations
 from podium.cluster.claim_writes import ClaimWriter, ClaimWrites
 from podium.cluster.queue.nominations import Nominations
-from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.attempt import Attempt, ignore_step
 from podium.engine.cycle.cycle import cycle
 from podium.engine.cycle.ties import ties
 from podium.engine.fast.class_answers import AnswerCache
@@ -188,8 +188,13 @@ class Simulation:
                 decision.node, decision.reservations = None, {}
         return Step(pod, attempt, decision, writes)
 
-    def attempt(self, pod: Pod, *, recording: bool = False) -> Decision:
-        """Decide about one pod. Only the cursors of node order and ties move; see `place`."""
+    def attempt(
+        self, pod: Pod, *, recording: bool = False, mark: Callable[[str], None] = ignore_step
+    ) -> Decision:
+        """Decide about one pod. Only the cursors of node order and ties move; see `place`.
+
+        *mark* is called with the name of each step when it is done.
+        """
         columns = self.cache.columns
         profile = self.profile_of(pod)
         attempt = Attempt(
@@ -200,6 +205,7 @@ class Simulation:
             recording=recording,
             score_single=self._score_single,
             answers=self._answers[profile.scheduler_name],
+            mark=mark,
         )
         self._attempts += 1
         steps = cycle(columns, attempt)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from podium.daemon.observers import AttemptResult
+    from podium.engine.framework.decision import Decision
 
 TEXT, JSON = "text", "json"
 FORMATS: Final = (TEXT, JSON)
@@ -33,6 +34,8 @@ INFO, WARNING, ERROR = "info", "warning", "error"
 #: The verbosity that logs every decision, and the one that logs the events that moved pods.
 DECISIONS: Final = 2
 EVENTS: Final = 4
+#: The verbosity that logs every score of every node, and what rejected each node.
+SCORES: Final = 10
 #: The verbosity at which only warnings and errors are written.
 WARNINGS_ONLY: Final = -1
 
@@ -132,7 +135,28 @@ class DecisionLines(Observer):
         if decision.preemption is not None and decision.preemption.node is not None:
             fields["nominated"] = decision.preemption.node
         fields["seconds"] = round(result.seconds, 6)
+        if self._log.enabled(SCORES):
+            self._nodes(decision)
         self._log.info("pod decided", DECISIONS, **fields)
+
+    def _nodes(self, decision: Decision) -> None:
+        """Log what each node got, in kube-scheduler's words: rejections, scores, totals."""
+        namespace, _, name = decision.pod.partition("/")
+        pod = f"{name}_{namespace}"
+        for node, reasons in decision.failed().items():
+            because = ", ".join(reasons)
+            self._log.info(
+                f"Cannot schedule pod {pod} onto node {node}, because of {because}", SCORES
+            )
+        if decision.totals is None:
+            if decision.feasible_count > 1 and not decision.examined:
+                self._log.info("scores are not kept in clusters of so many nodes", SCORES, pod=pod)
+            return
+        for column in decision.scores:
+            for node, score in zip(decision.feasible, column.score.tolist(), strict=True):
+                self._log.info(f"{pod} -> {node}: {column.name}, Score: ({score})", SCORES)
+        for node, total in zip(decision.feasible, decision.totals.tolist(), strict=True):
+            self._log.info(f"Host {node} => Score {total}", SCORES)
 
     def bound(self, result: AttemptResult, node: str, seconds: float) -> None:
         """Log the binding."""

@@ -1,8 +1,8 @@
 """Notes about nodes on which a scheduler decides otherwise than a reader of the input may think.
 
-Conditions: kube-scheduler looks at taints, and the node controller turns conditions into taints. The
-nodes of a file have no such controller, so pods land on a node that is not ready. Zones: v1.13 reads
-the older labels.
+Conditions: kube-scheduler looks at taints, and the node controller turns conditions into taints.
+The nodes of a file have no such controller, so pods land on a node that is not ready. Zones: v1.13
+reads the older labels.
 """
 
 from __future__ import annotations

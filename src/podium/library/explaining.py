@@ -34,6 +34,7 @@ def explain(
     profile: Profile,
     *,
     node: str | None = None,
+    keep_node_name: bool = False,
     timed: bool = False,
     notify: Notify = log_warning,
 ) -> Explanation:
@@ -42,19 +43,27 @@ def explain(
     *pod* is one of the *objects*, or its `NAME` or `NAMESPACE/NAME`. A running pod is taken off its
     node first. Other pending pods are not scheduled before it. With *node* the explanation also
     says what became of that node and how much of each resource is free there; *timed* adds how
-    long each step took. *notify* is called with failures of extenders that are ignored.
+    long each step took. With *keep_node_name* the pod waits and insists on its `spec.nodeName`.
+    *notify* is called with failures of extenders that are ignored.
     """
     wanted = pod_named(objects, pod) if isinstance(pod, str) else pod
     if node is not None:
         check_node(objects, node)
     with open_simulation(profile, notify=notify) as simulation:
-        found = _decide(objects, wanted, simulation, node)
+        found = _decide(objects, wanted, simulation, node, keep_node_name=keep_node_name)
     if not timed:
         found.timings.clear()
     return found
 
 
-def _decide(objects: Objects, pod: Pod, simulation: Simulation, node: str | None) -> Explanation:
+def _decide(
+    objects: Objects,
+    pod: Pod,
+    simulation: Simulation,
+    node: str | None,
+    *,
+    keep_node_name: bool = False,
+) -> Explanation:
     profile = simulation.profile
     actual = pod.spec.node_name or None
     running = actual is not None and not pod.finished
@@ -64,9 +73,11 @@ def _decide(objects: Objects, pod: Pod, simulation: Simulation, node: str | None
         simulation.load(seen_by(objects, {profile.scheduler_name}, without=without))
         if running:
             simulation.remove(pod.uid)
-    waiting = replace(pod, spec=replace(pod.spec, node_name=""))
+    waiting = pod if keep_node_name else replace(pod, spec=replace(pod.spec, node_name=""))
+    steps = _Marks()
     with _step("decide", timings):
-        decision = simulation.attempt(waiting, recording=True)
+        decision = simulation.attempt(waiting, recording=True, mark=steps.mark)
+    timings += steps.taken
     with _step("find the causes", timings):
         add_causes(simulation.cache.columns, waiting, profile, decision, asked=node)
     asked = node_report(decision, node) if node is not None else None
@@ -82,6 +93,20 @@ def _decide(objects: Objects, pod: Pod, simulation: Simulation, node: str | None
         asked=asked,
         timings=timings,
     )
+
+
+class _Marks:
+    """The steps of a decision, as kube-scheduler's trace names them, and their seconds."""
+
+    def __init__(self) -> None:
+        self._last = perf_counter()
+        self.taken: list[tuple[str, float]] = []
+
+    def mark(self, step: str) -> None:
+        """End the step that is under way, and name it."""
+        now = perf_counter()
+        self.taken.append((f"  {step.removesuffix(' done')}", now - self._last))
+        self._last = now
 
 
 @contextmanager

@@ -60,6 +60,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
         if pre_filter.refused is None:
             row = yield from _choose_row(view, attempt, pre_filter, decision)
         if row is not None:
+            attempt.mark("Selecting host done")
             reserve(view, attempt, decision, row)
         elif profile.post_filters:
             failed = FailedSearch(

@@ -35,6 +35,10 @@ def times(weight: int) -> str:
 
 def split_name(priority: str) -> list[str]:
     """The words in the name of a priority: `Least`, `Requested`."""
+    if "://" in priority:
+        # An extender is named by its address: the host, and the path below it.
+        host, _, path = priority.partition("://")[2].partition("/")
+        return [host, f"/{path}"] if path else [host]
     return _WORD.findall(short(priority)) or [priority]
 
 
