@@ -1,6 +1,6 @@
 """Run the tests of full size, and write what came of them into RESULTS.md.
 
-python benchmarks/soak.py [PATHS]    some twenty minutes; exits with 1 if a test failed
+python benchmarks/soak.py [PATHS]    some two hours; exits with 1 if a test failed
 
 Tests tell figures of their own by pytest's `record_property`.
 """

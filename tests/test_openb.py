@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -112,10 +113,14 @@ def test_a_run_gives_the_published_allocation(workload: str, policy: str, seed: 
 
 @pytest.mark.soak
 @pytest.mark.timeout(6 * 3600)
-def test_all_runs_give_the_published_allocation() -> None:
-    known = published()
+def test_all_runs_give_the_published_allocation(
+    record_property: Callable[[str, object], None],
+) -> None:
+    known, begun = published(), time.perf_counter()
     with local_engine(2) as engine:
         outcomes = list(run_cells(cells(), engine))
+    record_property("runs", len(outcomes))
+    record_property("minutes on two processes", round((time.perf_counter() - begun) / 60))
 
     assert [each.error for each in outcomes if each.error] == []
     random: dict[str, list[tuple[float, float]]] = {}

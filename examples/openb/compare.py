@@ -1,6 +1,7 @@
 """Published and reproduced figures side by side, as Markdown.
 
 python examples/openb/compare.py openb/results.csv
+python examples/openb/compare.py openb/results.csv chart.svg    draws both, too
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ import csv
 import sys
 from pathlib import Path
 from statistics import fmean
+
+from podium.sweeps.cells import Outcome
+from podium.sweeps.charts import svg
+from podium.sweeps.results import summary
 
 FOLDER = Path(__file__).parent
 POLICIES = ("Random", "DotProd", "GpuClustering", "GpuPacking", "BestFit", "FGD")
@@ -37,7 +42,19 @@ def cell(published: Runs, reproduced: Runs, workload: str, policy: str) -> str:
     return f"{wanted:.2f} / {found:.2f}"
 
 
-def main(path: str) -> None:
+def draw(published: Runs, reproduced: Runs, path: Path) -> None:
+    """Draw means and spread of the same runs: each policy as published, and below as reproduced."""
+    outcomes = [
+        Outcome("", key[0], f"{key[1]} {kind}", int(key[2]), {AT: runs[key]}, 0.0)
+        for key in sorted(reproduced, key=lambda key: POLICIES.index(key[1]))
+        for kind, runs in (("published", published), ("reproduced", reproduced))
+    ]
+    order = list(dict.fromkeys(key[0] for key in published))
+    outcomes.sort(key=lambda each: order.index(each.workload))
+    path.write_text(svg(summary(outcomes), AT), encoding="utf-8")
+
+
+def main(path: str, chart: str = "") -> None:
     """Print the table, and how many runs are equal."""
     published = read(FOLDER / "published_runs.csv", "policy")
     reproduced = read(Path(path), "configuration")
@@ -46,6 +63,8 @@ def main(path: str) -> None:
     for workload in dict.fromkeys(key[0] for key in reproduced):
         cells = (cell(published, reproduced, workload, policy) for policy in POLICIES)
         print(f"| {workload} | {' | '.join(cells)} |")
+    if chart:
+        draw(published, reproduced, Path(chart))
     repeatable = [key for key in reproduced if key[1] != NOT_REPEATABLE]
     equal = sum(reproduced[key] == published[key] for key in repeatable)
     print(
@@ -54,4 +73,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,6 +68,40 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(podium: Podium, tmp_pa
     assert result.code == 1
     assert result.lines[0].startswith("small: 4 of 6 runs finished")
     assert "shop, spread, seed 3: ZeroDivisionError" in result.err
+
+
+def test_an_interrupted_sweep_reports_what_is_finished(tmp_path: Path) -> None:
+    path, out = write_experiment(tmp_path / "in"), tmp_path / "out"
+    study = tmp_path / "in" / "study.py"
+    study.write_text(
+        study.read_text().replace(
+            "    return trace.with",
+            "    __import__('time').sleep(600 * (seed > 1))\n    return trace.with",
+        )
+    )
+    command = [sys.executable, "-m", "podium", "sweep", path, "--out", str(out), "--jobs", "1"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        kept = out / "cells.jsonl"
+        wait_until(lambda: kept.exists() and kept.read_bytes().endswith(b"\n"))
+        process.send_signal(signal.SIGINT)
+        printed, told = process.communicate(timeout=120)
+
+    assert process.returncode == 130
+    assert printed.startswith("small: 1 of 6 runs finished")
+    assert told == "podium: note: interrupted; the same command goes on from here\n"
+    assert len((out / "results.csv").read_text().splitlines()) == 2
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(6000):
+        if holds():
+            return
+        pause.wait(0.02)
+    raise AssertionError("it never came to that")
 
 
 def test_bad_input_is_one_sentence(podium: Podium, tmp_path: Path) -> None:
