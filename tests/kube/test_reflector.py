@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,8 @@ from control_plane.proxy import Proxy
 from kube.reflecting import CONFIG_MAPS, Known, connected, following, until
 from kube.scripted import answer, scripted
 from podium.kube import reflector
+from podium.kube.api import KubeApi
+from podium.kube.errors import ApiError
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.meta import Object
 
@@ -114,3 +117,52 @@ def test_a_watch_without_an_answer_is_opened_again(control_plane: ControlPlane) 
                 await client.request("DELETE", CONFIG_MAPS)
 
     asyncio.run(run())
+
+
+class Expiring(KubeApi):
+    """Refuses the first watches at once; later ones live for a minute, then their time is over."""
+
+    def __init__(self, refused: int) -> None:
+        self.refused, self.now = refused, 0.0
+
+    async def request(self, method: str, path: str, **_: Any) -> bytes:
+        return b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str], *, idle_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        if self.refused:
+            self.refused -= 1
+            raise ApiError("not now", status=500)
+
+        async def expire() -> AsyncIterator[bytes]:
+            self.now += 60.0
+            yield b'{"type": "ERROR", "object": {"code": 410}}\n'
+
+        yield expire()
+
+
+def test_a_watch_that_lived_long_ends_the_growth_of_pauses() -> None:
+    api = Expiring(refused=6)
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 8:
+            raise asyncio.CancelledError
+
+    reading = Reflector(
+        api,
+        "/x",
+        msgspec.json.Decoder(Object),
+        Known(),
+        rng=random.Random(1),  # noqa: S311
+        sleep=sleep,
+        clock=lambda: api.now,
+    )
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(reading.run())
+
+    assert waited[5] >= 4.0
+    assert max(waited[6:]) < 0.5

@@ -115,6 +115,8 @@ class Reflector(Generic[Kind]):
         self._watch_seconds, self._grace_seconds = watch_seconds, grace_seconds
         self._pause = first_pause
         self._is_stale = False
+        #: Whether the API server has answered the last watch.
+        self._watched = False
 
     def list_again(self) -> None:
         """Begin with a new list at the next event or at the end of the watch."""
@@ -123,7 +125,7 @@ class Reflector(Generic[Kind]):
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
-            asked_for = 0.0
+            asked_for, began = 0.0, self._clock()
             try:
                 if self._is_stale or not self.version:
                     await self._list()
@@ -132,6 +134,8 @@ class Reflector(Generic[Kind]):
                 if self._clock() - began > _SHORT_SECONDS:
                     continue
             except ApiError as error:
+                if self._watched and self._clock() - began > _SHORT_SECONDS:
+                    self._pause = self._first_pause  # what went wrong before is over
                 asked_for = min(error.retry_after or 0.0, _LONGEST_ASKED_SECONDS)
                 if error.status == _GONE:
                     self.version = ""
@@ -140,6 +144,7 @@ class Reflector(Generic[Kind]):
             except Exception as error:  # noqa: BLE001  no error ends the watch
                 self.version = ""  # an object that was read may be at fault: list again
                 self._warn(f"{self.path}: {words(error)}; listing again")
+            self._watched = False
             await self._sleep(max(self._jittered(self._pause), asked_for))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
 
@@ -182,6 +187,7 @@ class Reflector(Generic[Kind]):
         }
         idle = seconds + self._grace_seconds
         async with self._client.stream(self.path, params, idle_seconds=idle) as pieces:
+            self._watched = True
             async for line in _lines(pieces):
                 self._take(line)
 
