@@ -35,8 +35,10 @@ class Sent:
     body: Any = None
     #: The code of the answer that the replica was given; 0 when it was given none.
     answered: int = 0
-    #: Whether the API server has carried it out, whatever the replica knows of that.
+    #: Whether the API server has carried it out, whatever the replica knows of that, and how many
+    #: seconds after it was sent.
     done: bool = False
+    took: float = 0.0
 
 
 @dataclass(slots=True)
@@ -148,7 +150,7 @@ class FaultyApi(InProcessApi):
             answer = await super().exchange(*request)
         finally:
             network.writer = ""
-        sent.done = answer.status < 300
+        sent.done, sent.took = answer.status < 300, network.loop.time() - sent.time
         return answer
 
     def _note(self, verb: str, method: str, path: str, body: bytes | None) -> Sent:

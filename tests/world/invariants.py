@@ -39,6 +39,7 @@ def history_findings(world: World) -> Iterator[str]:
     """Everything that the history of writes and requests shows to be wrong."""
     yield from _moved_pods(world)
     yield from _repeated_bindings(world)
+    yield from _decided_again(world)
     yield from _leaders(world)
     yield from _storms(world)
     yield from _placements_that_do_not_fit(world)
@@ -81,6 +82,30 @@ def _repeated_bindings(world: World) -> Iterator[str]:
             yield f"{sent.replica} binds {sent.path} to {node}, having bound it to {first[1]}"
         if sent.done:
             bound[uid] = (sent.replica, node)
+
+
+def _decided_again(world: World) -> Iterator[str]:
+    """A replica decides no more about a pod that it has bound, whether it was answered or not.
+
+    Where it had no answer it must ask, and only if that is refused as well it may try again.
+    """
+    done: dict[tuple[str, str], Sent] = {}
+    refused: dict[str, list[float]] = defaultdict(list)
+    for sent in world.network.sent:
+        if sent.verb == "bind" and sent.done:
+            done[sent.replica, sent.body["metadata"].get("uid", "")] = sent
+        elif sent.verb == "get" and sent.answered >= 400:
+            refused[sent.path].append(sent.time)
+    for placement in world.placements:
+        first = done.get((placement.replica, placement.uid))
+        if first is None or placement.time <= first.time + first.took:
+            continue
+        asked = refused[first.path.removesuffix("/binding")]
+        if not any(first.time <= time <= placement.time for time in asked):
+            yield (
+                f"{placement.replica} decides at {placement.time:.3f} s about a pod that it has "
+                f"bound at {first.time:.3f} s by POST {first.path}"
+            )
 
 
 # --- leaders ------------------------------------------------------------------------------------

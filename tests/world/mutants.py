@@ -18,7 +18,6 @@ from podium.daemon.cluster_state import ClusterState
 from podium.daemon.failure_handler import FailureHandler
 from podium.daemon.object_index import ObjectIndex
 from podium.daemon.pod_status import PodStatusWriter
-from podium.daemon.volumes import VolumeBinder
 from podium.host.scheduler_host import SchedulerHost
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.lease import LeaderElector
@@ -171,13 +170,6 @@ def nominations_are_not_written() -> Iterator[None]:
 
 
 @contextmanager
-def volumes_are_not_awaited() -> Iterator[None]:
-    """A pod is bound as soon as its claims are written, before they are bound."""
-    with patch.object(VolumeBinder, "_is_bound", lambda *_: True):
-        yield
-
-
-@contextmanager
 def loop_is_not_woken() -> Iterator[None]:
     """A pod that returns to the queue late waits until anything else happens."""
 
@@ -229,7 +221,6 @@ MUTANTS: tuple[Mutant, ...] = (
     unsettled_is_bound,
     freed_room_wakes_nobody,
     nominations_are_not_written,
-    volumes_are_not_awaited,
     loop_is_not_woken,
     hanging_request_is_awaited,
     preemptor_is_not_retried,

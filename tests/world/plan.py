@@ -129,6 +129,8 @@ def make_plan(seed: int) -> Plan:
     ]
     verbs = [verb for verb in VERBS if _applies(verb, replicas, extender)]
     faults = [_fault(rng, seconds, verbs) for _ in range(rng.choice((0, 1, 3, 6, 10)))]
+    if rng.random() < 0.2:
+        faults += _together(rng, seconds)
     return Plan(
         seed=seed,
         generation=rng.choice(("v1.36", "v1.36", "v1.13")),
@@ -167,3 +169,15 @@ def _fault(rng: random.Random, seconds: float, verbs: list[str]) -> Fault:
         seconds=rng.choice((0.05, 1.0, 4.0, 12.0)),
         number=rng.getrandbits(32),
     )
+
+
+def _together(rng: random.Random, seconds: float) -> list[Fault]:
+    """Answers to bindings are lost while watches tell nothing of them, or tell it late."""
+    start, length = rng.uniform(0, seconds), rng.choice((5.0, 20.0, 40.0))
+    times = (start, min(start + length, seconds))
+    bind = rng.choice(("lost", "lost", "hang", "late", "500"))
+    watch = rng.choice(("lag", "silent", "cut", "refused"))
+    return [
+        Fault(*times, "bind", bind, 1.0, 4.0, rng.getrandbits(32)),
+        Fault(*times, "watch", watch, 1.0, 12.0, rng.getrandbits(32)),
+    ]
