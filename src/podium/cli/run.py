@@ -52,6 +52,8 @@ class RunFlags:
     leader_elect_resource_namespace: str | None
     listen: ListenAddress
     secure_port: int
+    tracing_endpoint: str | None
+    tracing_sampling_rate_per_million: int
     pages: bool
     pages_may_change_rules: bool
     tls_cert_file: str | None
@@ -129,6 +131,19 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
     show_default=True,
     metavar="N",
     help="In clusters of at most N nodes, keep every verdict and score for `podium why`.",
+)
+@click.option(
+    "--tracing-endpoint",
+    metavar="URL",
+    help="Send OpenTelemetry spans of attempts to this OTLP endpoint (needs podium[tracing]).",
+)
+@click.option(
+    "--tracing-sampling-rate-per-million",
+    type=click.IntRange(0, 1_000_000),
+    default=1_000_000,
+    show_default=True,
+    metavar="N",
+    help="Of how many attempts in a million spans are sent.",
 )
 @click.option(
     "--pages",
@@ -214,6 +229,8 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
         bind_address=own.listen.host if secure is None else _LISTEN.host,
         port=own.listen.port,
         secure=secure,
+        tracing_endpoint=own.tracing_endpoint or "",
+        tracing_per_million=own.tracing_sampling_rate_per_million,
         pages=own.pages,
         pages_change_rules=own.pages_may_change_rules,
     )

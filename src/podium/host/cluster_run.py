@@ -20,6 +20,7 @@ from podium.daemon.http_server import LOOPBACK, listening, serve_on
 from podium.daemon.logs import Log, LogHandler
 from podium.daemon.page_data.activity import Activity
 from podium.daemon.page_data.page_data import PageData
+from podium.daemon.tracing import Tracing
 from podium.host.event_loop import on_stop_signal, run_program
 from podium.host.page_access import PagesBeside, TokenCookie
 from podium.host.scheduler_host import HostOptions, SchedulerHost
@@ -79,6 +80,9 @@ class RunOptions:
     #: Whether the pages are served, and whether they may change rules.
     pages: bool = False
     pages_change_rules: bool = False
+    #: Where spans are sent to, and of how many attempts per million; "" for nowhere.
+    tracing_endpoint: str = ""
+    tracing_per_million: int = 1_000_000
 
 
 def run_cluster(
@@ -147,6 +151,12 @@ class ClusterRun:
         self._activity = Activity(self._clocks.wall)
         if options.pages:
             observers = [*observers, self._activity]
+        self._tracing: Tracing | None = None
+        if options.tracing_endpoint:
+            name = chosen.profile.scheduler_name
+            per_million = options.tracing_per_million
+            self._tracing = Tracing(options.tracing_endpoint, per_million, name)
+            observers = [*observers, self._tracing.observer]
         self.host = SchedulerHost(
             client,
             chosen,
@@ -174,6 +184,8 @@ class ClusterRun:
     async def run(self) -> int:
         """Run until stopped; the exit code."""
         async with AsyncExitStack() as stack:
+            if self._tracing is not None:
+                stack.callback(self._tracing.close)
             # Before the host is entered: if it fails, the lease is released after its last write.
             stack.push_async_callback(self._stop_election)
             await stack.enter_async_context(self.host)

@@ -11,7 +11,7 @@ from podium.daemon.observers import Observer
 from podium.render.decision.as_json import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from podium.daemon.observers import AttemptResult
     from podium.objects.kinds.pod import Pod
@@ -106,12 +106,12 @@ class Activity(Observer):
         self._note_failure(result, f"binding to {node} failed: {error}")
         self._note("error", result.pod, f"binding to {node} failed: {error}", node)
 
-    def evicting(self, result: AttemptResult, victims: Any) -> None:
+    def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
         """Count the victims."""
         self.revision += 1
         self.evicted += len(victims)
-        for victim in victims:
-            self._note("evicted", victim, f"for {result.pod.key}", victim.spec.node_name or "")
+        text, now = f"in favour of {result.pod.key}", self._clock()
+        self.timeline.extend(TimelineEntry(now, "evicted", key, {}, text) for key in victims)
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """Add, update or remove a pending pod."""
