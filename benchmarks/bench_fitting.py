@@ -10,6 +10,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from measuring import script
+from msgspec.structs import replace
 
 import podium
 
@@ -63,6 +64,15 @@ def seconds(work: Callable[[], object]) -> float:
     return process_time() - begun
 
 
+def _too_large(sample: podium.Pod) -> podium.Pod:
+    """A pod that requests more cpu than any node has free."""
+    container = (sample.spec.containers or [])[0]
+    resources = replace(container.resources, requests={"cpu": "40", "memory": "1Gi"})
+    spec = replace(sample.spec, node_name="", containers=[replace(container, resources=resources)])
+    metadata = replace(sample.metadata, name="large", uid="large")
+    return replace(sample, metadata=metadata, spec=spec)
+
+
 def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
     """Question -> seconds, and times the time of reading."""
     nodes, pods = (500, 5_000) if quick else (NODES, PODS)
@@ -73,8 +83,12 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
         reading = seconds(lambda: podium.read([path]))
         objects = podium.read([path])
     plain = objects.pods[0]
+    pending = _too_large(plain)
+    waiting = objects.copied()
+    waiting.pods = [*objects.pods, pending]
     asked: dict[str, Callable[[], object]] = {
         "how many more fit (`podium.capacity`)": lambda: podium.capacity(objects, plain, profile),
+        "what would make a pod fit (`podium.fix`)": lambda: podium.fix(waiting, pending, profile),
     }
     found["reading"] = round(reading, 2)
     found["questions"] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from podium.cli.console import note, notes, tracked, write_data, write_lines
-from podium.cli.flags import files_argument, output_flag, profile_flags
+from podium.cli.flags import cluster_or_files, output_flag, profile_flags
+from podium.cli.inputs import read_live
 from podium.cli.parsing import FlagsCommand
-from podium.library.planning.capacity import MOST_PODS, CapacitySearch, kinds_in
+from podium.library.planning.capacity import MOST_PODS, CapacitySearch, kinds_beside, kinds_in
 from podium.library.planning.node_shapes import shape_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
@@ -17,7 +18,7 @@ _INTERRUPTED = 130
 
 @click.command(cls=FlagsCommand)
 @click.argument("pod", metavar="POD")
-@files_argument
+@cluster_or_files
 @click.option(
     "--shape",
     multiple=True,
@@ -40,6 +41,7 @@ def capacity(
     *,
     pod: str,
     files: tuple[str, ...],
+    cluster: dict[str, str | None] | None,
     shape: tuple[str, ...],
     most: int,
     pending_first: bool,
@@ -55,7 +57,10 @@ def capacity(
     Exit code: 0 at least one fits, 1 none does, 2 bad input.
     """
     chosen = flags.choose()
-    objects, kinds = kinds_in(pod, files)
+    if cluster is None:
+        objects, kinds = kinds_in(pod, files)
+    else:
+        objects, kinds = kinds_beside(pod, read_live(**cluster))
     if objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))

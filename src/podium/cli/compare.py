@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import note, notes, tracked, write_data, write_lines
-from podium.cli.flags import gates_flag, output_flag
-from podium.cli.inputs import read_files
+from podium.cli.flags import cluster_flags, gates_flag, output_flag
+from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.planning.compare import SEEDS, CompareSearch
 from podium.library.planning.configurations import configuration
@@ -24,7 +24,7 @@ _TWO = 2
 
 
 @click.command(cls=FlagsCommand)
-@click.argument("arguments", nargs=-1, required=True, metavar="A B [C…] FILES…")
+@click.argument("arguments", nargs=-1, required=True, metavar="A B [C…] [FILES…]")
 @click.option(
     "--seeds",
     type=click.IntRange(min=0),
@@ -42,6 +42,8 @@ _TWO = 2
     metavar="N",
     help="How many placements that differ the table lists.",
 )
+@click.option("--cluster", is_flag=True, help="Read the live cluster of the kubeconfig.")
+@cluster_flags()
 @gates_flag
 @output_flag("table", "json", "yaml")
 def compare(
@@ -50,6 +52,10 @@ def compare(
     seeds: int,
     bound: bool,
     most: int,
+    cluster: bool,
+    kubeconfig: str | None,
+    context: str | None,
+    server: str | None,
     feature_gates: tuple[dict[str, bool], ...],
     output: str,
 ) -> int:
@@ -75,7 +81,10 @@ def compare(
             f"expected two configurations or more, got {len(chosen)}; one is a file with a "
             "KubeSchedulerConfiguration or a Policy, v1.13, v1.36, a provider or a FILE.py"
         )
-    objects = read_files(files)
+    if cluster == bool(files):
+        what = "FILES and --cluster exclude each other" if cluster else "there is no input"
+        raise click.UsageError(f"{what}; name files, or a live cluster with --cluster")
+    objects = read_live(kubeconfig, context, server) if cluster else read_files(files)
     notes(input_notes(objects))
     profiles = {name: each.profiles for name, each in chosen.items()}
     search = CompareSearch(objects, profiles, seeds=seeds, bound=bound, notify=note)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from podium.cli.console import note, notes, tracked, write_data, write_lines
-from podium.cli.flags import files_argument, output_flag, profile_flags
-from podium.cli.inputs import read_files
+from podium.cli.flags import cluster_or_files, output_flag, profile_flags
+from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.lookup import pod_named
 from podium.library.planning.fix import FixSearch
@@ -19,7 +19,7 @@ _INTERRUPTED = 130
 
 @click.command(cls=FlagsCommand)
 @click.argument("pod", metavar="[NAMESPACE/]POD")
-@files_argument
+@cluster_or_files
 @click.option(
     "--shape",
     multiple=True,
@@ -42,6 +42,7 @@ def fix(
     *,
     pod: str,
     files: tuple[str, ...],
+    cluster: dict[str, str | None] | None,
     shape: tuple[str, ...],
     pairs: bool,
     most: int,
@@ -57,7 +58,7 @@ def fix(
     Exit code: 0 it fits, or something helps, 1 nothing helps, 2 bad input.
     """
     chosen = flags.choose()
-    objects = read_files(files)
+    objects = read_files(files) if cluster is None else read_live(**cluster)
     if objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))

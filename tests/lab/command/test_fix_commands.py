@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import podium
 from lab.command.lab_process import LabProcess
 from podium.library.planning.fix import fix
 
+ROOT = Path(__file__).parents[3]
 #: Every kind of edit and what keeps the pod of its case from the only node that it may run on.
 CASES: dict[str, dict[str, Any]] = {
     "request": {"pod_cpu": "2"},
@@ -115,3 +117,32 @@ def _was_tried(item: dict[str, Any]) -> bool:
 
 def _placed(items: list[dict[str, Any]]) -> set[str]:
     return {item["metadata"]["name"] for item in items if "nodeName" in item["spec"]}
+
+
+def test_a_live_cluster_is_asked(start: Callable[..., LabProcess], tmp_path: Path) -> None:
+    """`--cluster` of fix, capacity and compare."""
+    made = manifests("request", CASES["request"])
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    lab = start("-f", str(file))
+    lab.until(lambda: all(map(_was_tried, lab.items("/api/v1/namespaces/default/pods"))), 60)
+    wanted = tmp_path / "pod.json"
+    wanted.write_text(json.dumps(pod("more", "request", "100m", None)))
+
+    def podium_json(*arguments: str) -> Any:
+        command = [sys.executable, "-m", "podium", *arguments, "--cluster", "-o", "json"]
+        done = subprocess.run(
+            [*command, "--kubeconfig", str(lab.kubeconfig)],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            check=False,
+        )
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    fixes = podium_json("fix", "p-request")["fixes"]
+    assert fixes[0]["sentence"] == "Lower the cpu request of container main from 2 to 500m."
+    assert podium_json("capacity", str(wanted))["pods"] == 5
+    assert podium_json("capacity", "r-request")["pods"] == 1
+    compared = podium_json("compare", "v1.13", "v1.36", "--seeds", "1")
+    assert (compared["pods"], compared["hopeless"]) == (2, ["default/p-request"])

@@ -19,10 +19,13 @@ from podium.library.notices import Notify, log_warning
 from podium.library.pending import pending, seen_by
 from podium.library.planning.filling import can_fill, fill
 from podium.library.planning.node_shapes import NodeShape, add_node, drop_node, shapes_of
-from podium.library.reading import read
+from podium.library.reading import load, read
 from podium.library.simulating import open_simulation
+from podium.objects.completing.defaults import with_defaults
+from podium.objects.completing.expand import expand
 from podium.objects.kinds.pod import ClaimVolume, Pod
 from podium.objects.kinds.registry import PERSISTENT_VOLUME_CLAIM
+from podium.objects.reading.validate import validate
 from podium.render.planning.capacity import Capacity, Exhausted, ShapeGain
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 #: More pods than any cluster holds; a profile without a rule about resources has no other limit.
 MOST_PODS: Final = 1_000_000
+#: Objects of a cluster that complete a pod when it is created.
+_ADMISSION: Final = ("PriorityClass", "StorageClass")
 #: How many shapes of nodes are tried when none is named.
 _SHAPES: Final = 3
 
@@ -91,9 +96,7 @@ def kinds_in(path: str, files: Sequence[str]) -> tuple[Objects, list[PodKind]]:
     """
     if path != "-" and not Path(path).exists():
         objects = read(files)
-        pod = sample_pod(objects, path)
-        kind = PodKind(_workload(pod, objects), pod, claims=tuple(_own_claims(pod, objects)))
-        return objects, [kind]
+        return objects, [_kind_named(path, objects)]
     objects = read([*files, path])
     where = "<stdin>" if path == "-" else path
     chosen = [objects.where("Pod", i) == where for i in range(len(objects.pods))]
@@ -107,6 +110,39 @@ def kinds_in(path: str, files: Sequence[str]) -> tuple[Objects, list[PodKind]]:
     pairs = zip(objects.pods, chosen, strict=True)
     cluster.pods = [pod for pod, is_chosen in pairs if not is_chosen]
     return cluster, _in_ratio(groups, objects)
+
+
+def kinds_beside(path: str, cluster: Objects) -> tuple[Objects, list[PodKind]]:
+    """The same for a cluster that was read already, for example a live one."""
+    if path != "-" and not Path(path).exists():
+        return cluster, [_kind_named(path, cluster)]
+    written = load([path])
+    validate(written)
+    own = {kind: list(items) for kind, items in written.lists.items()}
+    for kind in _ADMISSION:
+        known = {item.key for item in written.of(kind)}
+        written.of(kind).extend(item for item in cluster.of(kind) if item.key not in known)
+    expanded = expand(with_defaults(written))
+    groups: dict[str, list[Pod]] = {}
+    for pod in expanded.pods:
+        groups.setdefault(_workload(pod, expanded), []).append(pod)
+    if not groups:
+        raise InputError("holds no pod", where=path, hint="name a file with a pod or a workload")
+    objects = cluster.copied()
+    for kind in own:
+        if kind not in {"Pod", "Node"}:
+            names = {item.key for item in expanded.of(kind)}
+            others = [item for item in objects.of(kind) if item.key not in names]
+            objects.lists[kind] = [*others, *expanded.of(kind)]
+    claims = {item.key for item in objects.of(PERSISTENT_VOLUME_CLAIM)}
+    more = [c for c in expanded.of(PERSISTENT_VOLUME_CLAIM) if c.key not in claims]
+    objects.of(PERSISTENT_VOLUME_CLAIM).extend(more)
+    return objects, _in_ratio(groups, expanded)
+
+
+def _kind_named(name: str, objects: Objects) -> PodKind:
+    pod = sample_pod(objects, name)
+    return PodKind(_workload(pod, objects), pod, claims=tuple(_own_claims(pod, objects)))
 
 
 def _in_ratio(groups: dict[str, list[Pod]], objects: Objects) -> list[PodKind]:
