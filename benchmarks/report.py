@@ -39,6 +39,7 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
         _preemption(found["preemption"]),
         _startup(found["startup"]),
         _fitting(found["fitting"]),
+        _history(found["history"]),
         _rules(found["rules"]),
         _mix(found["mix"]),
         _workloads(found["workloads"]),
@@ -154,6 +155,25 @@ def _startup(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     rows = [(f"`{name}`", f"{milliseconds:.0f}") for name, milliseconds in found.items()]
     yield from _table(("command", "CPU-ms"), rows)
+
+
+def _history(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Recording a history"
+    yield ""
+    yield (
+        f"{found['nodes']:,} nodes, {found['pods']:,} pods that come, are decided, bound and reported "
+        f"as running, without an API server: {found['us_per_pod']:.0f} CPU-µs per pod, and "
+        f"{found['recording_us_per_pod']:.0f} more with recording. Explaining the first decision, the "
+        "one in the middle and the last took "
+        + ", ".join(f"{each:.1f}" for each in found["seek_seconds"])
+        + " CPU-s."
+    )
+    yield ""
+    yield "| compression | bytes per pod | CPU-µs per pod |"
+    yield "|---|---|---|"
+    for each in found["compression"]:
+        yield f"| {each['way']} | {each['bytes_per_pod']:.0f} | {each['us_per_pod']:.1f} |"
+    yield ""
 
 
 def _fitting(found: dict[str, Any]) -> Iterator[str]:

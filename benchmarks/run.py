@@ -27,6 +27,7 @@ SCRIPTS = (
     "preemption",
     "startup",
     "fitting",
+    "history",
     "rules",
     "workloads",
     "mix",

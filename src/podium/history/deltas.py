@@ -7,6 +7,7 @@ of the same class in the field, it maps to the delta between these. Lists and ma
 from __future__ import annotations
 
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -15,15 +16,20 @@ from msgspec.structs import replace
 from podium.objects.kinds.meta import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 T = TypeVar("T", bound=Value)
 Delta = dict[str, Any]
 
 
 @cache
-def _fields(type_: type[Value]) -> tuple[str, ...]:
-    return type_.__struct_fields__
+def _fields(type_: type[Value]) -> tuple[tuple[str, ...], Callable[[Value], tuple[Any, ...]]]:
+    """The names of the fields of a class, and what returns all their values."""
+    names = type_.__struct_fields__
+    if len(names) == 1:
+        only = attrgetter(names[0])
+        return names, lambda value: (only(value),)
+    return names, attrgetter(*names)
 
 
 @cache
@@ -34,8 +40,8 @@ def _types(type_: type[Value]) -> Mapping[str, Any]:
 def delta(old: T, new: T) -> Delta:
     """The fields of *new* that differ from *old*."""
     found: Delta = {}
-    for name in _fields(type(old)):
-        before, after = getattr(old, name), getattr(new, name)
+    names, values = _fields(type(old))
+    for name, before, after in zip(names, values(old), values(new), strict=True):
         if before is after or before == after:
             continue
         if isinstance(before, Value) and type(before) is type(after):

@@ -161,18 +161,23 @@ def test_a_replay_may_begin_at_any_segment(tmp_path: Path, version: str) -> None
         ]
 
 
-def test_a_matrix_made_again_is_the_one_that_was_recorded(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("steps", "decisions"), [(400, 80), pytest.param(6000, 1000, marks=pytest.mark.soak)]
+)
+def test_a_matrix_made_again_is_the_one_that_was_recorded(
+    tmp_path: Path, steps: int, decisions: int
+) -> None:
     """All verdicts and scores, compared one by one and not by their hash."""
     profile, behaviour = PROFILES["v1.36"]
     dice = Random(3)  # noqa: S311  a seed
     driver = Driver(tmp_path, profile, behaviour, recorded_nodes=100)
-    for number in range(400):
+    for number in range(steps):
         step(driver, dice, number)
     driver.recorder.close()
 
     found = replayed(tmp_path, driver, recording=True)
 
-    assert len(found) > 80
+    assert len(found) > decisions
     for (_, live), (_, again, _) in zip(driver.decisions, found, strict=True):
         assert again.examined == live.examined
         assert again.failed() == live.failed()
@@ -219,3 +224,30 @@ def test_a_checkpoint_waits_for_reservations(tmp_path: Path) -> None:
     assert len(History(tmp_path).segments) == 2
     entries = list(History(tmp_path).entries())
     assert any(isinstance(each, Checkpoint) for each in entries)
+
+
+@pytest.mark.parametrize("pods", [1_000, pytest.param(50_000, marks=pytest.mark.soak)])
+def test_a_burst_follows_again(tmp_path: Path, pods: int) -> None:
+    """Pods that come at once, bound late and in another order, in several segments."""
+    profile, behaviour = PROFILES["v1.36"]
+    dice = Random(9)  # noqa: S311  a seed
+    limits = Limits(segment_records=pods, batch_records=256)
+    driver = Driver(tmp_path, profile, behaviour, limits=limits)
+    for number in range(max(20, pods // 50)):
+        driver.put(node(f"n{number}", cpu=16, labels={"zone": f"z{number % 3}"}))
+    for number in range(pods):
+        driver.put(pod(f"p{number}", labels={"app": f"a{number % 20}"}, requests={"cpu": "200m"}))
+    placed = []
+    while (taken := driver.turn()) is not None:
+        placed.append(taken[0].pod)
+        if len(placed) > 50:
+            driver.bind(placed.pop(dice.randrange(50)), dice)
+        if dice.random() < 0.01:
+            driver.recorder.flush()
+    driver.recorder.close()
+
+    found = replayed(tmp_path, driver)
+
+    assert len(found) == pods
+    assert [difference for _, _, difference in found if difference] == []
+    assert len(History(tmp_path).segments) > 1

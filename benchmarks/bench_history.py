@@ -1,0 +1,246 @@
+"""Recording a history: processor time per pod, bytes per pod by compression, and seeking in it."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import tempfile
+import zlib
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from measuring import script
+from msgspec.structs import replace
+
+from podium.daemon.behaviour import V1_36
+from podium.daemon.cluster_state import ClusterState
+from podium.daemon.decider import Decider
+from podium.daemon.hindsight.recorder import HistoryRecorder
+from podium.daemon.hindsight.replay import Rules
+from podium.daemon.hindsight.seeking import derive, places
+from podium.daemon.observers import AttemptResult, Observer
+from podium.daemon.options import SchedulerOptions
+from podium.history.frames import SegmentReader
+from podium.history.reading import History
+from podium.history.writing import HistoryWriter, Limits
+from podium.library.profile_source import ProfileSource
+from podium.objects.kinds.registry import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
+
+PROFILE = ProfileSource().choose().profile
+RULES = Rules({PROFILE.scheduler_name: PROFILE}, V1_36)
+
+
+def node(number: int) -> Node:
+    """A node as an API server has it, conditions and images included."""
+    name = f"node-{number:05}"
+    room = {"cpu": "32", "memory": "128Gi", "pods": "110"}
+    conditions = [
+        {"type": kind, "status": "True" if kind == "Ready" else "False"}
+        for kind in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+    ]
+    found: Node = msgspec.convert(
+        {
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "uid": f"n-{number}",
+                "resourceVersion": str(number),
+                "labels": {
+                    "kubernetes.io/hostname": name,
+                    "topology.kubernetes.io/zone": f"z{number % 3}",
+                },
+            },
+            "status": {"allocatable": room, "conditions": conditions},
+        },
+        KINDS["Node"].type,
+    )
+    return found
+
+
+def pod(number: int) -> Pod:
+    """A pod of one of a hundred replica sets."""
+    app = f"app-{number % 100}"
+    found: Pod = msgspec.convert(
+        {
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{app}-5d4f7c9b8-{number:05}",
+                "namespace": "shop",
+                "uid": f"0b6f0e3a-5f1d-4c53-9c1e-{number:012}",
+                "resourceVersion": str(10_000_000 + number),
+                "labels": {"app": app, "pod-template-hash": "5d4f7c9b8"},
+                "ownerReferences": [
+                    {"kind": "ReplicaSet", "name": app, "uid": f"rs-{app}", "controller": True}
+                ],
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {
+                "schedulerName": PROFILE.scheduler_name,
+                "containers": [
+                    {
+                        "name": "app",
+                        "image": f"registry.example/{app}:1.2.3",
+                        "resources": {"requests": {"cpu": "250m", "memory": "512Mi"}},
+                    }
+                ],
+                "tolerations": [
+                    {"key": "node.kubernetes.io/not-ready", "operator": "Exists"},
+                ],
+            },
+            "status": {"phase": "Pending"},
+        },
+        KINDS["Pod"].type,
+    )
+    return found
+
+
+class Loop:
+    """What the scheduling loop and the watch do for each pod, without an API server."""
+
+    def __init__(self, folder: Path | None, limits: Limits) -> None:
+        self.now = 1_800_000_000.0
+        self.options = SchedulerOptions()
+        self.recorder: HistoryRecorder | None = None
+        observers: Sequence[Observer] = ()
+        if folder is not None:
+            self.recorder = HistoryRecorder(HistoryWriter(folder, limits=limits), self.time)
+            observers = [self.recorder]
+            scheduler: Any = self
+            self.recorder.scheduler = scheduler
+        self.state = ClusterState(RULES.profiles, V1_36, self.time, observers)
+        self.decider = Decider(self.state, RULES.profiles)
+        self.versions = 20_000_000
+
+    def time(self) -> float:
+        """The time, which passes with every pod."""
+        return self.now
+
+    @property
+    def queue(self) -> Any:
+        """Pods that wait."""
+        return self.state.queue
+
+    @property
+    def ties(self) -> Any:
+        """The rule for ties."""
+        return self.decider.ties
+
+    def put(self, item: Any) -> None:
+        """Report a new version of an object."""
+        self.versions += 1
+        metadata = replace(item.metadata, resource_version=str(self.versions))
+        self.state.index(item.kind).put(replace(item, metadata=metadata))
+
+    def schedule(self, waiting: Pod) -> None:
+        """A pod comes, is decided, bound, and reported as running."""
+        self.now += 0.001
+        self.put(waiting)
+        turn = self.queue.pop()
+        decision = self.decider.decide_without_extenders(turn.pod, PROFILE)
+        if self.recorder is not None:
+            result = AttemptResult(turn.pod, decision, PROFILE, 1, self.now, 0.0, self.now)
+            self.recorder.attempted(result)
+        self.state.cache.assume(turn.pod, decision.node or "")
+        self.queue.done(turn)
+        bound = replace(waiting, spec=replace(waiting.spec, node_name=decision.node or ""))
+        self.put(bound)
+        status = replace(bound.status, phase="Running", start_time="2026-01-01T00:00:01Z")
+        self.put(replace(bound, status=status))
+
+
+def microseconds_per_pod(folder: Path | None, nodes: int, pods: int, limits: Limits) -> float:
+    """Processor time of the loop, recorded or not."""
+    loop = Loop(folder, limits)
+    for number in range(nodes):
+        loop.put(node(number))
+    waiting = [pod(number) for number in range(pods)]
+    for each in waiting[: pods // 10]:
+        loop.schedule(each)
+    begun = process_time()
+    for number, each in enumerate(waiting[pods // 10 :]):
+        loop.schedule(each)
+        if loop.recorder is not None and number % 500 == 0:
+            loop.recorder.flush()
+    found = process_time() - begun
+    if loop.recorder is not None:
+        loop.recorder.close()
+    return found / (pods - pods // 10) * 1e6
+
+
+def compressed(folder: Path, pods: int) -> list[dict[str, Any]]:
+    """Bytes per pod and processor time per pod of ways to compress what was written."""
+    parts: list[bytes] = []
+    for path in History(folder).segments:
+        with SegmentReader(path) as reader:
+            parts += reader.parts()
+    whole = b"".join(parts)
+
+    def streamed(level: int) -> int:
+        packer, size = zlib.compressobj(level), 0
+        for part in parts:
+            size += len(packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH))
+        return size
+
+    ways: dict[str, Any] = {
+        "none": lambda: len(whole),
+        "zlib 1, each part alone": lambda: sum(len(zlib.compress(part, 1)) for part in parts),
+        "zlib 1, one stream": lambda: streamed(1),
+        "zlib 3, one stream": lambda: streamed(3),
+        "zlib 6, one stream": lambda: streamed(6),
+        "bz2, each part alone": lambda: sum(len(bz2.compress(part)) for part in parts),
+        "lzma 0, each part alone": lambda: sum(
+            len(lzma.compress(part, preset=0)) for part in parts
+        ),
+    }
+    found = []
+    for name, way in ways.items():
+        begun = process_time()
+        size = way()
+        spent = process_time() - begun
+        found.append({"way": name, "bytes_per_pod": size / pods, "us_per_pod": spent / pods * 1e6})
+    return found
+
+
+def seek_seconds(folder: Path) -> list[float]:
+    """Processor time to explain a decision at the beginning, in the middle and at the end."""
+    found = []
+    history = History(folder)
+    count = sum(1 for _ in history.decisions())
+    for number in (0, count // 2, count - 1):
+        begun = process_time()
+        wanted = next(each for place, each in enumerate(places(history)) if place == number)
+        derived = derive(history, wanted, lambda _: RULES)
+        assert derived.difference is None
+        found.append(process_time() - begun)
+    return found
+
+
+def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
+    """Processor time per pod with and without recording; seeking in 100,000 changes."""
+    nodes, pods = (200, 1_000) if quick else (5_000, 25_000)
+    limits = Limits()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        plain = microseconds_per_pod(None, nodes, pods, limits)
+        recorded = microseconds_per_pod(root / "history", nodes, pods, limits)
+        return {
+            "nodes": nodes,
+            "pods": pods,
+            "us_per_pod": plain,
+            "us_per_pod_recorded": recorded,
+            "recording_us_per_pod": recorded - plain,
+            "compression": compressed(root / "history", pods),
+            "seek_seconds": seek_seconds(root / "history"),
+        }
+
+
+if __name__ == "__main__":
+    script(measure)
