@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 #: The pages that the index lists first, in this order.
-_FIRST: Final = ("lab.md", "pages.md", "running.md", "cli.md", "config.md", "policy.md")
+_FIRST: Final = (
+    "for-learners.md", "for-engineers.md", "for-platform-teams.md", "for-rule-authors.md",
+    "lab.md", "pages.md", "running.md", "cli.md", "config.md", "policy.md",
+)  # fmt: skip
 _TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 _HEADING: Final = re.compile(r"<h([2-4])>(.*?)</h\1>")
 _PAGE: Final = """<!doctype html>
@@ -30,7 +33,8 @@ _PAGE: Final = """<!doctype html>
 <link rel="stylesheet" href="{base}static/css/shell.css">
 <link rel="stylesheet" href="{base}static/css/help.css">
 <script src="{base}static/js/theme_first.js"></script></head>
-<body class="help"><header class="top"><a class="brand" href="{base}../"><span>Podium</span></a>
+<body class="documentation"><header class="top">
+<a class="brand" href="{base}../"><span>Podium</span></a>
 <nav aria-label="Pages"><a href="{base}../">Cluster</a>
 <a href="{base}help/" aria-current="page">Help</a></nav></header>
 <main id="main"><article>{body}</article></main></body></html>
