@@ -11,7 +11,7 @@ import podium
 from builders import node, nodes, objects, pod, selector, taint, term, tolerates
 from podium.library.planning.bound import DIVIDED, lower_bound
 from podium.library.planning.compaction import Compaction
-from podium.library.planning.compare import compare
+from podium.library.planning.compare import CompareSearch, compare
 from podium.library.planning.parallel import in_parallel
 from podium.library.planning.workload import Workload, workload_of
 from podium.objects.kinds.node import Node
@@ -267,6 +267,21 @@ def test_evictions_are_counted() -> None:
 
     assert [each.evicted for each in found.outcomes] == [(), ()]
     assert found.differences() == []
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_an_interrupted_comparison_can_be_shown(steps: int) -> None:
+    cluster = objects(*nodes(2), pod("p", requests={"cpu": "1"}))
+    search = CompareSearch(cluster, {"one": V1_36, "two": V1_13}, seeds=2)
+
+    for _ in zip(range(steps), search.steps(), strict=False):
+        pass
+
+    found = search.result
+    assert found.interrupted
+    assert len(found.as_json()["configurations"]) == min(steps, 2)
+    assert [line for line, _ in found.lines(3)]
+    assert sum(len(each.needed) for each in found.outcomes) == max(0, steps - 2)
 
 
 def test_daemon_pods_go_with_their_nodes() -> None:

@@ -117,24 +117,28 @@ class Comparison:
 
     def differences(self) -> list[tuple[str, tuple[str | None, ...]]]:
         """Pods whose node is not the same in all outcomes, with the node in each."""
-        first, *others = self.outcomes
+        done = self.done()
         found = []
-        for pod in first.placements:
-            nodes = tuple(each.placements.get(pod) for each in (first, *others))
+        for pod in done[0].placements if done else ():
+            nodes = tuple(each.placements.get(pod) for each in done)
             if len(set(nodes)) > 1:
                 found.append((pod, nodes))
         return found
 
+    def done(self) -> list[Outcome]:
+        """The outcomes that are complete; all of them unless the comparison was interrupted."""
+        return [outcome for outcome in self.outcomes if outcome.resources]
+
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
-        names = [each.name for each in self.outcomes]
+        names = [each.name for each in self.done()]
         return {
             "kind": "Comparison",
             "nodes": self.nodes,
             "pods": self.pods,
             "hopeless": list(self.hopeless),
             "interrupted": self.interrupted,
-            "configurations": [each.as_json() for each in self.outcomes],
+            "configurations": [each.as_json() for each in self.done()],
             "differences": [
                 {"pod": pod, "nodes": dict(zip(names, nodes, strict=True))}
                 for pod, nodes in self.differences()
@@ -144,10 +148,9 @@ class Comparison:
     def lines(self, most: int) -> Iterator[Line]:
         """The result as text for a terminal, with the first differences only."""
         yield f"{counted(self.nodes, 'node')}, {counted(self.pods, 'pod')} placed anew", BOLD
-        names = [each.name for each in self.outcomes]
-        rows = [("", *(f" {name}" for name in names)), *self._rows()]
-        header, *rest = rows
-        yield from table(header, rest)
+        names = [each.name for each in self.done()]
+        if names:
+            yield from table(("", *(f" {name}" for name in names)), list(self._rows()))
         if self.hopeless:
             pods = ", ".join(self.hopeless[:3])
             yield "", PLAIN
@@ -172,7 +175,7 @@ class Comparison:
                 yield f"  {text}", PLAIN
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        each = self.outcomes
+        each = self.done()
         yield ("placed", *(str(len(o.placements) - len(o.left_over)) for o in each))
         yield ("left over", *(str(len(o.left_over)) for o in each))
         yield ("evicted", *(str(len(o.evicted)) for o in each))
