@@ -249,6 +249,10 @@ REMEDIES: dict[type[causes.Cause], Callable[[Any, Changed], None]] = {
     causes.Skew: _impossible,
     causes.MissingTopologyLabel: _topology_label,
     causes.ServiceLabel: _service,
+    causes.DevicesLacking: _impossible,
+    causes.PoolInvalid: _impossible,
+    causes.ClaimElsewhere: _impossible,
+    causes.ResourceUnknown: _impossible,
     causes.RefusedEverywhere: _impossible,
     causes.RuleAnswer: _impossible,
 }

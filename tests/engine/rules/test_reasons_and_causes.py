@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import msgspec
 import pytest
 
 import builders as b
@@ -15,6 +16,7 @@ import podium.engine.rules
 from podium.engine.cycle.causes import find_causes
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import FilterRule
+from podium.engine.rules.devices import v1_36 as devices_v1_36
 from podium.engine.rules.node_affinity import v1_36 as node_affinity_v1_36
 from podium.engine.rules.nodes import v1_13 as nodes_v1_13
 from podium.engine.rules.nodes import v1_36 as nodes_v1_36
@@ -36,8 +38,14 @@ from podium.engine.rules.volumes.limits import v1_36 as limits_v1_36
 from podium.engine.rules.volumes.zones import v1_13 as zones_v1_13
 from podium.engine.rules.volumes.zones import v1_36 as zones_v1_36
 from podium.engine.state.verdicts import Reason
+from podium.objects.kinds.devices import (
+    EXTENDED_RESOURCE_CLAIM,
+    DeviceClass,
+    ResourceClaim,
+    ResourceSlice,
+)
 from podium.objects.kinds.meta import Object
-from podium.objects.kinds.pod import NodeAffinity, NodeSelector, Pod
+from podium.objects.kinds.pod import NodeAffinity, NodeSelector, Pod, PodResourceClaim
 from podium.objects.kinds.storage import TopologySelectorTerm
 from podium.render.decision.causes import cause_text
 
@@ -555,6 +563,113 @@ CASES: list[Case] = [
         (b.node("n"), BOUND),
         ("claim default/data: its volume pv does not exist",),
         (b.node("n"), BOUND, b.volume("pv")),
+    ),
+]
+
+
+def device_class(**spec: object) -> DeviceClass:
+    return msgspec.convert({"metadata": {"name": "gpu"}, "spec": spec}, DeviceClass)
+
+
+def slice_of(*devices: Mapping[str, object]) -> ResourceSlice:
+    """The slice of node `n`."""
+    spec = {
+        "driver": "gpu.example.com",
+        "nodeName": "n",
+        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+        "devices": list(devices),
+    }
+    return msgspec.convert({"metadata": {"name": "s"}, "spec": spec}, ResourceSlice)
+
+
+def resource_claim(count: int = 1, on: str = "") -> ResourceClaim:
+    """The claim `mine`, allocated for a node if one is given."""
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
+    status: dict[str, object] = {}
+    if on:
+        fields = [{"key": "metadata.name", "operator": "In", "values": [on]}]
+        terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+        status = {"allocation": {"devices": {"results": []}, "nodeSelector": terms}}
+    written = {
+        "metadata": {"name": "mine", "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+        "status": status,
+    }
+    return msgspec.convert(written, ResourceClaim)
+
+
+CLAIMING = c.spec_with(
+    b.pod("p"), resource_claims=[PodResourceClaim("gpu", resource_claim_name="mine")]
+)
+EXTENDED = b.pod("p", requests={"example.com/gpu": 1, "example.com/odd": 1})
+STALE = msgspec.convert(
+    {
+        "metadata": {
+            "name": "old",
+            "namespace": "default",
+            "annotations": {EXTENDED_RESOURCE_CLAIM: "true"},
+            "ownerReferences": [{"name": "p", "uid": EXTENDED.uid, "controller": True}],
+        },
+        "spec": {"devices": {"requests": [{"name": "r"}]}},
+    },
+    ResourceClaim,
+)
+SERVING = device_class(extendedResourceName="example.com/gpu")
+SICK = {"name": "b", "taints": [{"key": "sick", "value": "", "effect": "NoSchedule"}]}
+TWICE = ({"name": "a"}, {"name": "a"})
+CASES += [
+    Case(
+        V1_36,
+        "cannot allocate all claims",
+        devices_v1_36.DynamicResources(),
+        CLAIMING,
+        (b.node("n"), device_class(), resource_claim(2), slice_of({"name": "a"}, SICK)),
+        (
+            (
+                "claim default/mine, request r needs 2 and gets 1; "
+                "b: has the taint sick=:NoSchedule; a: what follows it cannot be allocated then"
+            ),
+        ),
+        (b.node("n"), device_class(), resource_claim(2), slice_of({"name": "a"}, {"name": "b"})),
+    ),
+    Case(
+        V1_36,
+        "invalid resource pools were encountered",
+        devices_v1_36.DynamicResources(),
+        CLAIMING,
+        (b.node("n"), device_class(), resource_claim(), slice_of(*TWICE)),
+        (
+            "pool gpu.example.com/n contradicts itself: duplicate device name a",
+            "claim default/mine, request r needs 1 and gets 0: the node sees no device",
+        ),
+        (b.node("n"), device_class(), resource_claim(), slice_of({"name": "a"})),
+    ),
+    Case(
+        V1_36,
+        "resourceclaim not available on the node",
+        devices_v1_36.DynamicResources(),
+        CLAIMING,
+        (b.node("n"), device_class(), resource_claim(on="m")),
+        ("claim default/mine is allocated for other nodes",),
+        (b.node("n"), device_class(), resource_claim(on="n")),
+    ),
+    Case(
+        V1_36,
+        "cannot schedule extended resource claim",
+        devices_v1_36.DynamicResources(),
+        EXTENDED,
+        (b.node("n", resources={"example.com/odd": 1}), SERVING, STALE, slice_of({"name": "a"})),
+        ("claim default/old is left from an earlier attempt",),
+        (b.node("n", resources={"example.com/odd": 1}), SERVING, slice_of({"name": "a"})),
+    ),
+    Case(
+        V1_36,
+        "cannot fit resource",
+        devices_v1_36.DynamicResources(),
+        EXTENDED,
+        (b.node("n"), SERVING, slice_of({"name": "a"})),
+        ("neither the node nor a class of devices offers example.com/odd",),
+        (b.node("n", resources={"example.com/odd": 1}), SERVING, slice_of({"name": "a"})),
     ),
 ]
 

@@ -257,6 +257,52 @@ class ServiceLabel(Cause, tag="serviceLabel", frozen=True):
     node: str = ""
 
 
+class DeviceTurnedDown(msgspec.Struct, frozen=True, rename="camel"):
+    """A device that was considered for a request, and why it cannot be used."""
+
+    driver: str
+    device: str
+    why: str
+
+
+class DevicesLacking(Cause, tag="devices", frozen=True):
+    """A request of a claim gets fewer devices on the node than it needs."""
+
+    claim: str
+    request: str
+    #: How many it needs, None for all there are; and how many it got at most.
+    wanted: int | None
+    found: int
+    #: The devices that were turned down, in the order of the search.
+    devices: tuple[DeviceTurnedDown, ...] = ()
+    #: How many more were.
+    others: int = 0
+
+
+class PoolInvalid(Cause, tag="pool", frozen=True):
+    """A pool of devices that contradicts itself; nothing is taken from it."""
+
+    pool: str
+    why: str
+
+
+class ClaimElsewhere(Cause, tag="resourceClaim", frozen=True):
+    """An allocated claim that cannot be used from the node.
+
+    `why` is `elsewhere` (its devices are reachable from other nodes), `notReady` (they could not be
+    prepared) or `stale` (it was made for the pod by an earlier attempt).
+    """
+
+    claim: str
+    why: str
+
+
+class ResourceUnknown(Cause, tag="resource", frozen=True):
+    """Neither the node nor a class of devices offers an extended resource."""
+
+    resource: str
+
+
 class RefusedEverywhere(Cause, tag="refused", frozen=True):
     """The pod is refused for what it is, on every node alike; the reason says why."""
 
@@ -290,6 +336,10 @@ AnyCause = (
     | Skew
     | MissingTopologyLabel
     | ServiceLabel
+    | DevicesLacking
+    | PoolInvalid
+    | ClaimElsewhere
+    | ResourceUnknown
     | RefusedEverywhere
     | RuleAnswer
 )

@@ -21,6 +21,7 @@ from podium.render.decision.causes import (
 if TYPE_CHECKING:
     from podium.engine.framework.causes import PreemptionCauses
     from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims
+    from podium.engine.state.device_plan import DevicePlan
 
 API_VERSION: Final = "podium/v1"
 PLACED, NOMINATED, UNSCHEDULABLE = "placed", "nominated", "unschedulable"
@@ -63,6 +64,8 @@ def to_json(decision: Decision, *, attempt: int = 1) -> Data:
     if decision.volumes is not None:
         bound, made = decision.volumes.bind, decision.volumes.provision
         found["volumes"] = {"bind": dict(bound), "provision": list(made)}
+    if decision.devices is not None:
+        found["claims"] = _claims(decision.devices)
     if decision.preemption is not None:
         found["preemption"] = _preemption(decision.preemption)
         if decision.preemption_causes is not None:
@@ -81,6 +84,19 @@ def _failure(decision: Decision) -> Data:
         if refusal is not None:
             found[field] = {"plugin": refusal.plugin, "reason": refusal.reason}
     return found
+
+
+def _claims(plan: DevicePlan) -> list[Data]:
+    """The claims of the pod, and the devices that each gets with this decision."""
+    return [
+        {
+            "claim": each.claim.key,
+            "devices": msgspec.to_builtins(each.allocation.devices.results or [])
+            if each.allocation is not None
+            else [],
+        }
+        for each in plan.claims
+    ]
 
 
 def outcome(decision: Decision) -> str:

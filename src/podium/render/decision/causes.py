@@ -252,6 +252,34 @@ def _unreachable(cause: causes.VolumeUnreachable) -> str:
     return f"{which} ({failed})" if failed else which
 
 
+def _devices(cause: causes.DevicesLacking) -> str:
+    """The request, and its devices by what turned them down."""
+    which = f"claim {cause.claim}, request {cause.request}"
+    amount = "all devices" if cause.wanted is None else str(cause.wanted)
+    needs = f"{amount} and gets {cause.found}"
+    if not cause.devices:
+        return f"{which} needs {needs}: the node sees no device"
+    by_why: dict[str, list[str]] = {}
+    for each in cause.devices:
+        by_why.setdefault(each.why, []).append(each.device)
+    parts = []
+    for why, names in by_why.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        parts.append(f"{', '.join(names[:_NAMED])}{more}: {why}")
+    if cause.others:
+        parts.append(f"{cause.others} others")
+    return f"{which} needs {needs}; {'; '.join(parts)}"
+
+
+def _claim_elsewhere(cause: causes.ClaimElsewhere) -> str:
+    match cause.why:
+        case "notReady":
+            return f"claim {cause.claim}: its devices could not be prepared"
+        case "stale":
+            return f"claim {cause.claim} is left from an earlier attempt"
+    return f"claim {cause.claim} is allocated for other nodes"
+
+
 def _claim(cause: causes.ClaimUnserved) -> str:
     which = f"claim {cause.claim}"
     kind = f"class {cause.storage_class}"
@@ -333,6 +361,12 @@ _WORDS: Final[dict[type[causes.Cause], Callable[[Any], str]]] = {
     causes.Skew: _skew,
     causes.MissingTopologyLabel: lambda cause: f"the node has no label {cause.topology_key}",
     causes.ServiceLabel: _service,
+    causes.DevicesLacking: _devices,
+    causes.PoolInvalid: lambda cause: f"pool {cause.pool} contradicts itself: {cause.why}",
+    causes.ClaimElsewhere: _claim_elsewhere,
+    causes.ResourceUnknown: lambda cause: (
+        f"neither the node nor a class of devices offers {cause.resource}"
+    ),
     causes.RefusedEverywhere: lambda _: "it is the pod that is refused, on every node alike",
     causes.RuleAnswer: lambda cause: f"rule {cause.rule} answered so",
 }

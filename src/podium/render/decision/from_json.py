@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims, fit_message
 from podium.engine.framework.rule import Refused
+from podium.engine.state.device_plan import ClaimPlan, DevicePlan
 from podium.engine.state.verdicts import Verdict, Verdicts
 from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import InputError
+from podium.objects.kinds.devices import (
+    AllocatedDevice,
+    Allocation,
+    ClaimMeta,
+    DeviceAllocation,
+    ResourceClaim,
+)
 from podium.render.decision.as_json import API_VERSION, Data
 from podium.render.decision.causes import causes_from_data
 
@@ -45,12 +54,22 @@ def _read(data: Data) -> Decision:
     if volumes := data.get("volumes"):
         plan = VolumePlan(dict(volumes["bind"]), tuple(volumes["provision"]))
         made.reservations = {"volumes": plan}
+    if claims := data.get("claims"):
+        devices = DevicePlan(tuple(map(_claim_plan, claims)))
+        made.reservations = {**made.reservations, "devices": devices}
     if preemption := data.get("preemption"):
         made.preemption = _preemption(preemption)
     if made.node is None and not made.error and made.held is None:
         plain = fit_message(made.nodes, made.reasons)
         made.post_message = data.get("message", "").removeprefix(plain).strip()
     return made
+
+
+def _claim_plan(data: Data) -> ClaimPlan:
+    namespace, _, name = data["claim"].partition("/")
+    claim = ResourceClaim(metadata=ClaimMeta(name=name, namespace=namespace))
+    results = msgspec.convert(data["devices"], list[AllocatedDevice])
+    return ClaimPlan(claim, Allocation(DeviceAllocation(results)) if results else None)
 
 
 def _refusal(data: Data | None) -> Refused | None:

@@ -110,6 +110,7 @@ class _Layout:
             yield from self.scores()
             yield from self.lead()
         yield from self.volumes()
+        yield from self.devices()
         yield from self.preemption()
         if self.found.timings:
             yield from self.timings()
@@ -266,6 +267,20 @@ class _Layout:
             _row(table, claim, volume)
         for claim in plan.provision:
             _row(table, claim, "a new volume")
+        yield table
+
+    def devices(self) -> Iterator[RenderableType]:
+        plan = self.decision.devices
+        allocated = [each for each in plan.claims if each.allocation is not None] if plan else []
+        if not allocated:
+            return
+        yield from _heading("Devices")
+        table = _table("CLAIM", "REQUEST", "GETS")
+        for each in allocated:
+            results = (each.allocation.devices.results if each.allocation else None) or ()
+            for result in results:
+                device = f"{result.driver}/{result.pool}/{result.device}"
+                _row(table, each.claim.key, result.request, device)
         yield table
 
     def preemption(self) -> Iterator[RenderableType]:

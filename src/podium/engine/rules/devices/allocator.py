@@ -389,7 +389,8 @@ class Allocator:
             number = first_mismatch(where, selectors, device)
             if number is not None:
                 whose = own if where is own else "the request"
-                self._note(key, wanted, device, f"selector #{number} of {whose} does not match")
+                text = _shown((selectors or ())[number])
+                self._note(key, wanted, device, f"selector of {whose} does not match: {text}")
                 return False
         if device.slice.spec.per_device_node_selection and not node_matches(
             self._node, self._labels, device.device
@@ -632,6 +633,15 @@ def first_mismatch(
         if not answer:
             return number
     return None
+
+
+#: Of an expression, a note shows this much.
+_SHOWN: Final = 100
+
+
+def _shown(selector: DeviceSelector) -> str:
+    text = " ".join((selector.cel.expression if selector.cel is not None else "").split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _run(search: _Search) -> _Outcome:

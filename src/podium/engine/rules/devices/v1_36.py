@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from podium.engine.framework.causes import Cause, ClaimElsewhere, PoolInvalid, ResourceUnknown
 from podium.engine.framework.decision import ClaimRelease
 from podium.engine.framework.declaration import PluginDeclaration
 from podium.engine.framework.post_filter import FailedSearch, Outcome
@@ -45,6 +46,7 @@ from podium.engine.rules.devices.claims import (
     is_late,
     is_ready,
 )
+from podium.engine.rules.devices.considered import ConsideredDevices
 from podium.engine.rules.devices.device_counts import DEVICE_KINDS
 from podium.engine.rules.devices.device_ledger import DeviceLedger, RowAnswer, ledger_of
 from podium.engine.rules.devices.extended_resources import (
@@ -65,8 +67,9 @@ from podium.objects.durations import SECOND
 from podium.objects.selectors.selectors import node_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
+    from podium.engine.framework.rule import Memo
     from podium.engine.rules.devices.allocator import SearchNotes, Solution
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -192,6 +195,10 @@ class DynamicResources(FilterRule, ReserveRule):
         """The verdict of each row."""
         search = DeviceSearch(self, pod, at.view)
         return at.either(search.codes, search.code)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterable[Cause]:  # noqa: ARG002
+        """The requests that get too few devices, with what turned each device down."""
+        return DeviceSearch(self, pod, at.view).causes(at.row)
 
     def reserve(self, pod: Incoming, at: OneRow) -> DevicePlan | None:
         """The devices of each claim on this row; None for a pod without claims."""
@@ -431,12 +438,33 @@ class DeviceSearch:
             plans.append(ClaimPlan(own, allocation, special=claim is self.claims.special))
         return DevicePlan(tuple(plans), wanted.mappings)
 
-    def explain(self, row: int, notes: SearchNotes) -> Solution | None:
-        """Search the devices of a row once more, and take note of what is considered."""
+    # Explanations ---------------------------------------------------------------------------------
+
+    def causes(self, row: int) -> Iterator[Cause]:
+        """Why the claims of the pod cannot be used or allocated on a row."""
+        special = self.claims.special
+        if special is not None and special.spec.devices.requests:
+            yield ClaimElsewhere(STALE_CLAIM.text, special.key, "stale")
+            return
+        for name in self.claims.resources:
+            if name not in self._served and not self._is_listed(name, np.array([row]))[0]:
+                yield ResourceUnknown(CANNOT_FIT.text, name)
+        for claim in self.claims.all:
+            if self.is_unavailable(claim, np.array([row])).any():
+                why = "notReady" if self._is_stuck(claim) else "elsewhere"
+                yield ClaimElsewhere(NOT_AVAILABLE.text, claim.key, why)
+        yield from self._causes_of_search(row)
+
+    def _causes_of_search(self, row: int) -> Iterator[Cause]:
+        for pool in self._ledger.pools_of(row):
+            if pool.invalid:
+                yield PoolInvalid(INVALID_POOLS.text, str(pool.id), pool.invalid)
         wanted = self.offer(row)
-        if wanted is None or not self.searches:
-            return None
-        return self._solve(wanted.claims, row, notes)
+        if wanted is not None and self.searches:
+            notes = ConsideredDevices(wanted.claims)
+            if self._solve(wanted.claims, row, notes) is None:
+                for reason in (CANNOT_ALLOCATE, INVALID_POOLS):
+                    yield from notes.lacking(reason.text)
 
 
 def _score(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation | None]) -> int:
