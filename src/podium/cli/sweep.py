@@ -79,29 +79,31 @@ def sweep(
     if not cells:
         raise InputError(f"no cell has {' and '.join(only)} in its name", where=experiment)
     store = Store(Path(out or found.name), fresh=fresh)
-    outcomes = store.known(cells)
-    known = {each.digest for each in outcomes}
+    known = {each.digest for each in store.known(cells)}
+    failed: list[Outcome] = []
     if known:
         note(f"{len(known)} of {len(cells)} runs are finished already")
     interrupted = False
     try:
         left = [cell for cell in cells if cell.digest not in known]
-        _run(left, store, outcomes, jobs, dask, finished=len(known))
+        _run(left, store, failed, jobs, dask, finished=len(known))
     except KeyboardInterrupt:
         interrupted = True
         note("interrupted; the same command goes on from here")
     finally:
         store.close()
+    # What is kept counts, also if the interruption came right after it.
+    outcomes = [*store.known(cells), *failed]
     _report(found, cells, outcomes, store, parquet=parquet, output=output)
     if interrupted:
         return _INTERRUPTED
-    return _failures(outcomes)
+    return _failures(failed)
 
 
 def _run(
     cells: Sequence[Cell],
     store: Store,
-    outcomes: list[Outcome],
+    failed: list[Outcome],
     jobs: int | None,
     dask: str | None,
     *,
@@ -120,7 +122,8 @@ def _run(
         what = f"running ({finished} before)" if finished else "running"
         for outcome in tracked(run_cells(cells, engine), len(cells), what, after_seconds=0):
             store.keep(outcome)
-            outcomes.append(outcome)
+            if outcome.error:
+                failed.append(outcome)
 
 
 def _report(
@@ -187,8 +190,7 @@ def _document(
     }
 
 
-def _failures(outcomes: Sequence[Outcome]) -> int:
-    failed = [each for each in outcomes if each.error]
+def _failures(failed: Sequence[Outcome]) -> int:
     for each in failed[:_SHOWN_ERRORS]:
         note(f"{each.workload}, {each.configuration}, seed {each.seed}: {each.error}")
     if len(failed) > _SHOWN_ERRORS:
