@@ -161,10 +161,10 @@ def _history(found: dict[str, Any]) -> Iterator[str]:
     yield "## Recording a history"
     yield ""
     yield (
-        f"{found['nodes']:,} nodes, {found['pods']:,} pods that come, are decided, bound and reported "
-        f"as running, without an API server: {found['us_per_pod']:.0f} CPU-µs per pod, and "
-        f"{found['recording_us_per_pod']:.0f} more with recording. Explaining the first decision, the "
-        "one in the middle and the last took "
+        f"{found['nodes']:,} nodes, {found['pods']:,} pods that come, are decided, bound and "
+        f"reported as running, without an API server: {found['us_per_pod']:.0f} CPU-µs per pod, "
+        f"and {found['recording_us_per_pod']:.0f} more with recording. Explaining the first "
+        "decision, the one in the middle and the last took "
         + ", ".join(f"{each:.1f}" for each in found["seek_seconds"])
         + " CPU-s."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,9 @@ from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.daemon.hindsight.other_rules import Moment
     from podium.daemon.hindsight.replay import Difference
     from podium.daemon.hindsight.seeking import Derived, Place
     from podium.history.reading import History
@@ -22,6 +25,16 @@ if TYPE_CHECKING:
 
 #: The most differences that are printed.
 _MOST: Final = 20
+_COLUMNS: Final = (
+    "TIME",
+    "PLACED",
+    "BY OTHER",
+    "PENDING",
+    "SAME",
+    "DIFFERENT",
+    "EVICTED",
+    "BY OTHER",
+)
 
 
 @click.command(cls=FlagsCommand)
@@ -53,6 +66,9 @@ def replay(
     With --pod or --at one decision is explained as it was made, with the verdicts and scores of all
     nodes. TIME is 2026-01-31T12:00:00Z, or seconds since 1970.
 
+    With --config, --policy, --provider or --profile the history goes on with these rules instead,
+    from that decision or from the beginning, and the differences over time are shown.
+
     Exit code: 0 all decisions are equal (with --pod and --at: the pod got a node), 1 some differ
     (the pod got none), 2 the history cannot be read.
     """
@@ -63,12 +79,74 @@ def replay(
     if pod is not None and at is not None:
         raise click.UsageError("--pod and --at exclude each other; give one of them")
     history = History(path)
+    if flags.named():
+        start = 0.0 if at is None else _time(at)
+        if pod is not None:
+            start = _place_of_pod(history, pod, attempt).entry.time
+        return _go_on(history, start, flags, output)
     if pod is None and at is None:
         if output == "html":
             raise click.UsageError("-o html shows one decision; give --pod or --at")
         return _replay_all(history, flags, output)
     place = _place_of_pod(history, pod, attempt) if pod is not None else _place_at(history, at)
     return _explain(history, place, flags, output)
+
+
+# Other rules ----------------------------------------------------------------------------------
+
+
+def _go_on(history: History, start: float, flags: ProfileSource, output: str) -> int:
+    from podium.daemon.hindsight.other_rules import Continuation  # noqa: PLC0415
+    from podium.host.history_rules import recorded_rules, rules_of  # noqa: PLC0415
+
+    if output == "html":
+        raise click.UsageError("-o html shows one decision, as it was made")
+    options = replace(flags, policy=None, provider=None, config=None, profile=None)
+    found = Continuation(recorded_rules(options), rules_of(flags.choose()), start)
+    total = sum(1 for _ in history.records())
+    found.run(tracked(history.entries(), total, "following"))
+    differences = found.differences()
+    if output == "table":
+        _print_moments(found.moments)
+        write(f"\n{len(differences)} pods have another node, or none\n")
+        for name, theirs, ours in differences[:_MOST]:
+            write(f"  {name}: {ours or 'no node'} instead of {theirs or 'no node'}\n")
+        if len(differences) > _MOST:
+            write(f"  and {len(differences) - _MOST} more\n")
+    else:
+        data = {
+            "apiVersion": "podium/v1",
+            "kind": "Continuation",
+            "moments": [each.as_json() for each in found.moments],
+            "differences": [
+                {"pod": name, "recorded": theirs, "other": ours}
+                for name, theirs, ours in differences
+            ],
+        }
+        write_data(data, output)
+    return int(bool(differences))
+
+
+def _print_moments(moments: Sequence[Moment]) -> None:
+    from rich.table import Table  # noqa: PLC0415  brings rich
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for name in (
+        "TIME",
+        "PLACED",
+        "BY OTHER",
+        "PENDING",
+        "SAME",
+        "DIFFERENT",
+        "EVICTED",
+        "BY OTHER",
+    ):
+        table.add_column(name, justify="left" if name == "TIME" else "right")
+    for each in moments:
+        placed = (each.recorded[0], each.other[0], each.pending, each.same, each.different)
+        numbers = (*placed, each.recorded[1], each.other[1])
+        table.add_row(shown_time(each.time), *map(str, numbers))
+    print_parts([table])
 
 
 # One decision ---------------------------------------------------------------------------------
