@@ -308,6 +308,9 @@ KINDS: dict[str, Kind] = {
             ]
         )
     ),
+    "the only named node": Kind(
+        one(node_affinity=[node_term(fields=[expression("metadata.name", "In", "n3")])], **BASIC)
+    ),
     "preferred node affinity": Kind(
         one(prefers_nodes=[(5, node_term(expression("rack", "In", "rack1", "rack2")))], **BASIC)
     ),
@@ -375,6 +378,11 @@ KINDS: dict[str, Kind] = {
     "promised nodes": Kind(one(requests={"cpu": "1"}, priority=100), with_promises),
     "claims": Kind(
         lambda i: pod(f"new{i}", volumes=[claim_volume(f"new{i}")]),
+        with_volumes,
+        warm_up=WARM,
+    ),
+    "claims and labels of their own": Kind(
+        lambda i: pod(f"new{i}", labels={"app": f"new{i}"}, volumes=[claim_volume(f"new{i}")]),
         with_volumes,
         warm_up=WARM,
     ),

@@ -15,8 +15,9 @@ Upstream: internal/cache/node_tree.go, Kubernetes v1.13; backend/cache/node_tree
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from typing import Final, NamedTuple
 
 #: Labels that name region and zone; of several labels the first that a node has counts.
@@ -211,7 +212,9 @@ class NodeTree:
             zones = list(self._zones.values())
             cursors = [zone.cursor for zone in zones]
             self._cycle = tuple(_walk(zones, [0] * len(zones), 0))
-            lead = tuple(_walk(zones, cursors, self._turn))
+            lead = self._cycle
+            if any(cursors) or self._turn % max(len(zones), 1):
+                lead = tuple(_walk(zones, cursors, self._turn))
             self._lead = self._cycle if lead == self._cycle else lead
             self._pass = (0, 0, ())
         return self._lead, self._cycle
@@ -233,12 +236,13 @@ class NodeTree:
         self._calls = 0
 
 
-def _walk(zones: list[_Zone], cursors: list[int], turn: int) -> Iterator[str]:
-    """Yield one name per zone in turn, beginning with zone *turn*, until all are exhausted."""
+def _walk(zones: list[_Zone], cursors: list[int], turn: int) -> list[str]:
+    """One name per zone in turn, beginning with zone *turn*, until all are exhausted."""
     order = [*range(turn, len(zones)), *range(min(turn, len(zones)))]
     rests = [zones[index].names[cursors[index] :] for index in order]
-    for place in range(max(map(len, rests), default=0)):
-        yield from (rest[place] for rest in rests if place < len(rest))
+    # A zone that is exhausted gives None.
+    in_turn = chain.from_iterable(zip_longest(*rests))
+    return [name for name in in_turn if name is not None]
 
 
 def _slice(

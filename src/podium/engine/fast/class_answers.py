@@ -106,6 +106,11 @@ class ClassAnswers:
         self._everywhere: list[Everywhere | None] | None = None
         #: The last such answers that are scores for every row, all of them in range.
         self._in_range: list[Everywhere | None] | None = None
+        #: The answers for which `_sort_joint` was last called, and what it found.
+        self._sorted_for: list[Everywhere | None] | None = None
+        self._differing: list[Weighted] = []
+        self._not_known: list[Everywhere | None] = []
+        self._constant: int | None = None
         self._steady = {
             p.position: _Steady(profile.tuning.steady_decisions) for p in self._cluster_rules
         }
@@ -250,12 +255,33 @@ class ClassAnswers:
         if not kept.has_scores():
             at = ManyRows(self.view, rows)
             return run_scores(pod, at, self.profile.priorities, self.profile)
-        if self._everywhere is None:
-            self._everywhere = self._ask_everywhere(pod)
+        known = self._everywhere
+        if known is None:
+            known = self._everywhere = self._ask_everywhere(pod)
         at = ManyRows(self.view, rows, kept.memo_of(rows))
-        joint = run_scores(pod, at, self.joint, self.profile, known=self._everywhere)
-        totals: np.ndarray = kept.sums(rows) + joint
-        return totals
+        if known is not self._sorted_for:
+            self._sort_joint(known)
+        if self._constant is None:
+            joint = run_scores(pod, at, self.joint, self.profile, known=known)
+        else:
+            joint = run_scores(pod, at, self._differing, self.profile, known=self._not_known)
+            joint += self._constant
+        joint += kept.sums(rows)
+        return joint
+
+    def _sort_joint(self, known: list[Everywhere | None]) -> None:
+        """Find the joint scores that differ between rows, and the sum of what the others give.
+
+        The sum is None if one of those is out of range, which `run_scores` has to report.
+        """
+        self._sorted_for = known
+        highest = self._highest
+        pairs = list(zip(self.joint, known, strict=True))
+        same = [(each.weight, found.score) for each, found in pairs if found is not None]
+        self._differing = [each for each, found in pairs if found is None]
+        self._not_known = [None] * len(self._differing)
+        in_range = highest is None or all(0 <= score <= highest for _, score in same)
+        self._constant = sum(weight * score for weight, score in same) if in_range else None
 
     def _ask_everywhere(self, pod: Incoming) -> list[Everywhere | None]:
         """What each joint rule gives to every row; None where rows must be scored."""

@@ -23,7 +23,7 @@ class Tuning:
     #: The journal of changed rows keeps up to this many entries; a class of pods that has missed
     #: some of them is evaluated on every row again.
     journal_limit: int = DEFAULT_LIMIT
-    #: The same as `one_by_one`, for rows in states that were not seen before, which cost more one by one.
+    #: The same as `one_by_one`, for rows in states not seen before: these cost more one by one.
     one_by_one_if_new: int = 4
     #: After so many rounds with few changed rows an index by score is made.
     steady_rounds: int = 1

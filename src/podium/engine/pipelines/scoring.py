@@ -75,7 +75,9 @@ def run_scores(
             out_of_range = _out_of_range(rule.name, given, highest)
     if errors or out_of_range:
         raise AttemptError(*(errors or [out_of_range]))
-    return totals + constant if constant else totals
+    if constant:
+        totals += constant
+    return totals
 
 
 def run_row_scores(

@@ -147,7 +147,9 @@ class NodeColumns:
     def names_once(self, order: np.ndarray) -> bool:
         """Whether an order names no row twice; kept for the order that was last checked."""
         if self._checked_order[0] is not order:
-            self._checked_order = (order, len(np.unique(order)) == len(order))
+            named = np.zeros(self.capacity, np.bool_)
+            named[order] = True
+            self._checked_order = (order, int(named.sum()) == len(order))
         return self._checked_order[1]
 
     def counts_images_of(self, row: int) -> bool:
