@@ -257,16 +257,15 @@ def test_pods_left_over_and_evicted_are_told() -> None:
 
 
 def test_evictions_are_counted() -> None:
-    """A pod of low priority is placed first where a pod of high priority needs the other node."""
-    small, large = node("small", cpu="1"), node("large", cpu="4", labels={"big": "yes"})
-    low = pod("a-low", requests={"cpu": "3"}, priority=5)
-    high = pod("high", requests={"cpu": "3"}, priority=5)
-    cluster = objects(small, large, low, high)
+    """The pod of a DaemonSet is on its node first, and less important than the pod that comes."""
+    without = podium.default_profile("v1.36", podium.Options(disable_preemption=True))
+    daemon = pod("d", uid="d", node="n", requests={"cpu": "1"}, owner=("DaemonSet", "d"))
+    cluster = objects(node("n", cpu="2"), daemon, pod("w", requests={"cpu": "2"}, priority=10))
 
-    found = compare(cluster, {"one": V1_36, "two": V1_36}, seeds=0)
+    found = compare(cluster, {"with": V1_36, "without": without}, seeds=0)
 
-    assert [each.evicted for each in found.outcomes] == [(), ()]
-    assert found.differences() == []
+    assert [each.evicted for each in found.outcomes] == [("default/d",), ()]
+    assert found.differences() == [("default/w", ("n", None))]
 
 
 @pytest.mark.parametrize("steps", range(6))

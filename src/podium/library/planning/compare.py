@@ -125,7 +125,7 @@ def _place(
     workload: Workload, profiles: Sequence[Profile], outcome: Outcome, notify: Notify
 ) -> None:
     """Place the workload on all nodes in the order of the queue, and measure the outcome."""
-    keys = {pod.uid: pod.key for pod in workload.pods}
+    keys = {pod.uid: pod.key for pod in (*workload.fixed, *workload.pods)}
     evicted: list[str] = []
     with open_workload(profiles, notify) as simulation:
         simulation.load(workload.on(workload.objects.nodes))
@@ -135,9 +135,9 @@ def _place(
             preemption = step.decision.preemption
             if preemption is not None and preemption.node is not None:
                 for uid in preemption.candidates[preemption.node].uids:
-                    if uid in keys:
+                    evicted.append(keys[uid])
+                    if keys[uid] in outcome.placements:
                         outcome.placements[keys[uid]] = None
-                        evicted.append(keys[uid])
         outcome.evicted = tuple(evicted)
         _measure(simulation, workload, outcome)
 

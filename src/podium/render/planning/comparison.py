@@ -52,7 +52,7 @@ class Outcome:
     profile: str
     #: Pod -> its node, None without one.
     placements: dict[str, str | None] = field(default_factory=dict)
-    #: Pods that were evicted for others after they had been placed.
+    #: Pods that were evicted for others after they had been placed, or that came with their node.
     evicted: tuple[str, ...] = ()
     nodes_in_use: int = 0
     resources: list[ResourceUse] = field(default_factory=list)
