@@ -41,6 +41,7 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
         _fitting(found["fitting"]),
         _history(found["history"]),
         _rules(found["rules"]),
+        _causes(found["causes"]),
         _mix(found["mix"]),
         _workloads(found["workloads"]),
         _upstream(found["upstream"]),
@@ -187,6 +188,28 @@ def _fitting(found: dict[str, Any]) -> Iterator[str]:
         for name, each in found["questions"].items()
     ]
     yield from _table(("question", "CPU-s", "times reading"), rows)
+
+
+def _causes(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Causes"
+    yield ""
+    yield f"A pod that fits on none of {found['nodes']:,} nodes, in CPU-ms: deciding with all"
+    yield "verdicts kept and writing it as JSON, for a pod like none before and once more; then"
+    yield "finding the causes on all nodes and writing those. Other decisions cost nothing more."
+    yield ""
+    rows = [
+        (
+            name,
+            f"{each['first']:.1f}",
+            f"{each['again']:.1f}",
+            f"{each['causes']:.1f}",
+            f"{each['causes'] / each['first']:.1f}",
+        )
+        for name, each in found["generations"].items()
+    ]
+    yield from _table(
+        ("generation", "explained", "explained again", "causes", "causes : explained"), rows
+    )
 
 
 def _rules(found: dict[str, Any]) -> Iterator[str]:

@@ -29,6 +29,7 @@ SCRIPTS = (
     "fitting",
     "history",
     "rules",
+    "causes",
     "workloads",
     "mix",
     "upstream",

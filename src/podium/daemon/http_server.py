@@ -46,9 +46,13 @@ if TYPE_CHECKING:
     from podium.daemon.decisions.decision_log import DecisionLog
     from podium.daemon.hindsight.past_decisions import PastDecisions
     from podium.daemon.metrics import Metrics
+    from podium.engine.framework.causes import CausedRejection
+    from podium.engine.framework.decision import Decision
 
 #: Says of a pod (`namespace/name`) where it waits and what would wake it; None if it does not.
 Waiting = Callable[[str], "dict[str, Any] | None"]
+#: Finds the causes of a decision about a pod, by its key, that still waits.
+FindCauses = Callable[[str, "Decision"], "tuple[CausedRejection, ...]"]
 #: Returns what is wrong; "" when the check passes.
 Check = Callable[[], str]
 OUTCOMES: Final = (PLACED, NOMINATED, UNSCHEDULABLE, HELD, ERROR)
@@ -93,14 +97,15 @@ def application(
     *,
     waiting: Waiting | None = None,
     past: PastDecisions | None = None,
+    causes: FindCauses | None = None,
     loopback: bool = False,
 ) -> Starlette:
     """The application; with *loopback* it refuses a Host other than this machine's.
 
     *waiting* says of a pod where it waits and what would wake it. *past* has the decisions that
-    are recorded in a history.
+    are recorded in a history. *causes* finds what led to the reasons of a recorded decision.
     """
-    app = _Answers(health, metrics, log, shadow, waiting=waiting, past=past)
+    app = _Answers(health, metrics, log, shadow, waiting=waiting, past=past, causes=causes)
     routes = [
         Route("/healthz", app.alive),
         Route("/livez", app.alive),
@@ -130,9 +135,11 @@ class _Answers:
         *,
         waiting: Waiting | None,
         past: PastDecisions | None,
+        causes: FindCauses | None,
     ) -> None:
         self._health, self._metrics, self._log, self._shadow = health, metrics, log, shadow
         self._waiting, self._past = waiting or _nowhere, past
+        self._causes = causes or _unknown
 
     def _checks(self, probe: str) -> dict[str, Check]:
         ready = self._health.ready if probe == "readyz" else {}
@@ -192,7 +199,8 @@ class _Answers:
             if past is not None:
                 return _list([past.as_json()])
             return _status(404, "NotFound", f"no decision about pod {namespace}/{name} is kept")
-        items = [entry.as_json(whole=place == 0) for place, entry in enumerate(found)]
+        items = [entry.as_json(whole=False) for entry in found]
+        items[0] = found[0].as_json(causes=self._causes(key, found[0].decision()))
         if self._past is not None and not items[0].get("scores"):
             past = await self._past.decision(key, found[0].uid, found[0].number)
             if past is not None:
@@ -239,6 +247,11 @@ def _json(value: Any, code: int = 200) -> Response:
 def _list(items: list[dict[str, Any]], waiting: dict[str, Any] | None = None) -> Response:
     found = {"apiVersion": API_VERSION, "kind": "DecisionList", "items": items}
     return _json(found if waiting is None else found | {"waiting": waiting})
+
+
+def _unknown(_: str, __: Decision) -> tuple[CausedRejection, ...]:
+    """No causes, where no scheduler can be asked for them."""
+    return ()
 
 
 def _nowhere(_: str) -> None:

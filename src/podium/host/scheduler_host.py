@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.daemon.clock import Clocks, real_clocks
+from podium.daemon.decisions.causes_now import causes_now
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.daemon.hindsight.past_decisions import PastDecisions
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from podium.daemon.observers import Observer
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.pod_events import Recorder
+    from podium.engine.framework.causes import CausedRejection
+    from podium.engine.framework.decision import Decision
     from podium.extender.client import Post
     from podium.host.extender_calls import ExtenderCalls
     from podium.host.record_run import RecordOptions
@@ -182,8 +185,19 @@ class SchedulerHost:
             self.shadow,
             waiting=self._waiting,
             past=self.past,
+            causes=self._causes,
             loopback=loopback,
         )
+
+    def _causes(self, key: str, decision: Decision) -> tuple[CausedRejection, ...]:
+        """What led to the reasons of a decision about a pod that still waits."""
+        pod = None if self.scheduler is None else self.scheduler.queue.pending_pod(key)
+        if self.scheduler is None or pod is None or not len(decision.examined):
+            return ()
+        profile = self.scheduler.profiles.get(pod.spec.scheduler_name)
+        if profile is None:
+            return ()
+        return causes_now(self.scheduler.cache, profile, pod, decision)
 
     def _waiting(self, key: str) -> dict[str, Any] | None:
         """Where a pod waits and what would wake it."""

@@ -343,6 +343,11 @@ class SchedulingQueue:
             return Pool.GATED if queued.gated_by else Pool.UNSCHEDULABLE
         return None
 
+    def pending_pod(self, key: str) -> Pod | None:
+        """The pod under this key, if it waits in any of the queues."""
+        queued = self._find(key)
+        return None if queued is None else queued.pod
+
     def _find(self, key: str) -> QueuedPod | None:
         return self._active.get(key) or self._resting.get(key) or self._waiting.get(key)
 

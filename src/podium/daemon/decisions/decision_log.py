@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from podium.daemon.observers import AttemptResult
+    from podium.engine.framework.causes import CausedRejection
     from podium.engine.framework.decision import Decision
     from podium.engine.state.verdicts import Verdicts
 
@@ -90,12 +91,15 @@ class Entry:
         """Unpack the decision; it has its matrix if it was made with recording."""
         return unpack(self._packed, self.key, self.uid, self._profile, self._vocabularies)
 
-    def as_json(self, *, whole: bool = True) -> dict[str, Any]:
+    def as_json(
+        self, *, whole: bool = True, causes: tuple[CausedRejection, ...] = ()
+    ) -> dict[str, Any]:
         """The JSON of `podium explain`, with the time of the attempt and the result of the binding.
 
-        Unless *whole*, lists of nodes and scores are left out.
+        Unless *whole*, lists of nodes and scores are left out. *causes* were found since.
         """
         decision = self.decision()
+        decision.causes = causes
         if not whole:
             decision.examined, decision.feasible, decision.best = (), (), ()
             decision.totals, decision.scores = None, ()

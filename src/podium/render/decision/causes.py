@@ -104,8 +104,16 @@ def cause_text(cause: causes.Cause) -> str:
 def cause_data(each: GroupCause) -> dict[str, Any]:
     """A cause as plain data: its kind and fields, the words, and the nodes."""
     found: dict[str, Any] = {"predicate": each.predicate}
-    found |= msgspec.json.decode(msgspec.json.encode(each.cause))
-    return found | {"text": cause_text(each.cause), "nodes": list(each.nodes)}
+    found |= _plain(each.cause)
+    found["text"], found["nodes"] = cause_text(each.cause), list(each.nodes)
+    return found
+
+
+def _plain(cause: causes.Cause) -> Any:
+    """The fields as plain data; lists where the cause has tuples."""
+    if isinstance(cause, causes.Room) and not cause.nominated:
+        return msgspec.to_builtins(cause)  # no tuples in it, and the most frequent by far
+    return msgspec.json.decode(msgspec.json.encode(cause))
 
 
 def score_number_text(number: causes.ScoreNumber) -> str:
@@ -155,7 +163,7 @@ def victim_text(victim: causes.NotReprieved) -> str:
 def rule_cause_data(each: causes.RuleCause) -> dict[str, Any]:
     """The cause of one rule as plain data, with its words."""
     found: dict[str, Any] = {"predicate": each.predicate}
-    found |= msgspec.json.decode(msgspec.json.encode(each.cause))
+    found |= _plain(each.cause)
     return found | {"text": cause_text(each.cause)}
 
 

@@ -11,7 +11,25 @@ from podium.engine.rows.rows import Ints, K, OneRow, Rows, as_int
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from podium.engine.framework.rule import Memo
     from podium.engine.state.verdicts import Reason
+
+
+def room_on_row(column: int, at: OneRow, memo: Memo) -> tuple[int, int]:
+    """What is allocatable and requested of a resource on a row.
+
+    Columns are read once for all rows of an explanation, except where a trial changed the row.
+    """
+    if at.modified:
+        return as_int(at.allocatable(column)), as_int(at.requested(column))
+    known = memo.get(("room", column))
+    if known is None:
+        view = at.view
+        known = memo["room", column] = (
+            view.nodes.allocatable[column].tolist(),
+            view.pods.requested[column].tolist(),
+        )
+    return known[0][at.row], known[1][at.row]
 
 
 def lacking_room(

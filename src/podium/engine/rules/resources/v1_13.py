@@ -22,7 +22,12 @@ from podium.engine.rules.node_affinity.v1_13 import MatchNodeSelector
 from podium.engine.rules.nodes.v1_13 import HostName
 from podium.engine.rules.pod_affinity.v1_13 import metadata_unavailable
 from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
-from podium.engine.rules.resources.shared import lacking_pods, lacking_room, shape_score
+from podium.engine.rules.resources.shared import (
+    lacking_pods,
+    lacking_room,
+    room_on_row,
+    shape_score,
+)
 from podium.engine.rules.resources.v1_13_arguments import CapacityRatioArgument, shape_errors
 from podium.engine.rules.v1_13 import (
     AUTOSCALER_PROVIDER,
@@ -31,6 +36,7 @@ from podium.engine.rules.v1_13 import (
     MAX_SCORE,
 )
 from podium.engine.state.accounting import CPU, MEMORY, NATIVE
+from podium.engine.state.int64 import wrap
 from podium.engine.state.verdicts import Reason
 from podium.errors import ConfigError
 from podium.objects.resource_names import is_extended
@@ -102,12 +108,13 @@ class PodFitsResources(BitFilter):
             bit <<= 1
         return short
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """Every resource of which too little is left, with the numbers."""
         amounts, names = self._checked(pod.cls, at.view)
         yield from lacking_pods(insufficient("pods"), at)
         for (column, wanted), name in zip(amounts, names[1:], strict=True):
-            if at.allocatable(column) < at.wrap(at.requested(column) + wanted):
+            allocatable, requested = room_on_row(column, at, memo)
+            if allocatable < wrap(requested + wanted):
                 yield from lacking_room(insufficient(name), name, column, wanted, at)
 
 

@@ -23,7 +23,12 @@ from podium.engine.framework.rule import (
 from podium.engine.rows.rows import Flags, Floats, Ints, K, OneRow, Rows, as_int
 from podium.engine.rules.devices.device_counts import DEVICE_KINDS, device_counts
 from podium.engine.rules.devices.extended_resources import may_be_served
-from podium.engine.rules.resources.shared import lacking_pods, lacking_room, shape_score
+from podium.engine.rules.resources.shared import (
+    lacking_pods,
+    lacking_room,
+    room_on_row,
+    shape_score,
+)
 from podium.engine.rules.resources.v1_36_arguments import (
     NODE_RESOURCES_BALANCED_ALLOCATION_ARGUMENTS,
     NODE_RESOURCES_FIT_ARGUMENTS,
@@ -33,6 +38,7 @@ from podium.engine.rules.resources.v1_36_arguments import (
 from podium.engine.rules.resources.v1_36_wakeups import ResourceHints
 from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.accounting import NATIVE
+from podium.engine.state.int64 import wrap
 from podium.engine.state.pod_requests import FLOORS, pod_requests, rounded
 from podium.engine.state.verdicts import Reason
 from podium.objects.resource_names import is_extended, is_scalar
@@ -116,11 +122,12 @@ class NodeResourcesFit(BitFilter):
             short = short | (lacking * (2 << i)) | ((lacking & (wanted > allocatable)) * small)
         return short
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """Every resource of which too little is left, with the numbers."""
         yield from lacking_pods(TOO_MANY_PODS, at)
         for name, column, wanted in self._checked(pod.cls, at.view):
-            if wanted > as_int(at.wrap(at.allocatable(column) - at.requested(column))):
+            allocatable, requested = room_on_row(column, at, memo)
+            if wanted > wrap(allocatable - requested):
                 yield from lacking_room(_insufficient(name), name, column, wanted, at)
 
 
