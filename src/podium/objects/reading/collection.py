@@ -37,6 +37,8 @@ class Objects:
     snapshot: JsonObject | None = None
     #: Kinds that were skipped, with how often.
     unknown_kinds: Counter[str] = field(default_factory=Counter)
+    #: Sentences about fields that do not exist.
+    misspelt: list[str] = field(default_factory=list)
     #: Files without a single object.
     empty_files: list[str] = field(default_factory=list)
     #: JSON of what was written, for objects that may be written back: pods without a node by
@@ -85,6 +87,7 @@ class Objects:
             self,
             lists={kind: list(items) for kind, items in self.lists.items()},
             unknown_kinds=self.unknown_kinds.copy(),
+            misspelt=list(self.misspelt),
             empty_files=list(self.empty_files),
             sources=dict(self.sources),
             files={kind: list(runs) for kind, runs in self.files.items()},

@@ -24,6 +24,7 @@ from podium.objects.reading import json_text, yaml_text
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
 from podium.objects.reading.json_text import looks_like_json
+from podium.objects.reading.misspelt import misspelt_fields
 from podium.objects.reading.null_values import without_nulls
 from podium.objects.reading.type_errors import explain, name_of
 
@@ -145,7 +146,10 @@ class _Reader:
             return
         kind = self.known_kind(head, outer)
         if kind:
-            self.add(kind, _converted(kind, value), value)
+            item = _converted(kind, value)
+            self.add(kind, item, value)
+            for sentence in misspelt_fields(value):
+                self.objects.misspelt.append(f"{kind} {item.name}: {sentence}")
         else:
             self.skip(head, value)
 

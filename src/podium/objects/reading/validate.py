@@ -106,6 +106,7 @@ def notes(objects: Objects) -> list[str]:
         counted = ", ".join(f"{kind} {n}" for kind, n in sorted(objects.unknown_kinds.items()))
         total = objects.unknown_kinds.total()
         found.append(f"skipped {_plural(total, 'object')} of kinds that do not matter: {counted}")
+    found += objects.misspelt
     found += _pod_notes(objects)
     return found
 
