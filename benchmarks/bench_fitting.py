@@ -32,6 +32,22 @@ def written(folder: str, nodes: int, pods: int) -> str:
         status = {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]}
         metadata = {"name": name, "labels": labels}
         items.append({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+    workloads = max(pods // 50, 1)
+    for number in range(workloads):
+        labels = {"app": f"a{number}"}
+        template = {"containers": [{"name": "c", "image": "x"}]}
+        items.append(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "metadata": {"name": f"a{number}", "namespace": "default", "uid": f"r{number}"},
+                "spec": {
+                    "replicas": pods // workloads,
+                    "selector": {"matchLabels": labels},
+                    "template": {"metadata": {"labels": labels}, "spec": template},
+                },
+            }
+        )
     for number in range(pods):
         asked = {
             "cpu": f"{dice.choice((100, 250, 500))}m",
@@ -41,15 +57,25 @@ def written(folder: str, nodes: int, pods: int) -> str:
             "nodeName": f"n{number % nodes:05}",
             "containers": [{"name": "c", "image": "x", "resources": {"requests": asked}}],
         }
-        labels = {"app": f"a{number % 200}"}
-        metadata = {"name": f"p{number}", "namespace": "default", "uid": f"u{number}"}
+        workload = number % workloads
+        labels = {"app": f"a{workload}"}
+        owner = {"kind": "ReplicaSet", "name": f"a{workload}", "uid": f"r{workload}"}
+        metadata = {
+            "name": f"p{number}",
+            "namespace": "default",
+            "uid": f"u{number}",
+            "ownerReferences": [{"apiVersion": "apps/v1", "controller": True, **owner}],
+        }
         items.append(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": metadata | {"labels": labels},
                 "spec": spec,
-                "status": {"phase": "Running"},
+                "status": {
+                    "phase": "Running",
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                },
             }
         )
     path = Path(folder, "cluster.json")
@@ -77,11 +103,16 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
     """Question -> seconds, and times the time of reading."""
     nodes, pods = (500, 5_000) if quick else (NODES, PODS)
     profile = podium.default_profile()
+    chosen = podium.ProfileSource(environment={}).choose()
     with tempfile.TemporaryDirectory() as folder:
         path = written(folder, nodes, pods)
         found: dict[str, Any] = {"nodes": nodes, "pods": pods}
         reading = seconds(lambda: podium.read([path]))
         objects = podium.read([path])
+        drain = [podium.parse_change("drain", "n00001")]
+        drained = seconds(
+            lambda: podium.plan(podium.cluster_documents([path]).documents, drain, chosen)
+        )
     plain = objects.pods[0]
     pending = _too_large(plain)
     waiting = objects.copied()
@@ -89,10 +120,14 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
     asked: dict[str, Callable[[], object]] = {
         "how many more fit (`podium.capacity`)": lambda: podium.capacity(objects, plain, profile),
         "what would make a pod fit (`podium.fix`)": lambda: podium.fix(waiting, pending, profile),
+        "three zones lost (`podium.survive`)": lambda: podium.survive(objects, ZONE, chosen),
     }
     found["reading"] = round(reading, 2)
     found["questions"] = {
         name: {"seconds": round(seconds(work), 2)} for name, work in asked.items()
+    }
+    found["questions"]["a node drained, file included (`podium.plan`)"] = {
+        "seconds": round(drained, 2)
     }
     return found
 
