@@ -181,8 +181,8 @@ def _fitting(found: dict[str, Any]) -> Iterator[str]:
     yield "## What fits, and what would"
     yield ""
     yield f"{found['nodes']:,} nodes and {found['pods']:,} pods, read from JSON in"
-    yield f"{found['reading']:.1f} CPU-s. To be reached: `capacity` 10 s at most, `survive` a minute, a"
-    yield "drained node three times the time of reading."
+    yield f"{found['reading']:.1f} CPU-s. To be reached: `capacity` 10 s at most, `survive` a"
+    yield "minute, a drained node three times the time of reading."
     yield ""
     rows = [
         (name, f"{each['seconds']:.2f}", f"{each['seconds'] / found['reading']:.1f}")

@@ -175,7 +175,8 @@ def test_a_name_that_does_not_exist_is_seen(name: str, found: bool) -> None:
 
 @cache
 def source_words() -> frozenset[str]:
-    files = [*PACKAGE.rglob("*.py"), ROOT / "pyproject.toml"]
+    benchmarks = (ROOT / "benchmarks").glob("*.py")
+    files = [*PACKAGE.rglob("*.py"), *benchmarks, ROOT / "pyproject.toml"]
     return frozenset(word for file in files for word in re.findall(r"\w+", file.read_text("utf-8")))
 
 

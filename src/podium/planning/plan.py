@@ -93,7 +93,7 @@ def plan(
 
 
 def without_extenders(chosen: ChosenProfiles) -> ChosenProfiles:
-    """The same profiles without their extenders: on virtual time nobody outside is asked."""
+    """The same profiles without extenders: a program on virtual time has no connections."""
     profile, *others = (replace(each, extenders=()) for each in chosen.profiles)
     return replace(chosen, profile=profile, others=tuple(others))
 
