@@ -72,8 +72,11 @@ def sample(
         places = failed[failed < seen].tolist()
         rules, position = attempt.profile.predicates, int(fit.positions[places[0]])
         plugin = rules[position].name if position < len(rules) else ""
-        names = [view.nodes.names[row] for row in order[places].tolist()]
-        raise AttemptError(text, plugin=plugin, nodes=dict(zip(names, errors, strict=True)))
+        named: dict[str, str] = {}
+        if attempt.recording:
+            names = (view.nodes.names[row] for row in order[places].tolist())
+            named = dict(zip(names, errors, strict=True))
+        raise AttemptError(text, plugin=plugin, nodes=named)
     decision.feasible_count = len(fits)
     decision.codes = codes[:seen]
     counted = decision.codes
