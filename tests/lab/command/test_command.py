@@ -107,8 +107,12 @@ def test_why_asks_the_lab_of_the_shell(
     monkeypatch.setenv(
         "KUBECONFIG", f"{lab.kubeconfig}-that-is-missing{os.pathsep}{lab.kubeconfig}"
     )
-    lab.until(lambda: run(["why", "ml/training-run"]) == 1)
-    assert "ml/training-run fits nowhere" in capsys.readouterr().out
+    lab.until(
+        lambda: (
+            run(["why", "ml/training-run"]) == 1
+            and "ml/training-run fits nowhere" in capsys.readouterr().out
+        )
+    )
 
     assert run(["why", "ml/nobody"]) == 2
     said = capsys.readouterr().err
