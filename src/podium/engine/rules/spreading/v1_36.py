@@ -447,10 +447,6 @@ class PodTopologySpreadScore(ScoreRule):
         most, least = int(counted.max(initial=0)), int(counted.min()) if len(counted) else 0
         if most == 0:
             scores = np.full(len(raw), MAX_SCORE)
-        elif ignored is None and most - least < len(raw):
-            # Few distinct sums: scale each once.
-            table = at.divide(MAX_SCORE * (most - np.arange(most - least + 1)), most)
-            scores = table[raw - least]
         else:
             scores = at.divide(MAX_SCORE * (most + least - raw), most)
         return scores if ignored is None else np.where(ignored, 0, scores)
