@@ -170,17 +170,6 @@ def nominations_are_not_written() -> Iterator[None]:
 
 
 @contextmanager
-def loop_is_not_woken() -> Iterator[None]:
-    """A pod that returns to the queue late waits until anything else happens."""
-
-    def requeue(self: Any, turn: Any, pod: Any, **how: Any) -> Any:
-        return self.queue.requeue(turn, pod, **how)
-
-    with patch.object(ClusterState, "requeue", requeue):
-        yield
-
-
-@contextmanager
 def hanging_request_is_awaited() -> Iterator[None]:
     """A binding without an answer is awaited for ever."""
 
@@ -221,7 +210,6 @@ MUTANTS: tuple[Mutant, ...] = (
     unsettled_is_bound,
     freed_room_wakes_nobody,
     nominations_are_not_written,
-    loop_is_not_woken,
     hanging_request_is_awaited,
     preemptor_is_not_retried,
 )

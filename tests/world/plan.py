@@ -153,7 +153,7 @@ def _change(rng: random.Random, seconds: float) -> Change:
     names, weights = tuple(CHANGES), tuple(CHANGES.values())
     # Some changes come together, most do not.
     at = rng.choice((0.0, rng.uniform(0, seconds), round(rng.uniform(0, seconds) / 5) * 5.0))
-    return Change(at, rng.choices(names, weights)[0], rng.getrandbits(32))
+    return Change(min(at, seconds), rng.choices(names, weights)[0], rng.getrandbits(32))
 
 
 def _fault(rng: random.Random, seconds: float, verbs: list[str]) -> Fault:
