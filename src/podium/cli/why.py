@@ -115,9 +115,14 @@ class _Asked:
         leases = self._leases()
         try:
             access = load_access(self.kubeconfig, self.context, None)
+        except (InputError, ConfigError):
+            if self._names_cluster():
+                raise
+            return None
+        try:
             leader, code, body = asyncio.run(_ask_leader(access, leases, path))
-        except (InputError, ConfigError) as error:
-            if self._names_cluster() or not isinstance(error, NoLeaseError | ConfigError):
+        except NoLeaseError:
+            if self._names_cluster():
                 raise
             return None
         where = f"{leader} at {access.shown}"
