@@ -57,4 +57,5 @@ def test_the_engine_marks_the_end_of_each_step(fast: bool) -> None:
         "Basic checks done",
         "Computing predicates done",
         "Prioritizing done",
+        "Selecting host done",
     ]

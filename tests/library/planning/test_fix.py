@@ -5,9 +5,11 @@ An oracle tries all single edits of every kind: none is missed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace as replaced
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -312,3 +314,30 @@ def test_a_toleration_is_appended_to_those_there_are() -> None:
     added: dict[str, Any] = {"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"}
     assert edit.patch == ({"op": "add", "path": "/spec/tolerations/-", "value": added},)
     assert edit.command.startswith("kubectl -n default patch pod w --type=json -p '[")
+
+
+def test_a_request_that_the_template_does_not_have_is_lowered(tmp_path: Path) -> None:
+    """Admission may have added requests to pods: the template of their workload has none."""
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": "r", "controller": True}
+    container = {"name": "c", "image": "x"}
+    asked = container | {"resources": {"requests": {"cpu": "8"}}}
+    labels = {"app": "web"}
+    items = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+         "status": {"allocatable": {"cpu": "2", "memory": "4Gi", "pods": "9"}}},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet",
+         "metadata": {"name": "web", "namespace": "default", "uid": "r"},
+         "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+                  "template": {"metadata": {"labels": labels},
+                               "spec": {"containers": [container]}}}},
+        {"apiVersion": "v1", "kind": "Pod",
+         "metadata": {"name": "web-1", "namespace": "default", "uid": "p", "labels": labels,
+                      "ownerReferences": [owner]},
+         "spec": {"containers": [asked]}},
+    ]  # fmt: skip
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    found = podium.fix(podium.read([str(file)]), "web-1", podium.default_profile())
+
+    assert "Lower the cpu request" in found.fixes[0].sentence

@@ -18,6 +18,7 @@ from podium.objects.kinds.pod import (
     NodeSelectorTerm,
     PodAffinity,
     PreferredSchedulingTerm,
+    ResourceRequirements,
     Toleration,
     WeightedPodAffinityTerm,
 )
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         Container,
         Pod,
         PodAffinityTerm,
-        ResourceRequirements,
         TopologySpreadConstraint,
     )
 
@@ -93,16 +93,19 @@ class LowerRequest:
         return (self.steps - steps) * self.unit
 
     def on(self, pod: Pod, steps: int) -> Pod:
-        """Write the lower request, and the same limit where limits must equal requests."""
+        """Write the lower request, and the same limit where limits must equal requests.
+
+        The template of a workload may say less than its pods: admission added to them.
+        """
         text = self._text(steps)
         if not self.field:
-            assert pod.spec.resources is not None
-            resources = self._lowered(pod.spec.resources, text)
+            resources = self._lowered(pod.spec.resources or ResourceRequirements(), text)
             return replace(pod, spec=replace(pod.spec, resources=resources))
         containers: list[Container] = list(getattr(pod.spec, self.field))
+        if self.index >= len(containers):
+            return pod
         container = containers[self.index]
-        assert container.resources is not None
-        lowered = self._lowered(container.resources, text)
+        lowered = self._lowered(container.resources or ResourceRequirements(), text)
         containers[self.index] = replace(container, resources=lowered)
         return replace(pod, spec=replace(pod.spec, **{self.field: containers}))
 
