@@ -142,10 +142,16 @@ def settled(plane: ControlPlane) -> None:
 
 
 @contextmanager
-def kube_scheduler(plane: ControlPlane, program: str, config: str) -> Iterator[None]:
+def kube_scheduler(
+    plane: ControlPlane, program: str, config: str, *, plain_port: bool = False
+) -> Iterator[None]:
+    """A kube-scheduler; older ones have a *plain_port* besides, which other tests use as well."""
     admin = plane.kubeconfig(ADMIN)
     client = f"clientConnection: {{kubeconfig: {admin}, qps: 1000, burst: 2000}}\n"
     client += "leaderElection: {leaderElect: false}"
+    if plain_port:
+        address = f"127.0.0.1:{free_port()}"
+        client += f"\nhealthzBindAddress: {address}\nmetricsBindAddress: {address}"
     file = plane.folder / f"judged-{free_port()}.yaml"
     file.write_text(config.replace("{client}", client))
     flags = [
@@ -186,7 +192,7 @@ def test_kube_scheduler_1_20_agrees(plane: ControlPlane, tmp_path: Path, kind: s
     program = str(plane.programs / "kube-scheduler")
     with (
         recording(plane, tmp_path / "history", f"--config={ours}"),
-        kube_scheduler(plane, program, older.replace("}}", "}")),
+        kube_scheduler(plane, program, older.replace("}}", "}"), plain_port=True),
     ):
         await_scheduler(plane, "default-scheduler")
         create_many(plane, PODS, burst(kind, "default-scheduler", COUNT))
