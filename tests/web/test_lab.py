@@ -129,7 +129,7 @@ def test_weights_are_compared_and_applied_while_it_runs(page: Page, lab: Lab) ->
     page.click("nav >> text=Rules")
     page.fill("#weight-NodeResourcesFit", "7")
     page.click("text=See what would change")
-    expect(page.locator(".counts")).to_be_visible(timeout=20_000)
+    expect(page.locator(".counts")).to_be_visible(timeout=90_000)
     page.get_by_role("button", name="Apply").click()
     expect(page.locator(".applied")).to_contain_text("Applied")
 
@@ -145,7 +145,7 @@ def test_rules_of_the_other_generation_are_applied_while_it_runs(page: Page, lab
     page.click("role=tab[name=/text/]")
     page.fill("textarea", "kind: Policy\napiVersion: v1\n")
     page.click("text=See what would change")
-    expect(page.locator(".counts")).to_be_visible(timeout=20_000)
+    expect(page.locator(".counts")).to_be_visible(timeout=90_000)
     page.get_by_role("button", name="Apply").click()
     expect(page.locator(".applied")).to_contain_text("v1.13 policy")
 
