@@ -1,12 +1,15 @@
 // Pods that a search finds by name, each leading to its decision.
 import { useAnswer } from "../api.js";
 import { html } from "../dom.js";
+import { useStamp } from "../live.js";
 import { podLink } from "../router.js";
 
 const SHOWN = 8;
 
 export function PodMatches({ query }) {
-  const { data } = useAnswer(`/pods?q=${encodeURIComponent(query)}`);
+  // A pod that is created while its name stands in the search appears as soon as it is known.
+  const stamp = useStamp((told) => `${told.version}/${told.waiting}`);
+  const { data } = useAnswer(`/pods?q=${encodeURIComponent(query)}`, stamp);
   if (!data || !data.pods.length) return null;
   const more = data.pods.length - SHOWN;
   return html`<div class="matches" aria-label="Pods found">
