@@ -301,8 +301,8 @@ def cluster_or_files(command: _Command) -> _Command:
         reach = {name: given.pop(name) for name in names}
         wanted = given.pop("cluster")
         if wanted == bool(given["files"]):
-            what = "FILES and --cluster exclude each other" if wanted else "there is no input"
-            raise click.UsageError(f"{what}; name files, or a live cluster with --cluster")
+            both = ", not both" if wanted else ""
+            raise click.UsageError(f"give FILES, or --cluster to read a live cluster{both}")
         return command(cluster=reach if wanted else None, **given)
 
     options = (

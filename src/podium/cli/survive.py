@@ -8,7 +8,7 @@ import click
 
 from podium.cli.console import notes, tracked, write_data, write_lines
 from podium.cli.flags import cluster_or_files, output_flag, profile_flags
-from podium.cli.inputs import live_cluster, read_files
+from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
@@ -56,7 +56,7 @@ def survive(
     from podium.planning.survive_report import report  # noqa: PLC0415
 
     chosen = flags.choose()
-    objects = read_files(files) if cluster is None else live_cluster(cluster).objects()
+    objects = read_files(files) if cluster is None else read_live(**cluster)
     if objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))

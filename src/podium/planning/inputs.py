@@ -7,18 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from podium.errors import InputError
 from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import contents
-from podium.objects.reading.decode import decode
 from podium.simulation.cluster import without_garbage_collection
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
-    from podium.objects.reading.collection import Objects
 
 _SNAPSHOT: Final = ("podium/v1", "Snapshot")
 
@@ -32,11 +28,6 @@ class ClusterDocuments:
     snapshot: JsonObject | None = None
     #: Kinds that no controller and no scheduler reads, with how often.
     skipped: Counter[str] = field(default_factory=Counter)
-
-    def objects(self) -> Objects:
-        """The same objects with the fields that scheduling reads."""
-        items = [each.item for each in self.documents]
-        return decode(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}))
 
 
 def cluster_documents(paths: Sequence[str]) -> ClusterDocuments:
