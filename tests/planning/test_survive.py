@@ -130,3 +130,14 @@ def test_several_workers_find_the_same(tmp_path: Path) -> None:
     alone = survive(objects, ZONE, chosen())
 
     assert survive(objects, ZONE, chosen(), workers=2) == alone
+
+
+def test_replica_sets_speak_for_deployments_that_are_not_in_the_input(tmp_path: Path) -> None:
+    objects = objects_of(tmp_path, [*NODES, workload("Deployment", "web", 3, cpu="3")])
+    objects.lists.pop("Deployment")
+
+    found = {each.value: each for each in survive(objects, ZONE, chosen()).domains}["a"]
+
+    assert [(each.name, each.wanted, each.after) for each in found.workloads] == [
+        ("Deployment/default/web", 3, 2)
+    ]

@@ -284,6 +284,11 @@ class _Workloads:
                     self._above[name] = f"{owner.kind}/{item.namespace}/{owner.name}"
                 replicas = item.spec.replicas
                 self.wanted[name] = 1 if replicas is None else replicas
+        # A snapshot has no deployments: their replica sets say how many pods they want.
+        absent = {above for above in self._above.values() if above not in self.wanted}
+        for name, above in self._above.items():
+            if above in absent:
+                self.wanted[above] = self.wanted.get(above, 0) + self.wanted[name]
 
     def of(self, pod: Pod) -> str:
         """The workload that a user knows: the deployment, not its replica set."""
