@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from podium.library.reading import read
 from web.playground import Playground, Served
@@ -23,6 +23,10 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+#: Milliseconds until a page that does not show what it should is a failure, on a busy machine too.
+PATIENCE = 60_000
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +55,7 @@ def site() -> Iterator[Served]:
 def page(browser: Browser, site: Served) -> Iterator[Page]:
     """The page of the cluster; afterwards it must have no errors and no requests elsewhere."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     complaints: list[str] = []
     asked: list[str] = []

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from control_plane.harness import until
+
 SOURCES = Path(__file__).parents[2] / "src"
 
 
@@ -47,6 +49,11 @@ class Lab:
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert answer.status == 201
 
+    def create_placed(self, name: str) -> None:
+        """A small pod; it has a node when this returns, so pages know it and its decision."""
+        self.create(PODS, small(name))
+        until("a node", lambda: self.get(f"{PODS}/{name}")["spec"].get("nodeName"), 90)
+
     def get(self, path: str) -> Any:
         request = urllib.request.Request(
             f"{self.server}{path}", headers={"Authorization": f"Bearer {self.token}"}
@@ -78,7 +85,7 @@ def page(browser: Browser, lab: Lab) -> Iterator[Page]:
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(lab.page)
-    page.wait_for_selector(".tile", timeout=20_000)
+    page.wait_for_selector(".tile", timeout=60_000)
     yield page
     context.close()
     assert complaints == []
@@ -133,7 +140,7 @@ def test_weights_are_compared_and_applied_while_it_runs(page: Page, lab: Lab) ->
     page.get_by_role("button", name="Apply").click()
     expect(page.locator(".applied")).to_contain_text("Applied")
 
-    lab.create(PODS, small("after"))
+    lab.create_placed("after")
     page.goto(f"{lab.server}/#/pods/default/after")
     expect(page.locator("h1.headline")).to_contain_text("goes to")
     heading = page.locator(".heat-map thead th", has_text="Fit")
@@ -149,7 +156,7 @@ def test_rules_of_the_other_generation_are_applied_while_it_runs(page: Page, lab
     page.get_by_role("button", name="Apply").click()
     expect(page.locator(".applied")).to_contain_text("v1.13 policy")
 
-    lab.create(PODS, small("classic"))
+    lab.create_placed("classic")
     page.goto(f"{lab.server}/#/pods/default/classic")
     expect(page.get_by_text("with v1.13 policy")).to_be_visible()
     expect(page.locator(".heat-map thead")).to_contain_text("LeastRequested")

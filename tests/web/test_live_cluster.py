@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from control_plane.harness import ADMIN, ControlPlane, free_port, until
+from web.conftest import PATIENCE
 
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -83,7 +84,7 @@ def test_the_pages_of_a_live_cluster(browser: Browser, live: Site) -> None:
     assert get(f"{live.url}/podium/v1/profile", token=live.token, method="PUT") == 403
 
     context = browser.new_context(ignore_https_errors=True, viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE)
     try:
         page = context.new_page()
         complaints: list[str] = []

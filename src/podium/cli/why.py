@@ -108,9 +108,9 @@ class _Asked:
         return bool(self.kubeconfig or self.context or self.lease)
 
     def _of_leader(self, path: str, pod: str) -> tuple[Any, str] | None:
-        """What the leader says; None if there is no cluster or no lease, and none was named."""
+        """What the leader says; None if no cluster was named and there is none, or none leads."""
         from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-        from podium.kube.leader import NoLeaseError  # noqa: PLC0415
+        from podium.kube.leader import NoLeaderError  # noqa: PLC0415
 
         leases = self._leases()
         try:
@@ -121,7 +121,7 @@ class _Asked:
             return None
         try:
             leader, code, body = asyncio.run(_ask_leader(access, leases, path))
-        except NoLeaseError:
+        except NoLeaderError:
             if self._names_cluster():
                 raise
             return None
@@ -142,14 +142,14 @@ async def _ask_leader(access: Access, leases: tuple[str, ...], path: str) -> tup
     """The leading pod, and the code and body of its answer."""
     from podium.kube.client import ApiClient  # noqa: PLC0415  brings aiohttp
     from podium.kube.errors import ApiError  # noqa: PLC0415
-    from podium.kube.leader import NoLeaseError, leader_proxy  # noqa: PLC0415
+    from podium.kube.leader import NoLeaderError, leader_proxy  # noqa: PLC0415
 
     async with ApiClient(access) as client:
         for lease in leases:
             namespace, _, name = lease.partition("/")
             try:
                 leader, proxy = await leader_proxy(client, namespace, name)
-            except NoLeaseError:
+            except NoLeaderError:
                 if lease == leases[-1]:
                     raise
                 continue

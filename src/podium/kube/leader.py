@@ -20,8 +20,8 @@ _NOT_FOUND: Final = 404
 _PORT_NAMES: Final = ("https", "http", "metrics")
 
 
-class NoLeaseError(InputError):
-    """No replica of the scheduler has ever held the lease."""
+class NoLeaderError(InputError):
+    """No replica of the scheduler holds the lease: it does not exist, or was given back."""
 
 
 async def leader_proxy(api: KubeApi, namespace: str, lease: str) -> tuple[str, str]:
@@ -34,15 +34,15 @@ async def leader_proxy(api: KubeApi, namespace: str, lease: str) -> tuple[str, s
     except ApiError as error:
         if error.status != _NOT_FOUND:
             raise
-        raise NoLeaseError(
+        raise NoLeaderError(
             f"there is no lease {namespace}/{lease}",
             hint="no `podium run` leads in this cluster; --lease names another one",
         ) from None
     holder = str((found.get("spec") or {}).get("holderIdentity") or "")
     name = holder.rpartition("_")[0] or holder
     if not name:
-        raise InputError(
-            f"nobody holds the lease {namespace}/{lease}",
+        raise NoLeaderError(
+            f"no replica holds the lease {namespace}/{lease}",
             hint="the replicas of the scheduler are starting or gone; try again in a moment",
         )
     try:
