@@ -277,11 +277,11 @@ def try_priority(
     )
 
 
-def _spec(rule: Callable[..., Any], kind: str) -> RuleSpec:
-    for spec in rules_in(rule):
+def _spec(function: Callable[..., Any], kind: str) -> RuleSpec:
+    for spec in rules_in(function):
         if spec.kind == kind:
             return spec
-    raise ConfigError(f"{getattr(rule, '__name__', rule)} is not a {kind}")
+    raise ConfigError(f"{getattr(function, '__name__', function)} is not a {kind}")
 
 
 def _small_cluster(

@@ -13,19 +13,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.engine.framework.profile import Weighted
+from podium.engine.framework.rule import FilterRule, ScoreRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.framework.profile import Profile
 
-#: The methods of a rule that are measured, and their extension point in kube-scheduler's metrics.
-POINTS: Final = {
-    "pre_filter": "PreFilter",
-    "filter": "Filter",
-    "score": "Score",
-    "normalize": "ScoreExtensionNormalize",
-}
 #: kube-scheduler measures plugins in one of ten cycles as well.
 EVERY: Final = 10
 
@@ -75,12 +69,14 @@ class RuleTimings:
         """A copy of a rule, of a subclass whose methods are timed and otherwise the same."""
         kind = type(rule)
         if kind not in self._classes:
-            methods = {
-                name: self._around(getattr(kind, name), point)
-                for name, point in POINTS.items()
-                if hasattr(kind, name)
-            }
-            self._classes[kind] = type(kind.__name__, (kind,), {"__slots__": (), **methods})
+            methods: dict[str, Any] = {"__slots__": ()}
+            if issubclass(kind, FilterRule):
+                methods["pre_filter"] = self._around(kind.pre_filter, "PreFilter")
+                methods["filter"] = self._around(kind.filter, "Filter")
+            if issubclass(kind, ScoreRule):
+                methods["score"] = self._around(kind.score, "Score")
+                methods["normalize"] = self._around(kind.normalize, "ScoreExtensionNormalize")
+            self._classes[kind] = type(kind.__name__, (kind,), methods)
         twin = copy.copy(rule)
         object.__setattr__(twin, "__class__", self._classes[kind])
         return twin

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
 from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
-from podium.engine.user_rules.adapter import UserPriority
+from podium.engine.user_rules.adapter import UserPredicate, UserPriority
 from podium.profiles.extenders import describe_extender
 from podium.profiles.policy import predicate_registry, priority_registry
 from podium.profiles.policy.arguments import shown_argument
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration
     from podium.engine.framework.profile import Profile, Weighted
-    from podium.engine.framework.rule import FilterRule
+    from podium.engine.framework.rule import FilterRule, Rule
     from podium.profiles.policy.build import Options
 
 Data = dict[str, Any]
@@ -165,9 +165,10 @@ def _priority(weighted: Weighted) -> Data:
     return found
 
 
-def _own_words(rule: object) -> str:
+def _own_words(rule: Rule) -> str:
     """The description that the author of a user's rule gave it."""
-    return getattr(rule, "description", "") or "a rule of yours"
+    written = rule.description if isinstance(rule, UserPredicate | UserPriority) else ""
+    return written or "a rule of yours"
 
 
 def _options(profile: Profile, gates: FeatureGates) -> Data:
