@@ -152,7 +152,7 @@ def _add(
 def rules_in(module: ModuleType | Callable[..., Any]) -> list[RuleSpec]:
     """The rules of a module in the order they were written, or the one that a function is."""
     holders = vars(module).values() if inspect.ismodule(module) else (module,)
-    marked = (getattr(each, MARK, None) for each in holders if callable(each))
+    marked = (getattr(function, MARK, None) for function in holders if callable(function))
     return list({id(spec): spec for spec in marked if isinstance(spec, RuleSpec)}.values())
 
 
