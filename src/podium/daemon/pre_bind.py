@@ -8,12 +8,12 @@ the pod that keeps the reservation. Volumes follow, in `volumes`.
 from __future__ import annotations
 
 import asyncio
-import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from podium.daemon.device_claims import ClaimClient, DeviceClaims
+from podium.daemon.stage_tasks import StageError, StageTasks
 from podium.daemon.volumes import PatchingClient
 from podium.engine.rows.rows import OneRow
 from podium.engine.rules.devices.claim_changes import ClaimWriteError
@@ -22,7 +22,7 @@ from podium.engine.state.device_plan import DevicePlan
 from podium.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from podium.daemon.clock import Clocks
     from podium.daemon.cluster_state import ClusterState
@@ -31,15 +31,9 @@ if TYPE_CHECKING:
     from podium.engine.framework.rule import Permission, PermitRule
     from podium.objects.kinds.pod import Pod
 
-logger = logging.getLogger(__name__)
-
 
 class PreBindClient(PatchingClient, ClaimClient, Protocol):
     """The requests of these stages."""
-
-
-class PreBindError(Exception):
-    """The pod must not be bound; the text says why."""
 
 
 class PreBind:
@@ -58,7 +52,7 @@ class PreBind:
         self.claims = DeviceClaims(state, client, clocks)
         self._clocks = clocks
         self._poll_seconds = poll_seconds
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = StageTasks()
 
     def __len__(self) -> int:
         """The number of pods in these stages."""
@@ -69,29 +63,22 @@ class PreBind:
         if not self._is_needed(result):
             done("")
             return
-        self._begin(self._run(result, done))
+        what = f"before binding pod {result.pod.key}"
+        self._tasks.begin_stage(what, self._run(result), done)
 
     def undo(self, result: AttemptResult) -> None:
         """Take back what was written for a pod that is not bound after all."""
         plan = result.decision.devices
         if plan is not None:
-            self._begin(self.claims.unreserve(result.pod, plan))
+            self._tasks.begin(self.claims.unreserve(result.pod, plan))
 
     def release(self, pod: Pod, release: ClaimRelease) -> None:
         """Give back a claim of a pod that fits nowhere."""
-        self._begin(self.claims.release(pod, release))
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.begin(self.claims.release(pod, release))
 
     async def cancel(self) -> None:
         """Cancel all tasks; the pods are not bound."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
     def _is_needed(self, result: AttemptResult) -> bool:
         decision = result.decision
@@ -101,18 +88,9 @@ class PreBind:
         )
         return bool(decision.waits) or steps
 
-    async def _run(self, result: AttemptResult, done: Callable[[str], None]) -> None:
-        try:
-            await self._wait(result)
-            await self._carry_out(result)
-        except (PreBindError, ApiError) as error:
-            done(str(error))
-        except Exception as bug:
-            # Without an end the pod would stay assumed for ever.
-            logger.exception("before binding pod %s", result.pod.key)
-            done(f"{type(bug).__name__}: {bug}")
-        else:
-            done("")
+    async def _run(self, result: AttemptResult) -> None:
+        await self._wait(result)
+        await self._carry_out(result)
 
     async def _wait(self, result: AttemptResult) -> None:
         """Wait until every permit rule allows the binding, or one rejects it, or time is up."""
@@ -122,9 +100,9 @@ class PreBind:
             permission = first
             while not permission.allowed:
                 if permission.wait_seconds <= 0:
-                    raise PreBindError(f"rejected by {name}: {permission.reason}")
+                    raise StageError(f"rejected by {name}: {permission.reason}")
                 if self._clocks.steady() >= deadline:
-                    raise PreBindError(f"timed out waiting for {name}: {permission.reason}")
+                    raise StageError(f"timed out waiting for {name}: {permission.reason}")
                 await self._clocks.sleep(self._poll_seconds)
                 permission = self._ask(rules[name], result)
 
@@ -132,7 +110,7 @@ class PreBind:
         columns = self._state.cache.columns
         row = columns.nodes.row_of.get(result.decision.node or "")
         if row is None or not self._state.cache.is_assumed(result.pod.uid):
-            raise PreBindError("the pod was deleted or placed meanwhile")
+            raise StageError("the pod was deleted or placed meanwhile")
         return rule.permit(columns.pods.incoming(result.pod), OneRow(columns, row))
 
     async def _carry_out(self, result: AttemptResult) -> None:
@@ -153,10 +131,10 @@ class PreBind:
                     await self.claims.bind(pod, reserved, timeout_seconds=timeout)
                 except (ClaimWriteError, ApiError) as error:
                     text = f'running PreBind plugin "{rule.name}": {error}'
-                    raise PreBindError(text) from error
+                    raise StageError(text) from error
                 continue
             try:
                 await asyncio.to_thread(rule.pre_bind, pod.key, node, reserved)
             except Exception as error:
                 what = f"{type(error).__name__}: {error}"
-                raise PreBindError(f'running PreBind plugin "{rule.name}": {what}') from error
+                raise StageError(f'running PreBind plugin "{rule.name}": {what}') from error

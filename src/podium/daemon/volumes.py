@@ -13,6 +13,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podium.daemon.stage_tasks import StageError, StageTasks
 from podium.engine.rows.rows import OneRow, as_int
 from podium.engine.rules.volumes.binding.shared import BIND_COMPLETED, SELECTED_NODE
 from podium.engine.rules.volumes.binding.v1_13 import reaches
@@ -40,10 +41,6 @@ class PatchingClient(Protocol):
         """Send a merge patch; the changed object."""
 
 
-class VolumesError(Exception):
-    """The claims of a pod cannot be bound as planned; the text says why."""
-
-
 class VolumeBinder:
     """Carries out volume plans, one task per pod."""
 
@@ -66,7 +63,7 @@ class VolumeBinder:
         self._timeout_seconds = timeout_seconds
         self._poll_seconds = poll_seconds
         self._sleep = sleep
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = StageTasks()
 
     def __len__(self) -> int:
         """The number of pods that wait for their volumes."""
@@ -74,33 +71,20 @@ class VolumeBinder:
 
     def start(self, result: AttemptResult, done: Callable[[str], None]) -> None:
         """Begin to bind the claims; *done* is called with the error, "" for none."""
-        task = asyncio.get_running_loop().create_task(self._run(result, done))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        what = f"binding the volumes of pod {result.pod.key}"
+        self._tasks.begin_stage(what, self._run(result), done)
 
     async def cancel(self) -> None:
         """Cancel all tasks; the claims stay as they are, for the next scheduler to continue."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
-    async def _run(self, result: AttemptResult, done: Callable[[str], None]) -> None:
+    async def _run(self, result: AttemptResult) -> None:
         decision = result.decision
         assert decision.node is not None
         assert decision.volumes is not None
-        try:
-            if self._nominates:
-                await self._nominate(result.pod, decision.node)
-            await self._bind(result.pod, decision.node, decision.volumes)
-        except (VolumesError, ApiError) as error:
-            done(str(error))
-        except Exception as bug:
-            # Without an end the pod would stay assumed for ever.
-            logger.exception("binding the volumes of pod %s", result.pod.key)
-            done(f"{type(bug).__name__}: {bug}")
-        else:
-            done("")
+        if self._nominates:
+            await self._nominate(result.pod, decision.node)
+        await self._bind(result.pod, decision.node, decision.volumes)
 
     async def _nominate(self, pod: Pod, node: str) -> None:
         try:
@@ -121,7 +105,7 @@ class VolumeBinder:
                 while not self._is_bound(pod, node, plan, versions):
                     await self._sleep(self._poll_seconds)
         except TimeoutError:
-            raise VolumesError("binding volumes: context deadline exceeded") from None
+            raise StageError("binding volumes: context deadline exceeded") from None
 
     def _bindings(
         self, pod: Pod, plan: VolumePlan
@@ -133,13 +117,13 @@ class VolumeBinder:
         found = self._state.cache.columns.catalog.claims.get(name, pod.namespace)
         if found is None:
             key = f"{pod.namespace}/{name}"
-            raise VolumesError(f'persistentvolumeclaim "{key}" not found')
+            raise StageError(f'persistentvolumeclaim "{key}" not found')
         return found
 
     def _volume(self, name: str) -> PersistentVolume:
         found = self._state.cache.columns.catalog.volumes.get(name)
         if found is None:
-            raise VolumesError(f'persistentvolume "{name}" not found')
+            raise StageError(f'persistentvolume "{name}" not found')
         return found
 
     async def _write_claim_ref(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> int:
@@ -172,12 +156,12 @@ class VolumeBinder:
         return int(answer["metadata"]["resourceVersion"])
 
     def _is_bound(self, pod: Pod, node: str, plan: VolumePlan, versions: dict[str, int]) -> bool:
-        """Whether all claims are bound; `VolumesError` when they can no longer be."""
+        """Whether all claims are bound; `StageError` when they can no longer be."""
         row = self._state.cache.columns.nodes.row_of.get(node)
         if row is None or self._state.node(node) is None:
-            raise VolumesError(f'binding volumes: failed to get node "{node}"')
+            raise StageError(f'binding volumes: failed to get node "{node}"')
         if self._state.pod(pod) is None:
-            raise VolumesError("binding volumes: pod does not exist any more")
+            raise StageError("binding volumes: pod does not exist any more")
         at = OneRow(self._state.cache.columns, row)
         for claim, volume in self._bindings(pod, plan):
             if _is_older(volume, versions[volume.name]):
@@ -185,7 +169,7 @@ class VolumeBinder:
             if not as_int(reaches(volume, at)):
                 raise _unreachable(volume, node)
             if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
-                raise VolumesError(f'binding volumes: ClaimRef got reset for pv "{volume.name}"')
+                raise StageError(f'binding volumes: ClaimRef got reset for pv "{volume.name}"')
             if not _is_fully_bound(claim):
                 return False
         return all(
@@ -200,7 +184,7 @@ class VolumeBinder:
             return False
         if (claim.metadata.annotations or {}).get(SELECTED_NODE) != node:
             # A provisioner that failed removes or changes the annotation.
-            raise VolumesError(f'binding volumes: provisioning failed for PVC "{claim.name}"')
+            raise StageError(f'binding volumes: provisioning failed for PVC "{claim.name}"')
         if claim.spec.volume_name:
             catalog = self._state.cache.columns.catalog
             volume = catalog.volumes.get(claim.spec.volume_name)
@@ -219,7 +203,7 @@ def _is_fully_bound(claim: PersistentVolumeClaim) -> bool:
     return bool(claim.spec.volume_name) and BIND_COMPLETED in (claim.metadata.annotations or {})
 
 
-def _unreachable(volume: PersistentVolume, node: str) -> VolumesError:
-    return VolumesError(
+def _unreachable(volume: PersistentVolume, node: str) -> StageError:
+    return StageError(
         f'binding volumes: pv "{volume.name}" node affinity doesn\'t match node "{node}"'
     )
