@@ -1,19 +1,22 @@
-"""Cordoned nodes, and columns of node facts, as the rules of both generations read them."""
+"""Cordoned nodes, nodes named by pods, and columns of node facts, for rules of both generations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.causes import Cause, Cordoned, OtherNode
+from podium.engine.framework.rule import BitFilter, Scope
+from podium.engine.rows.rows import Ints, K, Rows
 from podium.objects.kinds.node import Taint
 from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
+    from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.node_columns import FactColumn
-    from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.verdicts import Reason
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
@@ -30,10 +33,55 @@ def cordon(reason: Reason, at: OneRow) -> Iterator[Cause]:
         yield Cordoned(reason.text)
 
 
-def other_node(reason: Reason, wanted: str, at: OneRow) -> Iterator[Cause]:
-    """The cause where the pod names another node."""
-    if wanted and wanted != at.name:
-        yield OtherNode(reason.text, wanted)
+class CordonFilter(BitFilter):
+    """A cordoned node takes only pods that tolerate the taint of unschedulable nodes.
+
+    Each generation names the rule and its only reason.
+    """
+
+    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
+        """Nothing: those that tolerate the taint have another scope."""
+        return ()
+
+    def scope(self, cls: PodClass) -> Scope:
+        """The node, for pods that do not tolerate the taint."""
+        return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 where the node is cordoned and the pod does not tolerate it."""
+        if tolerates_cordon(pod.cls):
+            return at.full(0)
+        return at.fact(at.view.nodes.facts.unschedulable, int)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """That the node is cordoned."""
+        return cordon(self.reasons[0], at)
+
+
+class NamedNodeFilter(BitFilter):
+    """A pod with `spec.nodeName` fits that node only.
+
+    Each generation names the rule and its only reason.
+    """
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The node that the pod names."""
+        return cls.host
+
+    def scope(self, cls: PodClass) -> Scope:
+        """The node, for pods with `spec.nodeName`."""
+        return Scope.NODE if cls.host else Scope.NONE
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 on every other node."""
+        wanted = pod.cls.host
+        return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+        """The node that the pod names."""
+        wanted = pod.cls.host
+        if wanted and wanted != at.name:
+            yield OtherNode(self.reasons[0].text, wanted)
 
 
 def zero_for_all_values(

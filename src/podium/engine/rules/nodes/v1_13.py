@@ -16,9 +16,9 @@ from podium.engine.framework.declaration import (
 from podium.engine.framework.rule import BitFilter, Everywhere, FilterRule, Scope, ScoreRule
 from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.rules.nodes.shared import (
+    CordonFilter,
+    NamedNodeFilter,
     cordon,
-    other_node,
-    tolerates_cordon,
     zero_for_all_values,
 )
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
@@ -95,53 +95,18 @@ def _bad_conditions(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ..
     return tuple(texts[kind] for kind, status in conditions if status != wanted.get(kind, status))
 
 
-class CheckNodeUnschedulable(BitFilter):
+class CheckNodeUnschedulable(CordonFilter):
     """A cordoned node takes only pods that tolerate the taint of unschedulable nodes."""
 
     name = "CheckNodeUnschedulable"
     reasons = (UNSCHEDULABLE,)
 
-    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
-        """Nothing: those that tolerate the taint have another scope."""
-        return ()
 
-    def scope(self, cls: PodClass) -> Scope:
-        """The node, for pods that do not tolerate the taint."""
-        return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
-
-    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """1 where the node is cordoned and the pod does not tolerate it."""
-        if tolerates_cordon(pod.cls):
-            return at.full(0)
-        return at.fact(at.view.nodes.facts.unschedulable, int)
-
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
-        """That the node is cordoned."""
-        return cordon(UNSCHEDULABLE, at)
-
-
-class HostName(BitFilter):
+class HostName(NamedNodeFilter):
     """A pod with `spec.nodeName` fits that node only."""
 
     name = "HostName"
     reasons = (HOST_NAME_MISMATCH,)
-
-    def row_key(self, cls: PodClass) -> Hashable:
-        """The node that the pod names."""
-        return cls.host
-
-    def scope(self, cls: PodClass) -> Scope:
-        """The node, for pods with `spec.nodeName`."""
-        return Scope.NODE if cls.host else Scope.NONE
-
-    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """1 on every other node."""
-        wanted = pod.cls.host
-        return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
-
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
-        """The node that the pod names."""
-        return other_node(HOST_NAME_MISMATCH, pod.cls.host, at)
 
 
 class CheckNodeLabelPresence(BitFilter):

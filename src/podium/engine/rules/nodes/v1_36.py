@@ -8,7 +8,7 @@ from podium.engine.framework.causes import Cause, MissingFeatures
 from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import Activity, BitFilter, Scope
 from podium.engine.rows.rows import Ints, K, Rows
-from podium.engine.rules.nodes.shared import cordon, other_node, tolerates_cordon
+from podium.engine.rules.nodes.shared import CordonFilter, NamedNodeFilter
 from podium.engine.rules.nodes.v1_36_wakeups import (
     became_schedulable,
     features_changed,
@@ -31,57 +31,22 @@ NODE_NAME_MISMATCH = Reason("node(s) didn't match the requested node name", cura
 MISSING_FEATURES = Reason("node(s) didn't match Pod's required features", curable=False)
 
 
-class NodeUnschedulable(BitFilter):
+class NodeUnschedulable(CordonFilter):
     """A cordoned node takes only pods that tolerate the taint of unschedulable nodes."""
 
     name = "NodeUnschedulable"
     reasons = (UNSCHEDULABLE,)
 
-    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
-        """Nothing: those that tolerate the taint have another scope."""
-        return ()
-
-    def scope(self, cls: PodClass) -> Scope:
-        """The node, for pods that do not tolerate the taint."""
-        return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
-
     def activity(self, pod: Incoming, view: View) -> Activity:  # noqa: ARG002
         """The plugin has no PreFilter, so it is never skipped."""
         return Activity.OWN_ROW
 
-    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """1 where the node is cordoned and the pod does not tolerate it."""
-        if tolerates_cordon(pod.cls):
-            return at.full(0)
-        return at.fact(at.view.nodes.facts.unschedulable, int)
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
-        """That the node is cordoned."""
-        return cordon(UNSCHEDULABLE, at)
-
-
-class NodeName(BitFilter):
+class NodeName(NamedNodeFilter):
     """A pod with `spec.nodeName` fits that node only."""
 
     name = "NodeName"
     reasons = (NODE_NAME_MISMATCH,)
-
-    def row_key(self, cls: PodClass) -> Hashable:
-        """The node that the pod names."""
-        return cls.host
-
-    def scope(self, cls: PodClass) -> Scope:
-        """The node, for pods with `spec.nodeName`."""
-        return Scope.NODE if cls.host else Scope.NONE
-
-    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """1 on every other node."""
-        wanted = pod.cls.host
-        return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
-
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
-        """The node that the pod names."""
-        return other_node(NODE_NAME_MISMATCH, pod.cls.host, at)
 
 
 class NodeDeclaredFeatures(BitFilter):
