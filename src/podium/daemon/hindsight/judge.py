@@ -14,6 +14,7 @@ cannot be known for certain, the orders that are possible are tried: see `orders
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -37,7 +38,7 @@ from podium.render.decision.comparison import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from podium.cluster.queue.queued_pod import Turn
     from podium.daemon.hindsight.replay import Rules
@@ -74,6 +75,8 @@ class _Taken:
     position: int
     #: What Podium decides, while the state has not changed.
     decision: Decision | None = None
+    #: Whether the report of its failure is followed next: the attempt was made before it.
+    reported: bool = False
 
 
 class Judge:
@@ -110,6 +113,9 @@ class Judge:
         #: The versions of each pod among them, by uid, with their times; None where it is deleted.
         self._versions: defaultdict[str, deque[tuple[float, Pod | None]]] = defaultdict(deque)
         self._taken: deque[_Taken] = deque()
+        #: Pods that were taken and fit, by uid, although their attempt is reported as failed: it
+        #: was made later, at the latest when that report is followed.
+        self._postponed: dict[str, _Taken] = {}
         self._position = 0
         self._orders = PossibleOrders(self)
         #: Pods whose binding was judged and is not followed yet.
@@ -127,7 +133,8 @@ class Judge:
     @property
     def waiting(self) -> int:
         """The number of pods that wait for a node, or for a judgement."""
-        return sum(self.state.queue.counts().values()) + len(self._taken)
+        queued = sum(self.state.queue.counts().values())
+        return queued + len(self._taken) + len(self._postponed)
 
     # Feeding ------------------------------------------------------------------------------------
 
@@ -177,6 +184,9 @@ class Judge:
         elif change.old is not None:
             self._judged.discard(change.old.metadata.uid)
             self._doubtful.pop(change.old.metadata.uid, None)
+            postponed = self._postponed.pop(change.old.metadata.uid, None)
+            if postponed is not None and postponed.turn is not None:
+                self.state.queue.done(postponed.turn)
             index.drop(change.old)
 
     def _pass_version(self, pod: Pod | None) -> None:
@@ -200,11 +210,15 @@ class Judge:
 
     def _take_until(self, old: Pod, new: Pod) -> bool:
         """Take pods from the queue up to one that was decided; False if none has to be taken."""
-        if old.spec.node_name or not self.state.is_responsible_for(old):
+        failed = _reports_failure(old, new)
+        is_pending = not old.spec.node_name and self.state.is_responsible_for(old)
+        if not is_pending or not (new.spec.node_name or failed):
             return False
-        failed = not new.spec.node_name and is_unschedulable(new) and not is_unschedulable(old)
-        if not (new.spec.node_name or failed):
-            return False
+        postponed = self._postponed.pop(old.uid, None)
+        if postponed is not None:
+            postponed.reported, postponed.decision = True, None
+            self._taken.append(postponed)
+            return True
         queue, known = self.state.queue, self.state.pod(old)
         followed = failed and old.uid in self._orders.failed_unseen
         if known is None or old.uid in self._judged or followed:
@@ -243,11 +257,10 @@ class Judge:
             if self._nomination_follows(pod.uid, decision):
                 return False
             self._fail(taken, profile)
+        elif taken.turn is not None and self._failed_by_now(pod) is not None:
+            self._resolve_failed(taken, profile)
         elif node is not None:
             self._judge(taken, node, profile, at)
-        elif self._failed_by_now(pod.uid) is not None:
-            self.missed += 1
-            self._fail(taken, profile)
         elif gone or self._waited_long():
             self._orders.never_bound(taken.pod, decision.node)
             self._fail(taken, profile)
@@ -264,12 +277,24 @@ class Judge:
                 return version.spec.node_name, False, at
         return None, False, 0.0
 
-    def _failed_by_now(self, uid: str) -> Pod | None:
+    def _resolve_failed(self, taken: _Taken, profile: Profile) -> None:
+        """Postpone the attempt of a pod that fits and is reported as failed, up to its report."""
+        if not taken.reported:
+            self._taken.popleft()
+            self._postponed[taken.pod.uid] = taken
+            return
+        if not self._orders.fails_in_another_order(taken.pod, profile):
+            self.missed += 1
+        self._fail(taken, profile)
+
+    def _failed_by_now(self, pod: Pod) -> Pod | None:
         """The version ahead that reports a failed attempt, if one comes before the pod is bound."""
-        known = next((each for _, each in self._versions.get(uid, ()) if each is not None), None)
-        if known is None or known.spec.node_name or not is_unschedulable(known):
-            return None
-        return known
+        for _, version in self._versions.get(pod.uid, ()):
+            if version is None or version.spec.node_name:
+                return None
+            if _reports_failure(pod, version):
+                return version
+        return None
 
     def _nomination_follows(self, uid: str, decision: Decision) -> bool:
         """Whether the pod will be nominated to a node, and its status is still to be seen."""
@@ -310,7 +335,7 @@ class Judge:
         self._move_cursors(decision)
         result = AttemptResult(taken.pod, decision, profile, taken.attempt, self.now, 0.0, 0.0)
         pod = self.state.pod(taken.pod) or taken.pod
-        reported = self._failed_by_now(pod.uid)
+        reported = self._failed_by_now(pod)
         if reported is not None:
             self._orders.failed_unseen.add(pod.uid)
             nominated = reported.status.nominated_node_name
@@ -382,11 +407,8 @@ class Judge:
     def decided(self, pod: Pod, profile: Profile, *, recording: bool = False) -> Decision:
         """Decide about a pod in the state as it is; no cursor moves."""
         cursor = self.ties.cursor
-        queue, cache = self.state.queue, self.state.cache
-        if queue.nominations_version != self._nominations:
-            self._nominations = queue.nominations_version
-            nominated = {node: queue.nominated_on(node) for node in queue.nominated_nodes()}
-            cache.columns.set_nominated(nominated)
+        cache = self.state.cache
+        self._count_nominated()
         attempt = Attempt(
             cache.columns.pods.incoming(pod),
             profile,
@@ -399,6 +421,32 @@ class Judge:
         self.ties.cursor = cursor
         return decision
 
+    def _count_nominated(self) -> None:
+        """Let the pods that are nominated to nodes count there, if they are others than before."""
+        queue = self.state.queue
+        if queue.nominations_version != self._nominations:
+            self._nominations = queue.nominations_version
+            nominated = {node: queue.nominated_on(node) for node in queue.nominated_nodes()}
+            self.state.cache.columns.set_nominated(nominated)
+
+    @contextmanager
+    def without_nominations(self, uids: Collection[str]) -> Iterator[None]:
+        """The state without the nominations of some pods."""
+        if not uids:
+            yield
+            return
+        self._count_nominated()
+        queue = self.state.queue
+        nominated = {
+            node: [pod for pod in queue.nominated_on(node) if pod.uid not in uids]
+            for node in queue.nominated_nodes()
+        }
+        self.state.cache.columns.set_nominated(nominated)
+        try:
+            yield
+        finally:
+            self._nominations = -1
+
     def is_best(self, pod: Pod, node: str, profile: Profile) -> bool:
         """Whether a node is one of the best for a pod in the state as it is."""
         decision = self.decided(pod, profile, recording=True)
@@ -408,3 +456,13 @@ class Judge:
         """The best nodes for a pod in the state as it is."""
         decision = self.decided(pod, profile, recording=True)
         return decision.best or ([decision.node] if decision.node else [])
+
+
+def _reports_failure(old: Pod, new: Pod) -> bool:
+    """Whether a change of a pod shows that an attempt found no node."""
+    if new.spec.node_name or not is_unschedulable(new):
+        return False
+    nominated = new.status.nominated_node_name
+    return not is_unschedulable(old) or (
+        bool(nominated) and nominated != old.status.nominated_node_name
+    )

@@ -63,6 +63,8 @@ class PossibleOrders:
         #: Where each pending pod was first seen, or failed last.
         self._since: dict[str, int] = {}
         self._has_failed: set[str] = set()
+        #: Where pods were nominated to nodes, by uid, in that order.
+        self._nominated: dict[str, int] = {}
         #: Pods whose failure was followed before the change that reports it.
         self.failed_unseen: set[str] = set()
         #: Pods that were decided and whose binding never came, on the node that Podium chose.
@@ -86,6 +88,7 @@ class PossibleOrders:
         if new is None or new.spec.node_name:
             self._since.pop(pod.uid, None)
             self._has_failed.discard(pod.uid)
+            self._nominated.pop(pod.uid, None)
             self.failed_unseen.discard(pod.uid)
             self._unbound.pop(pod.uid, None)
         if new is None:
@@ -106,6 +109,9 @@ class PossibleOrders:
         """Note that an attempt failed: the next one is made any time from now on."""
         self._since[pod.uid] = position
         self._has_failed.add(pod.uid)
+        self._nominated.pop(pod.uid, None)
+        if pod.status.nominated_node_name:
+            self._nominated[pod.uid] = position
 
     def placed(self, place: Placed) -> None:
         """Note a placement."""
@@ -125,8 +131,13 @@ class PossibleOrders:
         since = self._since.get(pod.uid, 0)
         again = place.attempt > 1 or pod.uid in self._has_failed
         before = self._maybe_later(pod, since, again=again)
+        for ended in _endings(self._nominated_since(since)):
+            with self._judge.without_nominations(ended):
+                if self._best(place, profile):
+                    return f"decided before the last {len(ended)} nominations"
         for some in _endings(before):
-            with self._without(some):
+            ended = self._nominated_since(some[0].position)
+            with self._without(some), self._judge.without_nominations(ended):
                 if self._best(place, profile):
                     return _decided_first(some)
         after = self._maybe_earlier(pod, ahead)
@@ -138,10 +149,29 @@ class PossibleOrders:
         for undone in _endings(changes):
             first = undone[0].position
             later = [each for each in before if each.position >= first]
-            with self._undone(undone), self._without(later):
+            ended = self._nominated_since(first)
+            with (
+                self._undone(undone),
+                self._without(later),
+                self._judge.without_nominations(ended),
+            ):
                 if self._best(place, profile):
                     return f"decided before the last {len(undone)} changes of nodes and pods"
         return self._unbound_order(place, profile)
+
+    def fails_in_another_order(self, pod: Pod, profile: Profile) -> bool:
+        """Whether there is no node for a pod before some of the last changes."""
+        since = self._since.get(pod.uid, 0)
+        changes = [each for each in self._changes if each.position > since]
+        for undone in _endings(changes):
+            with self._undone(undone):
+                if self._judge.decided(pod, profile).node is None:
+                    return True
+        return False
+
+    def _nominated_since(self, position: int) -> list[str]:
+        """The pods that were nominated from a position on."""
+        return [uid for uid, at in self._nominated.items() if at >= position]
 
     def _unbound_order(self, place: Placed, profile: Profile) -> str:
         """An order in which another pod was not where it is now: a binding of it was refused."""
