@@ -104,6 +104,12 @@ def missing_target(field: str, value: Any) -> FieldError:
     return FieldError("FieldValueNotFound", field, value)
 
 
+def too_many(field: str, count: int, most: int) -> FieldError:
+    """The list or map has more items than *most*."""
+    items = "item" if most == 1 else "items"
+    return FieldError("FieldValueTooMany", field, count, f"must have at most {most} {items}")
+
+
 def too_long(field: str, value: Any, most: int) -> FieldError:
     """The value has more bytes than *most*."""
     return FieldError("FieldValueTooLong", field, value, f"must have at most {most} bytes")

@@ -209,6 +209,12 @@ TABLE: tuple[Resource, ...] = (
     Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False),
     Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"),
     Resource("rbac.authorization.k8s.io", "v1", "roles", "Role"),
+    # devices
+    Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False),
+    Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
+             subresources=_own_status("ResourceClaim")),
+    Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
+    Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False),
     # the rest
     Resource("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),

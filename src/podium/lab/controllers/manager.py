@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from podium.lab.api.resources import STORED
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.autoscaling import HorizontalAutoscaler
 from podium.lab.controllers.custom_resource_cleanup import CustomResourceCleanup
+from podium.lab.controllers.devices.device_driver import DeviceDriver, DeviceSet
+from podium.lab.controllers.devices.resource_claims import ResourceClaimController
 from podium.lab.controllers.disruption import DisruptionController
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.cluster import Cluster
@@ -53,9 +55,13 @@ class ControllerManager:
         clock: Clock,
         *,
         timings: KubeletTimings | None = None,
+        devices: Sequence[DeviceSet] = (),
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Watch *registry* from now on; errors of syncs are reported to *warn*."""
+        """Watch *registry* from now on; errors of syncs are reported to *warn*.
+
+        *devices* are what the driver publishes on nodes.
+        """
         self.cluster = Cluster(registry, clock)
         self._clock = clock
         self._warn = warn
@@ -63,6 +69,8 @@ class ControllerManager:
             NodeLifecycleController(self.cluster),
             FakeKubelet(self.cluster, timings or KubeletTimings()),
             PersistentVolumeController(self.cluster),
+            ResourceClaimController(self.cluster),
+            DeviceDriver(self.cluster, devices),
             ReplicationManager(self.cluster),
             ReplicaSetController(self.cluster),
             DeploymentController(self.cluster),

@@ -45,6 +45,13 @@ _GROUPS = (
         r"(Local)?(SubjectAccess|SubjectRules)Review\w*|(Non)?Resource(Attributes|Rule)",
     ),
     ("authorization", r"LabelSelectorAttributes"),
+    (
+        "resource",
+        r"ResourceClaim(Template)?(Spec|Status|List|ConsumerReference)|ResourceClaimTemplate",
+    ),
+    ("resource", r"ResourceSlice\w*|ResourcePool|(Exact)?Device\w*|(CEL|Opaque|Network)Device\w*"),
+    ("resource", r"Allocat(edDeviceStatus|ionResult)|Capacity\w*|Counter(Set)?"),
+    ("resource", r"NodeAllocatableResourceMapping"),
 )
 _GROUP_OF = tuple((group, re.compile(pattern)) for group, pattern in _GROUPS)
 _QUALIFIED = {
@@ -52,6 +59,7 @@ _QUALIFIED = {
     "CoreV1": "core",
     "EventsV1": "events",
     "DiscoveryV1": "discovery",
+    "ResourceV1": "resource",
 }
 
 #: The names of the scalar types that have a schema of their own.
@@ -100,7 +108,7 @@ def _root_models(resources: Iterable[Resource]) -> list[tuple[str, str, JsonObje
         model = api_types.model_of_kind(each.kind, each.group_version)
         add(model, each.group, each.version, each.kind)
         if "list" in each.verbs:
-            add(f"{model}List", each.group, each.version, each.list_kind)
+            add(_list_model(model), each.group, each.version, each.list_kind)
         for sub in each.subresources.values():
             group = each.group if sub.group is None else sub.group
             version = sub.version or each.version
@@ -108,6 +116,12 @@ def _root_models(resources: Iterable[Resource]) -> list[tuple[str, str, JsonObje
     add("V1DeleteOptions", "", "v1", "DeleteOptions")
     add("V1Status", "", "v1", "Status")
     return [(model, version, what) for (model, version), what in found.items()]
+
+
+def _list_model(model: str) -> str:
+    """The model of lists of a model; that of `ResourceV1ResourceClaim` has no group in its name."""
+    own = f"{model}List"
+    return own if api_types.has_model(own) else f"V1{api_types.short_name(own)}"
 
 
 def definitions(resources: Iterable[Resource], spec: SpecVersion) -> dict[str, JsonObject]:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import StatusError, forbidden, not_found, terminating
-from podium.lab.registry import limit_ranges, runtime_classes, service_allocation
+from podium.lab.defaults.devices import set_taint_times
+from podium.lab.registry import (
+    limit_ranges,
+    resource_claims,
+    runtime_classes,
+    service_allocation,
+)
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
@@ -83,6 +89,10 @@ def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> No
         _refuse_second_default(registry, resource, item)
     elif resource.kind == "Service":
         service_allocation.allocate(registry, item)
+    elif resource.kind in {"ResourceClaim", "ResourceClaimTemplate"}:
+        resource_claims.check_admin_access(registry, resource, item)
+    elif resource.kind == "ResourceSlice":
+        set_taint_times(item, registry.timestamp())
 
 
 def admit_update(registry: Registry, resource: Resource, item: JsonObject, old: JsonObject) -> None:
@@ -98,6 +108,14 @@ def admit_update(registry: Registry, resource: Resource, item: JsonObject, old: 
     elif resource.kind == "Service":
         service_allocation.keep_allocated(item, old)
         service_allocation.allocate(registry, item)
+    elif resource.kind == "ResourceSlice":
+        set_taint_times(item, registry.timestamp())
+
+
+def admit_status(registry: Registry, resource: Resource, item: JsonObject, old: JsonObject) -> None:
+    """Refuse a status that others than the validation of its kind forbid."""
+    if resource.kind == "ResourceClaim" and not (old.get("status") or {}).get("allocation"):
+        resource_claims.check_granted_admin_access(registry, resource, item)
 
 
 def check_bounds(

@@ -24,6 +24,11 @@ from podium.lab.defaults.cluster_objects import (
     set_secret_defaults,
     set_service_defaults,
 )
+from podium.lab.defaults.devices import (
+    set_claim_template_defaults,
+    set_resource_claim_defaults,
+    set_slice_defaults,
+)
 from podium.lab.defaults.pods import (
     new_pod_status,
     set_pod_defaults,
@@ -55,6 +60,7 @@ from podium.lab.registry.custom_resources import (
     new_definition_status,
     set_definition_defaults,
 )
+from podium.lab.registry.resource_claims import drop_released_devices
 from podium.lab.validation.cluster_objects import (
     validate_budget,
     validate_csi_node,
@@ -72,6 +78,13 @@ from podium.lab.validation.custom_definitions import (
     validate_definition,
     validate_definition_update,
 )
+from podium.lab.validation.devices import (
+    validate_claim_template,
+    validate_device_class,
+    validate_resource_claim,
+    validate_resource_claim_status,
+    validate_resource_claim_update,
+)
 from podium.lab.validation.metadata import validate_metadata
 from podium.lab.validation.names import (
     NameRule,
@@ -83,6 +96,10 @@ from podium.lab.validation.names import (
 from podium.lab.validation.pods import (
     validate_pod,
     validate_pod_update,
+)
+from podium.lab.validation.resource_slices import (
+    validate_resource_slice,
+    validate_resource_slice_update,
 )
 from podium.lab.validation.storage import (
     validate_claim,
@@ -136,6 +153,8 @@ class KindBehaviour:
     name_rule: NameRule = dns_subdomain_reasons
     validate: Callable[[JsonObject], Iterable[FieldError]] = _no_errors
     validate_update: Callable[[JsonObject, JsonObject], Iterable[FieldError]] = _no_errors
+    #: The errors in a new status.
+    validate_status: Callable[[JsonObject, JsonObject], Iterable[FieldError]] = _no_errors
     #: Whether an update may leave out the resource version.
     allows_unconditional_update: bool = True
     #: Whether an update of an object that does not exist creates it.
@@ -175,12 +194,31 @@ class KindBehaviour:
         """The errors in an object that replaces *old*."""
         return [*self.validate(item), *self.validate_update(item, old)]
 
+    def status_errors(self, item: JsonObject, old: JsonObject) -> list[FieldError]:
+        """The errors in the status that replaces that of *old*."""
+        return list(self.validate_status(item, old))
+
 
 def _copy_field(field: str, source: JsonObject, target: JsonObject) -> None:
     if field in source:
         target[field] = source[field]
     else:
         target.pop(field, None)
+
+
+class ResourceClaimBehaviour(KindBehaviour):
+    """How resource claims are completed and validated."""
+
+    def prepare_for_update(self, item: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
+        """The object to be stored; devices that are no longer allocated lose their status."""
+        made = KindBehaviour.prepare_for_update(self, item, old, subresource)
+        if subresource == "status" and made.get("status"):
+            drop_released_devices(made["status"], old.get("status") or {})
+        return made
+
+    def update_errors(self, item: JsonObject, old: JsonObject) -> list[FieldError]:
+        """The errors in an object that replaces *old*: its spec is valid and cannot change."""
+        return list(self.validate_update(item, old))
 
 
 _DEFAULT = KindBehaviour()
@@ -287,6 +325,24 @@ _BY_KIND: Mapping[str, KindBehaviour] = {
         set_defaults=set_storage_class_defaults,
         validate=validate_storage_class,
         validate_update=validate_storage_class_update,
+    ),
+    "DeviceClass": KindBehaviour(has_generation=True, validate=validate_device_class),
+    "ResourceClaim": ResourceClaimBehaviour(
+        set_defaults=set_resource_claim_defaults,
+        validate=validate_resource_claim,
+        validate_update=validate_resource_claim_update,
+        validate_status=validate_resource_claim_status,
+    ),
+    "ResourceClaimTemplate": ResourceClaimBehaviour(
+        set_defaults=set_claim_template_defaults,
+        validate=validate_claim_template,
+        validate_update=validate_resource_claim_update,
+    ),
+    "ResourceSlice": KindBehaviour(
+        set_defaults=set_slice_defaults,
+        has_generation=True,
+        validate=validate_resource_slice,
+        validate_update=validate_resource_slice_update,
     ),
     "CSIDriver": KindBehaviour(
         set_defaults=set_csi_driver_defaults, allows_unconditional_update=False

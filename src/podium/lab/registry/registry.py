@@ -282,9 +282,13 @@ class Registry:
         if not subresource:
             behaviour.set_defaults(item)
             admission.admit_update(self, resource, item, old)
+        elif subresource == "status":
+            admission.admit_status(self, resource, item, old)
         errors = validate_metadata_update(item, old)
         if not subresource:
             errors += behaviour.update_errors(item, old)
+        elif subresource == "status":
+            errors += behaviour.status_errors(item, old)
         self._refuse_invalid(resource, item, errors)
         if behaviour.changes_generation(item, old):
             item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1

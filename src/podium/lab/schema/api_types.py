@@ -50,7 +50,12 @@ _SPECIAL = {
         VolumeResourceRequirements.limits VolumeResourceRequirements.requests
         CSIStorageCapacity.capacity CSIStorageCapacity.maximumVolumeSize Overhead.podFixed
         MetricTarget.value MetricTarget.averageValue MetricValueStatus.value
-        MetricValueStatus.averageValue HPAScalingRules.tolerance
+        MetricValueStatus.averageValue HPAScalingRules.tolerance Counter.value
+        DeviceCapacity.value CapacityRequestPolicy.default CapacityRequestPolicy.validValues
+        CapacityRequestPolicyRange.max CapacityRequestPolicyRange.min
+        CapacityRequestPolicyRange.step CapacityRequirements.requests
+        DeviceRequestAllocationResult.consumedCapacity
+        NodeAllocatableResourceMapping.allocationMultiplier
     """,
     MICRO_TIME: """
         LeaseSpec.acquireTime LeaseSpec.renewTime Event.eventTime EventSeries.lastObservedTime
@@ -74,6 +79,9 @@ _SPECIAL = {
         NodeSwapStatus.capacity TokenRequest.expirationSeconds TokenRequestSpec.expirationSeconds
         HorizontalPodAutoscalerStatus.observedGeneration
         CSIDriverSpec.nodeAllocatableUpdatePeriodSeconds
+        DeviceAttribute.int DeviceAttribute.ints DeviceSubRequest.count
+        DeviceToleration.tolerationSeconds ExactDeviceRequest.count ResourcePool.generation
+        ResourcePool.resourceSliceCount
         ListMeta.remainingItemCount ObjectMeta.deletionGracePeriodSeconds ObjectMeta.generation
     """,
 }
@@ -82,9 +90,14 @@ _SPECIAL_TYPES = {field: kind for kind, text in _SPECIAL.items() for field in te
 #: Models that contain themselves; they are read without a look at their fields.
 _RECURSIVE = frozenset({"V1JSONSchemaProps"})
 #: Kinds whose model is not named `V1` and the kind.
-_MODELS = {"Event": "CoreV1Event", "TokenRequest": "AuthenticationV1TokenRequest"}
+_MODELS = {
+    "Event": "CoreV1Event",
+    # CoreV1ResourceClaim is the entry of a container.
+    "ResourceClaim": "ResourceV1ResourceClaim",
+    "TokenRequest": "AuthenticationV1TokenRequest",
+}
 _PREFIX = re.compile(
-    r"^(Core|Events|Discovery|Storage|Authentication|Rbac|Flowcontrol)?V\d[a-z\d]*?(?=[A-Z])"
+    r"^(Core|Events|Discovery|Storage|Authentication|Rbac|Flowcontrol|Resource)?V\d[a-z\d]*?(?=[A-Z])"
 )
 _DESCRIPTION = re.compile(
     r'"""Gets the (\w+) of this \w+\.  # noqa: E501\n\n(?!\s*:return:)(.*?)\n\n +:return:',

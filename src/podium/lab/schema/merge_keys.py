@@ -53,6 +53,7 @@ class MergeKeys:
 #: Type and field, then strategy and key of strategic merge, then type and keys of server-side
 #: apply; a dash where there is none.
 _LISTS = """
+    AllocatedDeviceStatus.conditions            -                -              map    type
     Container.env                               merge            name           map    name
     Container.ports                             merge            containerPort  map    containerPort,protocol
     Container.volumeDevices                     merge            devicePath     map    devicePath
@@ -96,6 +97,8 @@ _LISTS = """
     PodStatus.resourceClaimStatuses             merge,retainKeys name           map    name
     ReplicaSetStatus.conditions                 merge            type           map    type
     ReplicationControllerStatus.conditions      merge            type           map    type
+    ResourceClaimStatus.devices                 -                -              map    driver,device,pool,shareID
+    ResourceClaimStatus.reservedFor             merge            uid            map    uid
     ResourceRequirements.claims                 -                -              map    name
     ResourceStatus.resources                    -                -              map    resourceID
     ServiceAccount.secrets                      merge            name           map    name

@@ -6,12 +6,16 @@ rounded up to thousandths.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from podium.lab.schema import api_types
 from podium.objects.canonical_quantity import canonical
 from podium.objects.kinds.meta import JsonObject
+
+#: Models whose amounts are not rounded: capacities of devices.
+_EXACT: Final = frozenset({"V1CapacityRequirements", "V1DeviceRequestAllocationResult"})
 
 
 def with_canonical_quantities(kind: str, api_version: str, item: JsonObject) -> JsonObject:
@@ -49,12 +53,24 @@ def _canonicalize(model: str, item: Any) -> None:
         if value is None:
             continue
         if field.of != api_types.QUANTITY:
-            for each in value if isinstance(value, list) else [value]:
+            for each in _objects(field, value):
                 _canonicalize(field.of, each)
+        elif isinstance(value, list):
+            item[name] = [_canonical_value(each, milli=False) for each in value]
         elif not isinstance(value, dict):
             item[name] = _canonical_value(value, milli=False)
         else:
-            item[name] = {key: _canonical_value(each, milli=True) for key, each in value.items()}
+            milli = model not in _EXACT
+            item[name] = {key: _canonical_value(each, milli=milli) for key, each in value.items()}
+
+
+def _objects(field: api_types.FieldType, value: Any) -> Iterable[Any]:
+    """The objects in the value of a field."""
+    if isinstance(value, list):
+        return value
+    if field.container == api_types.MAP and isinstance(value, dict):
+        return value.values()
+    return [value]
 
 
 def _canonical_value(value: Any, *, milli: bool) -> Any:

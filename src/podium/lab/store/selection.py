@@ -36,6 +36,7 @@ SELECTABLE: dict[str, tuple[str, ...]] = {
         "status.nominatedNodeName",
     ),
     "nodes": ("spec.unschedulable",),
+    "resourceslices.resource.k8s.io": ("spec.nodeName", "spec.driver"),
     "namespaces": ("status.phase",),
     "events": (
         "involvedObject.kind",

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.lab.api.custom_version import CustomVersion
-from podium.lab.tables import cluster, pods, services, storage, workloads
+from podium.lab.tables import cluster, devices, pods, services, storage, workloads
 from podium.lab.tables.custom import cells, column_definitions
 from podium.lab.tables.object_fields import metadata_of, name_of, text_at
 from podium.lab.tables.printer import Printer
@@ -24,6 +24,7 @@ def _name_and_creation(item: JsonObject, _now: float) -> list[Any]:
 #: The printers by kind.
 PRINTERS: Mapping[str, Printer] = {
     **cluster.PRINTERS,
+    **devices.PRINTERS,
     **pods.PRINTERS,
     **services.PRINTERS,
     **storage.PRINTERS,

@@ -15,6 +15,7 @@ from podium.lab.api.field_errors import (
     required,
 )
 from podium.lab.validation.containers import validate_containers, validate_unique_name
+from podium.lab.validation.devices import validate_pod_claims
 from podium.lab.validation.names import NameRule, dns_label_reasons, dns_subdomain_reasons
 from podium.lab.validation.placement import validate_placement
 from podium.lab.validation.quantities import validate_quantity
@@ -80,6 +81,7 @@ def validate_pod_spec(spec: JsonObject, path: str, claimed: Iterable[str] = ()) 
         )
     for name, quantity in (spec.get("overhead") or {}).items():
         yield from validate_quantity(quantity, f"{path}.overhead[{name}]")
+    yield from validate_pod_claims(spec, path)
     yield from validate_placement(spec, path)
 
 
