@@ -17,6 +17,7 @@ from podium.cli.flags import (
     profile_flags,
 )
 from podium.cli.parsing import FlagsCommand
+from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from podium.daemon.page_data.page_data import Planner
     from podium.engine.framework.profile import Profile
     from podium.host.lab_run import LabScheduler, LabStatus
+    from podium.lab.controllers.devices.device_driver import DeviceSet
     from podium.lab.registry.registry import Registry
     from podium.library.profile_choice import ChosenProfiles
 
@@ -49,6 +51,13 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
     type=click.IntRange(1, 1000),
     metavar="Z",
     help="Put them into Z zones.  [default: 3]",
+)
+@click.option(
+    "--devices",
+    "device_sets",
+    multiple=True,
+    metavar="DEVICES",
+    help="Publish devices on nodes: COUNT[,NAME=VALUE]…, as in 8,model=h100,memory=80Gi,nodes=4.",
 )
 @click.option(
     "-f",
@@ -86,6 +95,7 @@ def lab(
     kubeconfig: str | None,
     nodes: int | None,
     zones: int | None,
+    device_sets: tuple[str, ...],
     files: tuple[str, ...],
     snapshot: str | None,
     data: str | None,
@@ -105,6 +115,7 @@ def lab(
     \b
       podium lab
       podium lab --nodes 1000 --zones 5
+      podium lab --nodes 10 --devices 8,model=h100,memory=80Gi
       podium lab -f manifests/ --policy policy.json
     """  # noqa: D301  click reads the escape
     contents = {"--nodes": nodes, "-f": files or None, "--snapshot": snapshot}
@@ -132,7 +143,7 @@ def lab(
         LabOptions(
             port=listen.port,
             kubeconfig=kubeconfig,
-            contents=LabContents(snapshot, files, nodes, zones),
+            contents=LabContents(snapshot, files, nodes, zones, _devices(device_sets)),
             data=data,
             planner=_planner,
             record=history,
@@ -145,6 +156,29 @@ def lab(
             on_ready=lambda status: _introduce(status, profile, output, keeps=data is not None),
         ),
     )
+
+
+def _devices(texts: tuple[str, ...]) -> tuple[DeviceSet, ...]:
+    """The devices that --devices describes."""
+    if not texts:
+        return ()
+    from podium.lab.contents.device_sets import (  # noqa: PLC0415  only with --devices
+        has_expressions,
+        parse_device_set,
+    )
+
+    found = []
+    for text in texts:
+        try:
+            found.append(parse_device_set(text))
+        except InputError as error:
+            raise error.located(where=f"--devices {text}") from None
+    if not has_expressions():
+        raise InputError(
+            "--devices needs the package cel-expr-python, for device selectors",
+            hint="pip install 'podium[devices]'",
+        )
+    return tuple(found)
 
 
 def _planner(registry: Registry, chosen: ChosenProfiles) -> Planner:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podium.lab.contents.demo import CHECKOUT_SECONDS, checkout, demo
+from podium.lab.contents.demo import (
+    CHECKOUT_SECONDS,
+    DEMO_DEVICES,
+    checkout,
+    demo,
+    demo_claims,
+)
+from podium.lab.contents.device_sets import has_expressions
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.generated_nodes import generate_nodes
 from podium.lab.contents.loader import load
@@ -15,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from podium.lab.contents.loader import Progress
+    from podium.lab.controllers.devices.device_driver import DeviceSet
     from podium.lab.registry.registry import Registry
 
 ZONES = 3
@@ -28,18 +36,30 @@ class LabContents:
     files: tuple[str, ...] = ()
     nodes: int | None = None
     zones: int | None = None
+    #: The devices that the driver publishes.
+    devices: tuple[DeviceSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a lab that was just filled still needs."""
+
+    #: Objects that are created later, with the seconds until then.
+    later: tuple[tuple[float, Sequence[Document]], ...] = ()
+    #: The devices that its driver publishes.
+    devices: tuple[DeviceSet, ...] = ()
 
 
 def fill(
     registry: Registry, wanted: LabContents, progress: Progress, note: Callable[[str], None]
-) -> list[tuple[float, Sequence[Document]]]:
-    """Fill an empty registry; returns what is to be created later, with the seconds until then.
+) -> Filled:
+    """Fill an empty registry.
 
     *progress* iterates over the objects and may show progress; *note* is called with what was
     left out.
     """
-    later: list[tuple[float, Sequence[Document]]] = []
     found: Iterable[Document]
+    filled = Filled(devices=wanted.devices)
     if wanted.snapshot is not None:
         found = _read([wanted.snapshot])
     elif wanted.files:
@@ -48,11 +68,17 @@ def fill(
         found = generate_nodes(wanted.nodes, wanted.zones or ZONES)
     else:
         found = demo()
-        later.append((CHECKOUT_SECONDS, checkout()))
+        devices = wanted.devices
+        if has_expressions():
+            found += demo_claims()
+            devices = (DEMO_DEVICES, *devices)
+        else:
+            note("the GPU corner is left out: pip install 'podium[devices]' adds it")
+        filled = Filled(((CHECKOUT_SECONDS, checkout()),), devices)
     loaded = load(registry, found, progress)
     for kind, count in sorted(loaded.skipped.items()):
         note(f"{count} of kind {kind} left out: the lab does not keep them")
-    return later
+    return filled
 
 
 def _read(paths: Sequence[str]) -> Iterator[Document]:

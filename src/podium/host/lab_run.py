@@ -21,7 +21,7 @@ from podium.daemon.page_data.activity import Activity
 from podium.daemon.page_data.page_data import PageData
 from podium.errors import InputError
 from podium.host.event_loop import on_stop_signal, run_program
-from podium.host.lab_contents import LabContents, fill
+from podium.host.lab_contents import Filled, LabContents, fill
 from podium.host.lab_kubeconfig import default_path, read_token, write_kubeconfig
 from podium.host.scheduler_host import HostOptions, SchedulerHost
 from podium.host.supervisor import Supervisor
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from podium.host.record_run import RecordOptions
     from podium.lab.contents.documents import Document
     from podium.lab.contents.loader import Progress
+    from podium.lab.controllers.devices.device_driver import DeviceSet
     from podium.library.profile_choice import ChosenProfiles
 
 HOST: Final = "127.0.0.1"
@@ -150,8 +151,8 @@ class Lab:
         """Run until stopped; the exit code."""
         async with AsyncExitStack() as stack:
             registry = Registry(self._open_store(stack))
-            later = self._fill(registry)
-            self._start_controllers(stack, registry)
+            filled = self._fill(registry)
+            self._start_controllers(stack, registry, filled.devices)
             tokens = ServiceAccountTokens(registry, self._token.encode())
             routes = _Routes(ApiServer(registry, tokens))
             guard: Any = Guard(routes, token=self._token, tokens=tokens)
@@ -165,7 +166,7 @@ class Lab:
             write_kubeconfig(self._kubeconfig, self._url, self._token)
             self._terminal.on_ready(self._status(registry))
             creating = self._supervisor.start(
-                "the demo", _create_later(registry, later), may_return=True
+                "the demo", _create_later(registry, filled.later), may_return=True
             )
             stack.push_async_callback(self._supervisor.stop, creating)
             await self._supervisor.until(self._stopping.wait())
@@ -180,15 +181,19 @@ class Lab:
         stack.callback(journal.close)
         return store
 
-    def _fill(self, registry: Registry) -> list[tuple[float, Sequence[Document]]]:
+    def _fill(self, registry: Registry) -> Filled:
         """Create the first objects, unless the store has some from an earlier run."""
         if registry.store.table("nodes").records or registry.store.table("pods").records:
-            return []
+            return Filled(devices=self._options.contents.devices)
         terminal = self._terminal
         return fill(registry, self._options.contents, terminal.progress, terminal.note)
 
-    def _start_controllers(self, stack: AsyncExitStack, registry: Registry) -> None:
-        controllers = ControllerManager(registry, WallClock(), warn=self._log.warning)
+    def _start_controllers(
+        self, stack: AsyncExitStack, registry: Registry, devices: Sequence[DeviceSet]
+    ) -> None:
+        controllers = ControllerManager(
+            registry, WallClock(), devices=devices, warn=self._log.warning
+        )
         controllers.sync_ready()
         # What was created by now stays: the collector need not visit it again and again.
         gc.collect()
@@ -255,7 +260,9 @@ class _Routes:
             await self._api(scope, receive, send)
 
 
-async def _create_later(registry: Registry, later: list[tuple[float, Sequence[Document]]]) -> None:
+async def _create_later(
+    registry: Registry, later: Sequence[tuple[float, Sequence[Document]]]
+) -> None:
     """Create objects some seconds after the start."""
     started = time.monotonic()
     for seconds, documents in later:

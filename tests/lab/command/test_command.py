@@ -50,6 +50,9 @@ def test_the_demo_comes_up_and_ends_in_peace(start: Callable[..., LabProcess]) -
     lab.until(lambda: len(lab.running()) >= 30)
     pods = {pod["metadata"]["name"]: pod for pod in lab.items("/api/v1/namespaces/ml/pods")}
     assert "nodeName" not in pods["training-run"]["spec"]
+    assert "nodeName" not in pods["rendering"]["spec"]
+    claims = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims"
+    lab.until(lambda: sum("reservedFor" in each["status"] for each in lab.items(claims)) == 3)
     assert lab.ask("/")[0] == 200
     assert b"scheduler_schedule_attempts_total" in lab.ask("/metrics")[1]
 

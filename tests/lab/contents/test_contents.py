@@ -10,7 +10,7 @@ import pytest
 
 from lab.controllers.managed_cluster import Json, ManagedCluster, workload
 from podium.errors import InputError
-from podium.lab.contents.demo import checkout, demo
+from podium.lab.contents.demo import DEMO_DEVICES, checkout, demo, demo_claims
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.generated_nodes import generate_nodes, zone_name
 from podium.lab.contents.loader import load
@@ -109,6 +109,11 @@ def test_the_demo_shows_what_it_promises() -> None:
         assert registry.list(kind), kind
     assert "shop-critical" in names(registry, "PriorityClass")
     assert names(registry, "Pod") == ["training-run"]
+    load(registry, demo_claims())
+    assert names(registry, "Pod") == ["rendering", "training-run"]
+    served = [each for each in nodes if DEMO_DEVICES.serves(each, [])]
+    assert names(registry, "ResourceClaimTemplate") == ["one-gpu"]
+    assert [each["metadata"]["name"] for each in served] == ["a4-gpu", "b4-gpu"]
 
 
 def test_manifests_are_created_whatever_their_order_and_namespace() -> None:

@@ -3,8 +3,9 @@
 There are twelve nodes of three sizes; two with GPUs and one for payments are tainted. The frontend
 spreads over zones, the replicas of the cache have anti-affinity to each other, the API server has
 affinity to the cache, an agent is a daemon set, low-priority reports fill the remaining resources,
-and one training pod asks for more GPUs than any node has. The checkout is created some seconds
-later; its priority is higher than that of the reports, which it preempts.
+and one training pod asks for more GPUs than any node has. In the GPU corner pods get devices by
+resource claims; one claim asks for more memory than any device has. The checkout is created some
+seconds later; its priority is higher than that of the reports, which it preempts.
 """
 
 from __future__ import annotations
@@ -14,8 +15,16 @@ from typing import Any, Final
 
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.generated_nodes import node_manifest, zone_name
+from podium.lab.controllers.devices.device_driver import DeviceSet
 from podium.objects.kinds.meta import JsonObject
 
+#: The devices of the nodes with GPUs.
+DEMO_DEVICES: Final = DeviceSet(
+    4,
+    label=("accelerator", "l4"),
+    attributes={"model": {"string": "l4"}},
+    capacity={"memory": "24Gi"},
+)
 #: Seconds after the start of the lab at which the checkout is created.
 CHECKOUT_SECONDS: Final = 6.0
 
@@ -23,6 +32,11 @@ CHECKOUT_SECONDS: Final = 6.0
 def demo() -> list[Document]:
     """The objects of the demo at the start of the lab."""
     return [*(Document("", each) for each in _nodes()), *_read("demo.yaml")]
+
+
+def demo_claims() -> list[Document]:
+    """The objects of the demo that claim devices; their selectors are CEL expressions."""
+    return _read("demo_devices.yaml")
 
 
 def checkout() -> list[Document]:
