@@ -166,3 +166,88 @@ def test_a_watch_that_lived_long_ends_the_growth_of_pauses() -> None:
 
     assert waited[5] >= 4.0
     assert max(waited[6:]) < 0.5
+
+
+def test_a_failure_is_told_once_until_the_watch_works_again() -> None:
+    """Six watches are refused, one lives for a minute, and three more are refused."""
+    api, pauses = Expiring(refused=6), 0
+    told: list[str] = []
+
+    async def sleep(_: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 7:
+            api.refused = 3
+        elif pauses == 11:
+            raise asyncio.CancelledError
+
+    reading = Reflector(
+        api,
+        "/x",
+        msgspec.json.Decoder(Object),
+        Known(),
+        warn=told.append,
+        sleep=sleep,
+        clock=lambda: api.now,
+    )
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(reading.run())
+
+    assert told == ["/x: not now; trying again"] * 2
+
+
+class Lists(KubeApi):
+    """Lists one object, whose resourceVersion never changes, and watches that last."""
+
+    def __init__(self) -> None:
+        self.lists = 0
+        self.events: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def request(self, method: str, path: str, **_: Any) -> bytes:
+        self.lists += 1
+        item = b'{"metadata": {"name": "a", "resourceVersion": "1"}}'
+        return b'{"metadata": {"resourceVersion": "1"}, "items": [%s]}' % item
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str], *, idle_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        async def pieces() -> AsyncIterator[bytes]:
+            while True:
+                yield await self.events.get()
+
+        yield pieces()
+
+
+def test_a_new_list_can_be_asked_for() -> None:
+    """It begins at the next event, which is not lost: the list has it."""
+    api, known = Lists(), Known()
+    told: list[str] = []
+    bookmark = b'{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "2"}}}\n'
+
+    async def sleep(_: float) -> None:
+        """Pass the pauses over."""
+
+    async def run() -> None:
+        reading = Reflector(
+            api, "/x", msgspec.json.Decoder(Object), known, warn=told.append, sleep=sleep
+        )
+        task = asyncio.create_task(reading.run())
+        await until(lambda: known.replaced == 1)
+        await api.events.put(bookmark)
+        await until(lambda: reading.version == "2")
+        assert api.lists == 1
+
+        reading.list_again()
+        await api.events.put(bookmark)
+        await until(lambda: known.replaced == 2)
+
+        assert (api.lists, reading.version) == (2, "1")
+        await api.events.put(bookmark)
+        await until(lambda: reading.version == "2")
+        assert api.lists == 2, "once is enough"
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    assert told == [], "the handler that failed has told it"

@@ -188,7 +188,12 @@ class Binder:
     async def _settle(self, pod: Pod, node: str, error: Exception) -> None:
         """Ask whether the pod was bound in spite of an error; `NotBoundError` if it was not."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        told = False
         while (found := await self._read(path, error)) is None:
+            if not told:
+                what = "pod %s: it is not known whether it was bound to %s: %s"
+                logger.warning(what, pod.key, node, error)
+                told = True
             await self._clocks.sleep(SETTLE_PAUSE)
         same = found["metadata"].get("uid", "") == pod.metadata.uid
         if not same or found["spec"].get("nodeName") != node:

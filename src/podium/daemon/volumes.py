@@ -90,7 +90,7 @@ class VolumeBinder:
         try:
             await self._status.nominate(pod, node)
         except ApiError as error:  # the nomination only informs others
-            logger.warning("pod %s: %s", pod.key, error)
+            logger.warning("pod %s: the nomination to %s was not written: %s", pod.key, node, error)
 
     async def _bind(self, pod: Pod, node: str, plan: VolumePlan) -> None:
         """Write the plan, and wait until all claims are bound."""

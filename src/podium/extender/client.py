@@ -28,6 +28,7 @@ from podium.engine.framework.extenders import (
 from podium.extender import wire
 from podium.extender.tls import context_of
 from podium.kube.errors import words
+from podium.kube.failure_log import FailureLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,7 +109,7 @@ class ExtenderClient:
     ) -> None:
         """Ask over HTTP, or through *post*; failures that the cycle ignores go to *warn*."""
         self._lookup = lookup
-        self._warn = warn or (lambda _: None)
+        self._failures = FailureLog(warn or (lambda _: None))
         self._http = HttpPost()
         self._post: Post = post or self._http
 
@@ -135,8 +136,15 @@ class ExtenderClient:
         if isinstance(reply, Failure) and (
             question.extender.ignorable or isinstance(question, AskScores)
         ):
-            self._warn(f"extender {question.extender.url_prefix} is ignored: {reply.text}")
+            self.ignored(question.extender, reply.text)
+        elif not isinstance(reply, Failure):
+            self._failures.succeeded(question.extender.url_prefix)
         return reply
+
+    def ignored(self, extender: Extender, error: str) -> None:
+        """Tell of a failure that the cycle ignores, once until the extender answers again."""
+        prefix = extender.url_prefix
+        self._failures.failed(prefix, f"extender {prefix} is ignored: {error}")
 
     async def _reply(self, question: Question) -> Reply:
         if isinstance(question, AskFilter):
@@ -152,6 +160,7 @@ class ExtenderClient:
             error = wire.bind_reply(body)
         except (wire.WireError, _ExchangeError) as failed:
             return str(failed)
+        self._failures.succeeded(extender.url_prefix)
         return _error(extender, error)
 
     async def _filter(self, question: AskFilter) -> Filtered | Failure:

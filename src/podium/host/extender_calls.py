@@ -28,7 +28,6 @@ class ExtenderCalls:
         """Ask over HTTP, or through *post*."""
         self.state: ClusterState | None = None
         self._client = ExtenderClient(self, warn, post)
-        self._warn = warn
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -65,7 +64,7 @@ class ExtenderCalls:
                 continue
             error: str = await self._client.bind(extender, pod, node)
             if error and extender.ignorable:
-                self._warn(f"extender {extender.url_prefix} is ignored: {error}")
+                self._client.ignored(extender, error)
                 continue
             return error
         return None

@@ -21,6 +21,7 @@ from typing import Any
 from podium.errors import ConfigError
 from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError, UnreachableError
+from podium.kube.failure_log import FailureLog
 
 #: The most that is added to the retry period before a replica tries again, as a multiple of it.
 _JITTER = 1.2
@@ -78,7 +79,8 @@ class LeaderElector:
         self.identity = identity
         self.times = times or LeaseTimes()
         self._on_started, self._on_stopped = on_started, on_stopped
-        self._on_new_leader, self._warn = on_new_leader, warn
+        self._on_new_leader = on_new_leader
+        self._failures = FailureLog(warn)
         self._release = release
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
@@ -141,7 +143,6 @@ class LeaderElector:
             ends = self._clock() + times.renew_deadline_seconds
             while not await self._try(max(0.0, ends - self._clock())):
                 if self.holder != self.identity or self._clock() + times.retry_seconds > ends:
-                    self._warn(f"leader election: the lease {self._name} was lost")
                     return
                 await self._sleep(times.retry_seconds)
             await self._sleep(times.retry_seconds)
@@ -151,6 +152,7 @@ class LeaderElector:
         try:
             async with asyncio.timeout(seconds):
                 done = await self._take_or_renew()
+                self._failures.succeeded(f"lease {self._namespace}/{self._name}")
         except TimeoutError:
             done = self._failed(UnreachableError("no answer in time"))
         except ApiError as error:
@@ -162,7 +164,8 @@ class LeaderElector:
 
     def _failed(self, error: ApiError) -> bool:
         if error.status != _CONFLICT:  # another replica was faster, which is nothing to report
-            self._warn(f"leader election: lease {self._namespace}/{self._name}: {error}")
+            what = f"lease {self._namespace}/{self._name}"
+            self._failures.failed(what, f"leader election: {what}: {error}")
         return False
 
     async def _take_or_renew(self) -> bool:

@@ -28,6 +28,7 @@ _TRIES, _PAUSE_SECONDS = 12, 10.0
 _SWEEP_SECONDS = 360.0
 _DRAIN_POLL_SECONDS = 0.01
 _NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 404, 429, 500
+_NOT_WRITTEN = "an event could not be written"
 
 
 class EventRecorder:
@@ -105,6 +106,8 @@ class EventRecorder:
         )
         if self._waiting >= self._most:
             self.counts["dropped"] += 1
+            if self._most:
+                self._warn_once("dropped", f"events are dropped: {self._most} wait to be written")
             return
         write = self._ledger.take(what, self._clock())
         if write is None:
@@ -146,7 +149,7 @@ class EventRecorder:
                     self.counts[await self._written(queue.popleft())] += 1
                 except Exception as error:  # noqa: BLE001  one event must not end the writer
                     self.counts["failed"] += 1
-                    self._warn_once(f"{type(error).__name__}: {error}", error)
+                    self._warn_once(f"{type(error).__name__}: {error}", f"{_NOT_WRITTEN}: {error}")
                 finally:
                     self._waiting -= 1
             waker.clear()
@@ -155,23 +158,28 @@ class EventRecorder:
     async def _sweep(self) -> None:
         while True:
             await self._sleep(_SWEEP_SECONDS)
+            self._warned.clear()
             for write in self._ledger.sweep(self._clock()):
                 self._enqueue(write, write.name)
 
     async def _written(self, write: Write) -> str:
         """Send one event, again while the failure may pass; the name of the count for it."""
+        last: ApiError | None = None
         for attempt in range(_TRIES):
             try:
                 await self._send(write)
             except ApiError as error:
                 if not _passing(error):
-                    self._warn_once(f"{error.status} {error.reason}", error)
+                    key = f"{error.status} {error.reason}"
+                    self._warn_once(key, f"{_NOT_WRITTEN}: {error}")
                     return "failed"
+                last = error
                 # The first pause differs, so that replicas do not come back all at once.
                 share = self._rng.random() if attempt == 0 else 1.0
                 await self._sleep(error.retry_after or _PAUSE_SECONDS * share)
             else:
                 return "written"
+        self._warn_once(f"tries {last}", f"{_NOT_WRITTEN}: {last}; it was tried {_TRIES} times")
         return "failed"
 
     async def _send(self, write: Write) -> None:
@@ -189,11 +197,11 @@ class EventRecorder:
                 return
         await self._client.request("POST", path, body=msgspec.json.encode(write.event))
 
-    def _warn_once(self, key: str, error: Exception) -> None:
-        """Warn of the first error of a kind: there may be thousands of the same."""
+    def _warn_once(self, key: str, text: str) -> None:
+        """Warn of the first failure of a kind in a while: there may be thousands of the same."""
         if key not in self._warned:
             self._warned.add(key)
-            self._warn(f"an event could not be written: {error}")
+            self._warn(text)
 
 
 def _passing(error: ApiError) -> bool:

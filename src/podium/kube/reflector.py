@@ -19,6 +19,7 @@ import msgspec
 
 from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError, Status, words
+from podium.kube.failure_log import FailureLog
 from podium.objects.kinds.meta import Object
 
 _GONE = 410
@@ -31,6 +32,8 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 _LIST_SECONDS = 60.0
 #: The longest pause that an API server can ask for by Retry-After.
 _LONGEST_ASKED_SECONDS = 60.0
+#: The steps of which failures are told.
+_LIST, _WATCH = "list", "watch"
 
 Kind = TypeVar("Kind", bound=Object)
 Fed_contra = TypeVar("Fed_contra", bound=Object, contravariant=True)
@@ -108,7 +111,7 @@ class Reflector(Generic[Kind]):
         self._params = dict(params or {})
         self._page = page
         self._in_pages = True
-        self._warn = warn
+        self._failures = FailureLog(warn)
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._sleep, self._clock = sleep, clock
         self._first_pause = first_pause
@@ -125,25 +128,28 @@ class Reflector(Generic[Kind]):
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
-            asked_for, began = 0.0, self._clock()
+            asked_for, began, step = 0.0, self._clock(), _LIST
             try:
                 if self._is_stale or not self.version:
                     await self._list()
-                began = self._clock()
+                began, step = self._clock(), _WATCH
                 await self._watch()
                 if self._clock() - began > _SHORT_SECONDS:
+                    self._failures.succeeded(_WATCH)
                     continue
             except ApiError as error:
                 if self._watched and self._clock() - began > _SHORT_SECONDS:
                     self._pause = self._first_pause  # what went wrong before is over
+                    self._failures.succeeded(_WATCH)
                 asked_for = min(error.retry_after or 0.0, _LONGEST_ASKED_SECONDS)
                 if error.status == _GONE:
                     self.version = ""
+                    self._failures.succeeded(step)
                 else:
-                    self._warn(f"{self.path}: {error}; trying again")
+                    self._failures.failed(step, f"{self.path}: {error}; trying again")
             except Exception as error:  # noqa: BLE001  no error ends the watch
                 self.version = ""  # an object that was read may be at fault: list again
-                self._warn(f"{self.path}: {words(error)}; listing again")
+                self._failures.failed(step, f"{self.path}: {words(error)}; listing again")
             self._watched = False
             await self._sleep(max(self._jittered(self._pause), asked_for))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
@@ -171,6 +177,7 @@ class Reflector(Generic[Kind]):
             params["continue"] = page.metadata.continue_
         self._in_pages = True
         self._is_stale = False
+        self._failures.succeeded(_LIST)
         self._sink.replace(items)
         self.version = page.metadata.resource_version
         self.synced.set()
@@ -216,6 +223,7 @@ class Reflector(Generic[Kind]):
                 self._sink.put(item)
             self.version = item.metadata.resource_version
         self._pause = self._first_pause
+        self._failures.succeeded(_WATCH)
 
     def _decoded(self, raw: msgspec.Raw) -> Kind | None:
         """The object; None, after a warning, if it cannot be decoded."""
@@ -224,7 +232,7 @@ class Reflector(Generic[Kind]):
         except msgspec.ValidationError as error:
             about = _head.decode(raw).metadata
             name = f"{about.namespace}/{about.name}" if about.namespace else about.name
-            self._warn(f"{self.path}: {name}: {error}; ignored")
+            self._failures.failed(("object", name), f"{self.path}: {name}: {error}; ignored")
             return None
 
 
