@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from podium.kube.connections import Answer
-from podium.kube.errors import UnreachableError, refusal
+from podium.kube.errors import ApiError, UnreachableError, refusal
 from podium.lab.http.server import ApiServer
 from podium.simulation.event_loop import VirtualEventLoop
 from podium.simulation.in_process_api import InProcessApi
@@ -39,6 +39,13 @@ class Sent:
     #: seconds after it was sent.
     done: bool = False
     took: float = 0.0
+    #: When the replica had the answer, or knew that there is none; 0 before.
+    ended: float = 0.0
+    #: When a watch was opened (0 for never), and when something came of it.
+    opened: float = 0.0
+    heard: list[float] = field(default_factory=list)
+    #: The kind of the fault that happened to it.
+    fault: str = ""
 
 
 @dataclass(slots=True)
@@ -49,6 +56,8 @@ class Network:
     faults: tuple[Fault, ...]
     rng: random.Random
     latency: float
+    #: When extenders have answered which replica.
+    extended: list[tuple[float, str]] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     #: How often a fault of each kind has happened, by verb and kind.
     injected: Counter[str] = field(default_factory=Counter)
@@ -112,15 +121,22 @@ class FaultyApi(InProcessApi):
         network = self._network
         if self.is_dead or network.is_stormed:
             await asyncio.Event().wait()
-        verb = verb_of(method, path)
-        sent = self._note(verb, method, path, body)
+        sent = self._note(verb_of(method, path), method, path, body)
+        try:
+            return await self._exchange(sent, (method, path, params, body, content_type))
+        except UnreachableError:
+            sent.ended = network.loop.time()
+            raise
+
+    async def _exchange(self, sent: Sent, request: tuple[Any, ...]) -> Answer:
+        network = self._network
         if network.latency:
             await asyncio.sleep(network.rng.uniform(0, network.latency))
         if network.is_down:
             network.injected["server down"] += 1
             raise UnreachableError("connection refused")
-        fault = network.pick(verb)
-        kind = fault.kind if fault is not None else ""
+        fault = network.pick(sent.verb)
+        kind = sent.fault = fault.kind if fault is not None else ""
         if kind == "refused":
             raise UnreachableError("connection refused")
         if kind == "hang":
@@ -132,13 +148,13 @@ class FaultyApi(InProcessApi):
             if kind == "slow":
                 assert fault is not None
                 await network.pause(fault.seconds)
-            answer = await self._carried_out(sent, (method, path, params, body, content_type))
+            answer = await self._carried_out(sent, request)
             if kind == "late":
                 assert fault is not None
                 await network.pause(fault.seconds)
             if kind == "lost":
                 raise UnreachableError("the connection was closed before the answer was complete")
-        sent.answered = answer.status
+        sent.answered, sent.ended = answer.status, network.loop.time()
         return answer
 
     async def _carried_out(self, sent: Sent, request: tuple[Any, ...]) -> Answer:
@@ -170,7 +186,18 @@ class FaultyApi(InProcessApi):
         network = self._network
         if self.is_dead:
             await asyncio.Event().wait()
-        self._note("watch", "WATCH", path, None)
+        sent = self._note("watch", "WATCH", path, None)
+        try:
+            self._refuse_watch(sent)
+            async with super().stream(path, params, idle_seconds=idle_seconds) as pieces:
+                yield self._received(sent, pieces, idle_seconds)
+        except ApiError as error:
+            sent.answered, sent.ended = error.status, network.loop.time()
+            raise
+
+    def _refuse_watch(self, sent: Sent) -> None:
+        """Let a fault happen to the beginning of a watch."""
+        network = self._network
         if network.is_down:
             network.injected["server down"] += 1
             raise UnreachableError("connection refused")
@@ -179,19 +206,19 @@ class FaultyApi(InProcessApi):
             raise UnreachableError("connection refused")
         if fault is not None and fault.kind in {"403", "429-after", "500"}:
             answer = refused(fault.kind, fault.seconds)
-            raise refusal(answer.status, answer.headers, answer.body, f"GET {path}")
-        async with super().stream(path, params, idle_seconds=idle_seconds) as pieces:
-            yield self._received(pieces, idle_seconds)
+            raise refusal(answer.status, answer.headers, answer.body, f"GET {sent.path}")
 
     async def _received(
-        self, pieces: AsyncIterator[bytes], idle_seconds: float
+        self, sent: Sent, pieces: AsyncIterator[bytes], idle_seconds: float
     ) -> AsyncIterator[bytes]:
         network = self._network
+        sent.opened = network.loop.time()
         async for piece in pieces:
             if network.latency:
                 await asyncio.sleep(network.rng.uniform(0, network.latency))
             fault = network.pick("watch")
             if fault is None:
+                sent.heard.append(network.loop.time())
                 yield piece
                 continue
             match fault.kind:

@@ -389,12 +389,32 @@ def stored_findings(world: World) -> Iterator[str]:
     nodes = {_name(each) for each in world.cluster.registry.list("Node")}
     for pod in world.cluster.registry.list("Pod"):
         nominated = (pod.get("status") or {}).get("nominatedNodeName")
-        # v1.13 does not look at nominations as long as there is no node at all.
-        ends = nodes or world.plan.generation != "v1.13"
-        if nominated and ends and not pod["spec"].get("nodeName") and nominated not in nodes:
+        # v1.13 keeps a nomination as long as there is no node at all, and when an attempt finds
+        # nodes on which preemption might help and no victims there.
+        kept = world.plan.generation == "v1.13" and (
+            not nodes or _attempted_since(world, pod, _deleted_at(world, nominated))
+        )
+        waits = nominated and not pod["spec"].get("nodeName")
+        if waits and nominated not in nodes and not kept:
             yield f"pod {_name(pod)} is nominated to {nominated}, which is gone"
         if _waits(pod) and not _is_told(pod):
             yield f"pod {_name(pod)} waits, and nothing says why"
+
+
+def _deleted_at(world: World, node: str | None) -> float:
+    """When a node was last deleted."""
+    deleted = (
+        each.time
+        for each in world.history
+        if each.kind == "Node" and each.after is None and _name(each.before) == node
+    )
+    return max(deleted, default=0.0)
+
+
+def _attempted_since(world: World, pod: Any, time: float) -> bool:
+    """Whether a replica has attempted a pod after a time."""
+    key = f"{pod['metadata'].get('namespace', 'default')}/{_name(pod)}"
+    return any(when > time and tried == key for when, _, tried in world.tries)
 
 
 def _waits(pod: Any) -> bool:

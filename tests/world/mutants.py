@@ -20,6 +20,7 @@ from podium.daemon.object_index import ObjectIndex
 from podium.daemon.pod_status import PodStatusWriter
 from podium.host.scheduler_host import SchedulerHost
 from podium.kube.errors import ApiError, UnreachableError
+from podium.kube.failure_log import FailureLog
 from podium.kube.lease import LeaderElector
 from podium.kube.reflector import Reflector
 
@@ -197,6 +198,24 @@ def preemptor_is_not_retried() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def failures_are_told_again() -> Iterator[None]:
+    """A watch that cannot be opened is told of with every attempt."""
+
+    def failed(self: Any, subject: Any, text: str) -> None:
+        self._warn(text)
+
+    with patch.object(FailureLog, "failed", failed):
+        yield
+
+
+@contextmanager
+def failures_are_not_told() -> Iterator[None]:
+    """A status that could not be written is tried again, and nothing says so."""
+    with patch.object(failure_handler.logger, "warning", lambda *_: None):
+        yield
+
+
 MUTANTS: tuple[Mutant, ...] = (
     retry_without_backoff,
     forgotten_undo,
@@ -212,4 +231,6 @@ MUTANTS: tuple[Mutant, ...] = (
     nominations_are_not_written,
     hanging_request_is_awaited,
     preemptor_is_not_retried,
+    failures_are_told_again,
+    failures_are_not_told,
 )

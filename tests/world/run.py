@@ -33,6 +33,7 @@ from podium.simulation.cluster import Replica, ReplicaOptions, SimulatedCluster
 from world import changes, invariants, objects
 from world.faulty_api import FaultyApi, Network
 from world.plan import Change, Plan
+from world.told import REPLICA, Line, LineHandler, ReplicaLog, told_findings
 
 LEASE = Lease("kube-system", "podium", LeaseTimes())
 #: How long the cluster may take to come to rest once faults have ceased.
@@ -126,6 +127,7 @@ class Machine(Observer):
         assert self.api is not None
         assert self.replica is not None
         self._world.killed.add(self.replica.name)
+        self._world.ends[self.replica.name] = self._world.cluster.time
         self.api.is_dead = True
         self.api.drop_watches()
         self.replica.task.cancel()
@@ -139,6 +141,7 @@ class Machine(Observer):
         world, replica = self._world, self.replica
         assert replica is not None
         world.attempts[result.pod.uid] += 1
+        world.tries.append((world.cluster.time, replica.name, result.pod.key))
         pods, nodes = self._seen or self._versions()
         self._seen = None
         if result.decision.node is not None:
@@ -171,6 +174,10 @@ class World:
         self.history: list[Entry] = []
         self.placements: list[Placement] = []
         self.attempts: Counter[str] = Counter()
+        #: What the replicas have told of failures, when they attempted which pods, and their ends.
+        self.lines: list[Line] = []
+        self.tries: list[tuple[float, str, str]] = []
+        self.ends: dict[str, float] = {}
         self.findings: list[str] = []
         self.is_closing = False
         self.machines: list[Machine] = []
@@ -193,8 +200,23 @@ class World:
     ) -> Replica:
         """Start a replica; with others it competes for the lease."""
         lease = LEASE if len(self.plan.rates) > 1 else None
+        token = REPLICA.set(name)
+        try:
+            return self._added(name, api, clock, observer, lease)
+        finally:
+            REPLICA.reset(token)
+
+    def _added(
+        self,
+        name: str,
+        api: FaultyApi,
+        clock: VirtualClock,
+        observer: Machine,
+        lease: Lease | None,
+    ) -> Replica:
         return self.cluster.add_scheduler(
             self.chosen,
+            log=ReplicaLog(name, self.lines, self.cluster.loop.time),
             name=name,
             options=ReplicaOptions(
                 scheduler=SchedulerOptions(volume_seconds=VOLUME_SECONDS), lease=lease
@@ -209,6 +231,7 @@ class World:
         """Check the end of a replica."""
         assert replica is not None
         self.cluster.replicas.remove(replica)
+        self.ends.setdefault(replica.name, self.cluster.time)
         if task.cancelled():
             return
         error = task.exception()
@@ -221,8 +244,10 @@ class World:
         """Carry out the plan, then check everything."""
         plan, cluster = self.plan, self.cluster
         errors = _Errors()
+        lines = LineHandler(self.lines, cluster.loop.time)
         root = logging.getLogger("podium")
         root.addHandler(errors)
+        root.addHandler(lines)
         was, root.propagate = root.propagate, False
         try:
             self._load()
@@ -238,6 +263,7 @@ class World:
                 self.findings.append("more requests were sent than any backoff allows")
             self.findings += errors.found
             self.findings += invariants.history_findings(self)
+            self.findings += told_findings(self)
             bound = sum(1 for each in self.history if invariants.is_binding(each))
             return Outcome(
                 plan,
@@ -251,6 +277,7 @@ class World:
         finally:
             self.is_closing = True
             root.removeHandler(errors)
+            root.removeHandler(lines)
             root.propagate = was
             cluster.loop.set_exception_handler(lambda *_: None)
             for machine in self.machines:
@@ -281,6 +308,7 @@ class World:
             if act == "kill-replica":
                 machine.kill()
             else:
+                self.ends[machine.replica.name] = self.cluster.time
                 machine.replica.stop()
 
     def _restart_server(self, rng: random.Random) -> None:
@@ -355,9 +383,7 @@ class World:
         ]
 
     def _has_leader(self) -> bool:
-        return any(
-            each.scheduler is not None and each.scheduler.leading.is_set() for each in self._alive()
-        )
+        return any(map(leads, self._alive()))
 
     def _behind(self, replica: Replica) -> list[str]:
         """The kinds of which a replica does not know the present objects."""
@@ -397,6 +423,7 @@ class World:
         before = len(self.history)
         leaders = self._alive()
         for replica in leaders:
+            self.ends[replica.name] = self.cluster.time
             replica.stop()
         self.cluster.run_for(40.0)
         for replica in leaders:
@@ -413,6 +440,17 @@ class World:
         self.findings += invariants.state_findings(self, fresh)
 
 
+def leads(replica: Replica) -> bool:
+    """Whether a replica decides: it leads, and was not told to stop."""
+    scheduler, elector = replica.scheduler, replica.run._elector
+    return (
+        scheduler is not None
+        and scheduler.leading.is_set()
+        and not scheduler._stopping
+        and (elector is None or elector.leading)
+    )
+
+
 class Extender:
     """An extender that accepts every node, unless a fault happens to it."""
 
@@ -423,7 +461,11 @@ class Extender:
         if self._machine is not None and not url.endswith("/bind"):
             self._machine.asked()
         async with asyncio.timeout(extender.timeout_seconds):
-            return await self._answer(url, msgspec.json.decode(body))
+            answer = await self._answer(url, msgspec.json.decode(body))
+        if self._machine is not None and self._machine.replica is not None:
+            world = self._world
+            world.network.extended.append((world.cluster.time, self._machine.replica.name))
+        return answer
 
     async def _answer(self, url: str, asked: Any) -> tuple[int, bytes]:
         network = self._world.network

@@ -1,0 +1,214 @@
+"""Failures that are told: every one, and none of them twice.
+
+What a replica writes to its log is kept line by line. A line that repeats an earlier one must
+follow a success in between or, for a pod, another attempt. A request that failed for good must have
+a line.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from podium.daemon.logs import INFO, WARNINGS_ONLY, Log
+
+if TYPE_CHECKING:
+    from world.faulty_api import Sent
+    from world.run import World
+
+#: The replica that runs right now: tasks inherit it.
+REPLICA: ContextVar[str] = ContextVar("replica", default="")
+#: A failure may be told a little later than the request ended, when a task is woken in between.
+MARGIN_SECONDS = 1.0
+#: Events that failed are told again after so many seconds.
+EVENTS_AGAIN_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A warning or an error that a replica has told."""
+
+    time: float
+    replica: str
+    text: str
+
+
+class ReplicaLog(Log):
+    """The log of a replica, kept as lines."""
+
+    def __init__(self, replica: str, lines: list[Line], clock: Callable[[], float]) -> None:
+        super().__init__(v=WARNINGS_ONLY, stream=io.StringIO())
+        self._replica, self._lines, self._time = replica, lines, clock
+
+    def _write(self, level: str, sentence: str, fields: dict[str, Any], v: int = 0) -> None:
+        if level != INFO:
+            parts = [sentence, *(f"{name}={value}" for name, value in fields.items())]
+            self._lines.append(Line(self._time(), self._replica, " ".join(parts)))
+
+
+class LineHandler(logging.Handler):
+    """Keeps the warnings of Python's logging as lines of the replica that runs."""
+
+    def __init__(self, lines: list[Line], clock: Callable[[], float]) -> None:
+        super().__init__(logging.WARNING)
+        self._lines, self._time = lines, clock
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno == logging.WARNING:
+            self._lines.append(Line(self._time(), REPLICA.get(), record.getMessage()))
+
+
+# --- the check ----------------------------------------------------------------------------------
+
+_PATH = re.compile(r"^(/\S+): ")
+_POD = re.compile(r"^(?:claims of )?pod (\S+): ")
+_NOT_BOUND = re.compile(r"^pod was not bound pod=(\S+) ")
+
+
+def told_findings(world: World) -> Iterator[str]:
+    """Failures that were told more than once, and those that were not told."""
+    successes = _successes(world)
+    yield from _untold(world, successes)
+    yield from _repeated(world, successes)
+
+
+def _successes(world: World) -> dict[tuple[str, str], list[float]]:
+    """When requests of a replica succeeded, by what a line may be about.
+
+    For pods it is when they were attempted: every attempt may fail, and tell so.
+    """
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for sent in world.network.sent:
+        if 0 < sent.answered < 300:
+            found[sent.replica, _subject(sent)].append(sent.ended)
+        found[sent.replica, _subject(sent)] += sent.heard
+    for time, replica in world.network.extended:
+        found[replica, "extender"].append(time)
+    for pod in [subject for subject in found if subject[1].startswith("pod ")]:
+        del found[pod]
+    for time, replica, key in world.tries:
+        found[replica, f"pod {key}"].append(time)
+    return {subject: sorted(times) for subject, times in found.items()}
+
+
+def _subject(sent: Sent) -> str:
+    """What a request is about, in the words that lines are sorted by."""
+    if sent.verb in {"list", "watch"}:
+        return f"{sent.verb} {sent.path}"
+    if sent.verb in {"lease", "event", "extender"}:
+        return sent.verb
+    parts = sent.path.split("/")
+    if "pods" in parts and "namespaces" in parts:
+        return f"pod {parts[parts.index('namespaces') + 1]}/{parts[parts.index('pods') + 1]}"
+    return sent.path
+
+
+def _about(text: str) -> tuple[str, ...]:
+    """What a line is about: a success of one of these explains that it is told again."""
+    if path := _PATH.match(text):
+        return (f"list {path[1]}", f"watch {path[1]}")
+    if pod := (_POD.match(text) or _NOT_BOUND.match(text)):
+        return (f"pod {pod[1]}",)
+    if text.startswith("leader election: lease "):
+        return ("lease",)
+    if text.startswith(("an event could not be written", "events are dropped")):
+        return ("event",)
+    if text.startswith("extender "):
+        return ("extender",)
+    return ()
+
+
+def _repeated(world: World, successes: dict[tuple[str, str], list[float]]) -> Iterator[str]:
+    last: dict[tuple[str, str], float] = {}
+    count: Counter[tuple[str, str]] = Counter()
+    for sent in world.network.sent:
+        if sent.opened:
+            insort(successes.setdefault((sent.replica, _subject(sent)), []), sent.opened)
+    for line in world.lines:
+        key = (line.replica, line.text)
+        before = last.get(key)
+        last[key] = line.time
+        count[key] += 1
+        if before is None:
+            continue
+        about = _about(line.text)
+        if "event" in about and line.time - before > EVENTS_AGAIN_SECONDS:
+            continue
+        times = [successes.get((line.replica, each), []) for each in about]
+        if about[:1] and about[0].startswith("pod "):
+            # Several attempts may be over before the first of their writes fails.
+            explained = bisect_right(times[0], line.time) >= count[key]
+        else:
+            explained = any(_between(each, before, line.time) for each in times)
+        if not explained:
+            yield (
+                f"{line.replica} tells at {before:.3f} s and again at {line.time:.3f} s: "
+                f"{line.text}"
+            )
+    lost = Counter(line.replica for line in world.lines if line.text == "leader election lost")
+    for replica, total in lost.items():
+        if total > 1:
+            yield f"{replica} tells {total} times that it lost the lease"
+
+
+def _between(times: list[float], start: float, end: float) -> bool:
+    return bisect_left(times, start) < bisect_right(times, end)
+
+
+def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iterator[str]:
+    lines: dict[str, list[Line]] = defaultdict(list)
+    for line in world.lines:
+        lines[line.replica].append(line)
+    for sent in world.network.sent:
+        said = _must_be_said(sent)
+        if not said or sent.replica == "fresh" or _has_ended(world, sent):
+            continue
+        before = successes.get((sent.replica, _subject(sent)), [])
+        place = bisect_left(before, sent.ended)
+        since = before[place - 1] if place and sent.verb in {"list", "watch"} else 0.0
+        if not any(
+            since <= line.time <= sent.ended + MARGIN_SECONDS and said in line.text
+            for line in lines[sent.replica]
+        ):
+            yield (
+                f"{sent.replica} tells nothing of {sent.method} {sent.path}, which failed at "
+                f"{sent.ended:.3f} s with {sent.answered or 'no answer'}"
+            )
+            return
+
+
+def _must_be_said(sent: Sent) -> str:
+    """Words of the line that a failed request must have; "" where it is no failure by itself.
+
+    A request with Retry-After is sent again by the client, a binding without an answer by the
+    binder, an event by the recorder, and a lease is read after it could not be written. What is not
+    found was deleted, most likely; what has changed is read again.
+    """
+    if not sent.ended or 0 < sent.answered < 300 or sent.fault.endswith("-after"):
+        return ""
+    code, said = sent.answered, ""
+    match sent.verb:
+        case "list" | "watch" if code != 410:
+            said = f"{sent.path}: "
+        case "lease" if sent.method == "GET" and code not in {404, 409}:
+            said = "leader election: "
+        case "status" | "delete" if code != 404:
+            said = "pod "
+        case "bind" if code in {403, 404, 410}:
+            said = "pod was not bound "
+        case "event" if code in {403, 409, 410}:
+            said = "an event "
+    return said
+
+
+def _has_ended(world: World, sent: Sent) -> bool:
+    """Whether the replica was ended about then: it has nothing to tell any more."""
+    end = world.ends.get(sent.replica)
+    return end is not None and end <= sent.ended + MARGIN_SECONDS
