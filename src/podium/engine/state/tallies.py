@@ -194,7 +194,15 @@ class Tally:
 class PodTerm:
     """Pods in some namespaces with some labels, near something: a compiled affinity term."""
 
-    __slots__ = ("error", "key", "namespace_selector", "namespaces", "selector", "topology_key")
+    __slots__ = (
+        "error",
+        "key",
+        "known_tally",
+        "namespace_selector",
+        "namespaces",
+        "selector",
+        "topology_key",
+    )
 
     def __init__(
         self,
@@ -210,6 +218,8 @@ class PodTerm:
         self.error = error
         self.namespace_selector = namespace_selector
         self.key = (namespaces, selector, topology_key, error, namespace_selector)
+        #: The tally of the pods it selects, with the tallies among which it was found.
+        self.known_tally: tuple[dict[object, Tally], Tally] | None = None
 
     @property
     def pods(self) -> object:

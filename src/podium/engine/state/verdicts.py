@@ -51,11 +51,12 @@ class Verdict:
 class Verdicts:
     """The vocabulary of verdicts of one view."""
 
-    __slots__ = ("_codes", "_merged", "_values")
+    __slots__ = ("_by_reasons", "_codes", "_merged", "_values")
 
     def __init__(self) -> None:
         self._values = [Verdict("", (), curable=True)]
         self._codes: dict[Verdict, int] = {}
+        self._by_reasons: dict[tuple[str, tuple[Reason, ...]], int] = {}
         self._merged: dict[tuple[int, int], int] = {}
 
     def __getitem__(self, code: int) -> Verdict:
@@ -77,8 +78,13 @@ class Verdicts:
 
     def of(self, predicate: str, reasons: tuple[Reason, ...]) -> int:
         """The code for these reasons; curable only if every single reason is."""
-        texts = tuple(reason.text for reason in reasons if reason.text)
-        return self.code(Verdict(predicate, texts, all(reason.curable for reason in reasons)))
+        found = self._by_reasons.get((predicate, reasons))
+        if found is None:
+            texts = tuple(reason.text for reason in reasons if reason.text)
+            curable = all(reason.curable for reason in reasons)
+            found = self.code(Verdict(predicate, texts, curable))
+            self._by_reasons[predicate, reasons] = found
+        return found
 
     def merge(self, first: int, second: int) -> int:
         """One code for a node that two predicates rejected (alwaysCheckAllPredicates)."""

@@ -37,12 +37,19 @@ def watched_by(cls: PodClass) -> Watched:
 
 def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
     """A tally of the pods that match all of the terms, by namespace and labels."""
+    tallies = view.pods.tallies
+    only = terms[0] if len(terms) == 1 else None
+    if only is not None and only.known_tally is not None and only.known_tally[0] is tallies:
+        return only.known_tally[1]
     key = ("terms", *(term.pods for term in terms))
-    return view.pods.tally(
+    tally = view.pods.tally(
         key,
         lambda labels: covers_all(terms, labels),
         lambda: anchor_of_all(term.selector for term in terms) if terms else NOBODY,
     )
+    if only is not None:
+        only.known_tally = (tallies, tally)
+    return tally
 
 
 def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:

@@ -67,14 +67,35 @@ EMPTY_TOPOLOGY_KEY = (
 )
 
 
+class OwnTerms:
+    """The required terms of a pod, and whether some of them cannot be compiled."""
+
+    __slots__ = ("affinity", "affinity_fault", "anti_affinity", "anti_affinity_fault")
+
+    def __init__(self, cls: PodClass) -> None:
+        affinity, anti_affinity = cls.affinity()
+        self.affinity = required(affinity, cls.namespace)
+        self.anti_affinity = required(anti_affinity, cls.namespace)
+        self.affinity_fault = any(term.error for term in self.affinity)
+        self.anti_affinity_fault = any(term.error for term in self.anti_affinity)
+
+
+def own_terms(cls: PodClass) -> OwnTerms:
+    """The required terms of the pods of a class, compiled once."""
+    found: OwnTerms | None = cls.memo.get("required terms")
+    if found is None:
+        found = cls.memo["required terms"] = OwnTerms(cls)
+    return found
+
+
 def own_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
     """The pod's required affinity terms."""
-    return cls.once("required affinity", lambda: required(cls.affinity()[0], cls.namespace))
+    return own_terms(cls).affinity
 
 
 def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
     """The pod's required anti-affinity terms."""
-    return cls.once("required anti-affinity", lambda: required(cls.affinity()[1], cls.namespace))
+    return own_terms(cls).anti_affinity
 
 
 class MatchInterPodAffinity(FilterRule):
@@ -98,14 +119,6 @@ class MatchInterPodAffinity(FilterRule):
         placed, pods = view.terms_selecting(pod.cls.labels), view.pods
         if not (placed or pods.unknown_nodes or pods.invalid_carried or pod.cls.spec.affinity):
             return Activity.IDLE  # most pods; nothing that follows could find anything
-        if not (
-            metadata_unavailable(pod.cls, view)
-            or own_affinity(pod.cls)
-            or own_anti_affinity(pod.cls)
-        ) and not any(
-            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers for carried in placed
-        ):
-            return Activity.IDLE
         if self._is_about_no_pod(pod.cls, placed, view):
             return Activity.IDLE
         known = pod.cls.memo.get("affinity activity")
@@ -123,25 +136,30 @@ class MatchInterPodAffinity(FilterRule):
         return found
 
     def _is_about_no_pod(self, cls: PodClass, placed: list[CarriedTerm], view: View) -> bool:
-        """Whether the pod has anti-affinity only, and neither that nor that of others counts."""
-        if metadata_unavailable(cls, view) or own_affinity(cls):
+        """Whether the pod has anti-affinity at most, and neither that nor that of others counts."""
+        own = own_terms(cls)
+        if own.affinity or metadata_unavailable(cls, view):
             return False
-        return not any(term_tally(view, (t,)).carriers for t in own_anti_affinity(cls)) and not any(
-            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers for carried in placed
-        )
+        for term in own.anti_affinity:
+            if term_tally(view, (term,)).carriers:
+                return False
+        for carried in placed:
+            if carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers:
+                return False
+        return True
 
     def _looks_at_own_row(self, pod: Incoming, view: View) -> bool:
         if view.pods.unknown_nodes or view.pods.invalid_carried or own_affinity(pod.cls):
             return False
-        anti = own_anti_affinity(pod.cls)
-        if any(term.error for term in anti):
+        own = own_terms(pod.cls)
+        if own.anti_affinity_fault:
             return False
         carried = [
             each.term
             for each in view.terms_selecting(pod.cls.labels)
             if each.kind == REQUIRED_ANTI_AFFINITY
         ]
-        return have_own_domains((*anti, *carried), view)
+        return have_own_domains((*own.anti_affinity, *carried), view)
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On every row with metadata; without it all pods are walked, one row at a time."""
@@ -169,7 +187,8 @@ class MatchInterPodAffinity(FilterRule):
         if metadata_unavailable(pod.cls, at.view):
             return at.map(lambda row: self._reject_by_walking(pod, row))
         codes = at.full(FITS)
-        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        terms = own_terms(pod.cls)
+        own, anti = terms.affinity, terms.anti_affinity
         if anti:
             broken = self._breaks_anti_affinity(anti, at)
             codes = at.where(broken, self._code(at.view, OWN_ANTI_AFFINITY), codes)
@@ -302,15 +321,14 @@ class _NodeError(Exception):
 
 def metadata_unavailable(cls: PodClass, view: View) -> bool:
     """Whether upstream has no predicate metadata for the pod, so that it walks all pods."""
-    if view.pods.unknown_nodes:
+    pods, own = view.pods, own_terms(cls)
+    if pods.unknown_nodes or own.affinity_fault:
         return True
-    if any(term.error for term in own_affinity(cls)):
+    if own.anti_affinity_fault and pods.total:
         return True
-    if view.pods.total and any(term.error for term in own_anti_affinity(cls)):
-        return True
-    return any(
+    return bool(pods.invalid_carried) and any(
         carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
-        for carried in view.pods.invalid_carried
+        for carried in pods.invalid_carried
     )
 
 
@@ -373,6 +391,10 @@ class InterPodAffinityPriority(ScoreRule):
     def __init__(self, hard_weight: int = 1) -> None:
         #: What a placed pod's required affinity to this one is worth.
         self.hard_weight = hard_weight
+        #: The sign or weight of each kind of terms of placed pods that counts.
+        self._factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
+        if hard_weight > 0:
+            self._factors[REQUIRED_AFFINITY] = hard_weight
 
     def watched(self, cls: PodClass) -> Watched:
         """Terms of placed pods; anything for a pod with terms of its own."""
@@ -429,8 +451,9 @@ class InterPodAffinityPriority(ScoreRule):
 
     def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
         """Weight, tally and topology key of each term that counts."""
-        if view.pods.total > sum(len(view.pods.residents[row]) for row in view.pods.unknown_nodes):
-            for weight, term in own_preferences(pod.cls):
+        own, pods = own_preferences(pod.cls), view.pods
+        if own and pods.total > sum(len(pods.residents[row]) for row in pods.unknown_nodes):
+            for weight, term in own:
                 if term.error:
                     raise AttemptError(term.error)
                 tally = term_tally(view, (term,))
@@ -443,9 +466,7 @@ class InterPodAffinityPriority(ScoreRule):
     def _weighted_terms_of_placed_pods(
         self, pod: Incoming, view: View
     ) -> Iterator[tuple[int, PodTerm, Tally]]:
-        factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
-        if self.hard_weight > 0:
-            factors[REQUIRED_AFFINITY] = self.hard_weight
+        factors = self._factors
         for carried in view.pods.invalid_carried:
             # Pods on a node that does not exist are not looked at.
             if carried.kind in factors and carried.tally.rows[view.nodes.known].any():
