@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.fast.class_answers import ClassAnswers
     from podium.engine.framework.decision import Decision, ScoreColumn
+    from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
 
@@ -31,6 +32,35 @@ def select_from_answers(
     has something to say.
     """
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
+    if not _covers_all_rows(view, attempt):
+        return None
+    index = answers.indexed(pod, order)
+    groups = answers.grouped(pod, order) if index is None else None
+    listed = groups if index is None else index
+    rows = order if listed is not None else answers.feasible(order)
+    if rows is None or not (count := len(rows) if listed is None else listed.count):
+        return None
+    # Before anything is scored: an error there does not undo that the nodes were looked at.
+    decision.consumed, decision.feasible_count = len(order), count
+    if rejections := answers.rejections():
+        decision.histogram = rejections.copy()
+    attempt.mark("Computing predicates done")
+    best: Sequence[int] | np.ndarray | None
+    if count > 1 and profile.pre_scores:
+        _check_pre_scores(view, attempt)
+    if index is not None:
+        best = index.best()
+    else:
+        best = answers.best_of_groups(pod, groups) if groups is not None else None
+        if best is None:
+            rows, best = _best_feasible(pod, answers, order)
+    attempt.mark("Prioritizing done")
+    return int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
+
+
+def _covers_all_rows(view: View, attempt: Attempt) -> bool:
+    """Whether all nodes are looked at once, and nothing but rules is asked about them."""
+    pod, profile, order = attempt.pod, attempt.profile, attempt.order
     nodes = len(view.nodes.order)
     if (
         view.pods.nominated
@@ -38,32 +68,22 @@ def select_from_answers(
         or len(order) != nodes
         or not view.nodes.names_once(order)
     ):
-        return None
+        return False
     if not profile.wants_all_nodes and wanted_by(profile, nodes) < nodes:
-        return None
-    if profile.nominated_first and pod.pod.status.nominated_node_name:
-        return None
-    index = answers.indexed(pod, order)
-    rows = order if index is not None else answers.feasible(order)
-    if rows is None or not (count := len(rows) if index is None else index.count):
-        return None
-    # Before anything is scored: an error there does not undo that the nodes were looked at.
-    decision.consumed, decision.feasible_count = nodes, count
-    if rejections := answers.rejections():
-        decision.histogram = rejections.copy()
-    attempt.mark("Computing predicates done")
-    best: Sequence[int] | np.ndarray
-    if count > 1 and profile.pre_scores:
-        _check_pre_scores(view, attempt)
-    if index is not None:
-        best = index.best()
-    elif count == 1:
-        best = [0]
-    else:
-        totals = answers.totals(pod, rows)
-        best = np.flatnonzero(totals == totals.max())
-    attempt.mark("Prioritizing done")
-    return int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
+        return False
+    return not (profile.nominated_first and pod.pod.status.nominated_node_name)
+
+
+def _best_feasible(
+    pod: Incoming, answers: ClassAnswers, order: np.ndarray
+) -> tuple[np.ndarray, Sequence[int] | np.ndarray]:
+    """The feasible rows, and the positions of the best among them; a single one is not scored."""
+    rows = answers.feasible(order)
+    assert rows is not None
+    if len(rows) == 1:
+        return rows, [0]
+    totals = answers.totals(pod, rows)
+    return rows, np.flatnonzero(totals == totals.max())
 
 
 def select_node(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Hashable
 
-    from podium.engine.fast.score_index import ScoreIndex
+    from podium.engine.fast.score_index import GroupIndex, ScoreIndex
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Everywhere
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -227,6 +227,38 @@ class ClassAnswers:
                     return None
             self._in_range = known
         return self.rows.by_score(order)
+
+    def grouped(self, pod: Incoming, order: np.ndarray) -> GroupIndex | None:
+        """The index by group, if all other scores are the same for all rows of a group.
+
+        To be called after `indexed` gave none.
+        """
+        known = self._everywhere
+        if self._evaluated or known is None or not self.rows.has_scores():
+            return None
+        if known is not self._sorted_for:
+            self._sort_joint(known)
+        if self._constant is None:
+            return None
+        keys: set[str] = set()
+        for each in self._differing:
+            own = each.priority.group_keys(pod, self.view)
+            if not own:
+                return None
+            keys.update(own)
+        return self.rows.by_group(order, tuple(sorted(keys)))
+
+    def best_of_groups(self, pod: Incoming, groups: GroupIndex) -> list[int] | None:
+        """The best positions of the index by group; None if scoring fails.
+
+        Then `totals` reports it, about the first row that is concerned.
+        """
+        at = groups.feasible_groups(self.view)
+        try:
+            scores = run_scores(pod, at, self._differing, self.profile, known=self._not_known)
+        except AttemptError:
+            return None
+        return groups.best(scores.tolist())
 
     def rejections(self) -> Counter[int]:
         """How many nodes were rejected with which verdict by single rows; kept up to date."""

@@ -3,7 +3,8 @@
 `RowAnswers` holds, per row, the first verdict and the sum of the scores; the journal says which
 rows changed since, and only those are evaluated again. It is shared by all pod classes that these
 rules cannot tell apart (`Rule.row_key`): pods that differ in labels, claims or affinity only.
-Totals are indexed by score when they are asked for: the best rows are found without a scan.
+Totals are indexed by score when they are asked for, or by the values of some label keys and by
+score: the best rows are found without a scan.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from podium.engine.fast.resource_memo import ResourceMemo
-from podium.engine.fast.score_index import ScoreIndex
+from podium.engine.fast.score_index import GroupIndex, ScoreIndex
 from podium.engine.framework.rule import Scope
 from podium.engine.pipelines.filtering import run_filters, run_filters_on_row
 from podium.engine.pipelines.scoring import run_row_scores
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from podium.engine.framework.rule import Positioned
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
+
+
+#: Indexes by group are kept for so many sets of label keys.
+MOST_GROUPINGS = 8
 
 
 class RowRules(NamedTuple):
@@ -52,6 +57,8 @@ class RowAnswers:
         used = (*(p.rule for p in rules.of_pods), *(each.priority for each in rules.flat))
         self._by_columns = any(rule.by_columns for rule in used)
         self.index: ScoreIndex | None = None
+        #: By label keys; None where these tell too many rows apart.
+        self._groups: dict[tuple[str, ...], GroupIndex | None] = {}
         self._rejections: Counter[int] | None = None
         #: How many times in a row only a few rows had changed.
         self._small_changes = 0
@@ -84,6 +91,7 @@ class RowAnswers:
         self.served = view.catalog.device_classes.served_version
         self.seen = view.journal.rows.end
         self.index = self._rejections = None
+        self._groups = {}
         rows = view.nodes.order
         self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
         #: Facts of the feasible rows; they hold for every class of pods.
@@ -144,6 +152,8 @@ class RowAnswers:
             # Rows with pods of an unknown node are in no order of nodes; rules never see them.
             rows -= view.pods.unknown_nodes
         nodes = {~entry for entry in news if entry < 0} & rows
+        if nodes and self._groups:
+            self._check_groups(nodes)
         if len(rows) > self._tuning.one_by_one:
             self._evaluate_many(pod, rows, nodes)
         elif len(rows) > 1 and (self._by_columns or self._are_states_new(len(rows))):
@@ -154,6 +164,11 @@ class RowAnswers:
             for row in rows:
                 self._evaluate_one(pod, row, node_changed=row in nodes)
 
+    def _check_groups(self, nodes: set[int]) -> None:
+        """Keep the indexes by group whose rows are still in the same groups."""
+        kept = self._groups.items()
+        self._groups = {k: g for k, g in kept if g is not None and g.holds(nodes, self.view)}
+
     def _are_states_new(self, count: int) -> bool:
         """Whether so many rows are better evaluated as arrays: their states are not remembered."""
         memo = self._resources
@@ -162,6 +177,7 @@ class RowAnswers:
     def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
         """Evaluate many rows as arrays; the index would cost more to keep than to make again."""
         self.index = None
+        self._groups = {}
         self._small_changes = 0
         changed = np.fromiter(rows, np.int64, len(rows))
         before = self._codes[changed]
@@ -199,6 +215,10 @@ class RowAnswers:
                 self._feasible = (None, self._codes)
         if self.index is not None:
             self.index.put(row, None if code else total)
+        if self._groups:
+            for groups in self._groups.values():
+                if groups is not None:
+                    groups.put(row, None if code else total)
 
     def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
         at = ManyRows(self.view, rows)
@@ -274,6 +294,30 @@ class RowAnswers:
             if len(index.position_of) != len(order):
                 self.index = None
         return self.index
+
+    def by_group(self, order: np.ndarray, keys: tuple[str, ...]) -> GroupIndex | None:
+        """The feasible rows by the values of label keys and by score; None as for `by_score`.
+
+        None as well if these keys tell so many rows apart that it does not pay.
+        """
+        if keys in self._groups:
+            found = self._groups[keys]
+            if found is None or found.order is order:
+                return found
+        steady = self._small_changes >= self._tuning.steady_rounds
+        if not steady or len(order) != len(self.view.nodes.order):
+            return None
+        if len(self._groups) >= MOST_GROUPINGS:
+            self._groups.clear()
+        most = len(order) // self._tuning.min_reduction
+        sizes = (len(self.view.nodes.label_column(key).values) for key in keys)
+        made: GroupIndex | None = None
+        if max(sizes) <= most + 1:
+            made = GroupIndex(ManyRows(self.view, order), keys, self._codes, self._scores)
+            if len(made) > most or len(made.position_of) != len(order):
+                made = None
+        self._groups[keys] = made
+        return made
 
     def rejections(self) -> Counter[int]:
         """How many nodes were rejected with which verdict by single rows; kept up to date."""

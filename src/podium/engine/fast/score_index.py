@@ -4,63 +4,214 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.engine.pipelines.scoring import grouped
+from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from podium.engine.state.view import View
+
+
+class _Buckets:
+    """Positions by total, each list in node order, and the highest total first."""
+
+    __slots__ = ("_heap", "_lists", "count")
+
+    def __init__(self, positions: np.ndarray, totals: np.ndarray) -> None:
+        """The totals are those of the positions, which are in node order."""
+        by_total = np.argsort(totals, kind="stable")
+        positions, totals = positions[by_total], totals[by_total]
+        distinct, starts = np.unique(totals, return_index=True)
+        parts = np.split(positions, starts[1:]) if len(distinct) else []
+        self._lists: dict[int, list[int]] = dict(
+            zip(distinct.tolist(), map(np.ndarray.tolist, parts), strict=True)
+        )
+        self._heap = (-distinct[::-1]).tolist()
+        heapq.heapify(self._heap)
+        #: How many positions there are.
+        self.count = len(positions)
+
+    def add(self, position: int, total: int) -> None:
+        self.count += 1
+        known = self._lists.get(total)
+        if known is None:
+            self._lists[total] = [position]
+            heapq.heappush(self._heap, -total)
+        else:
+            insort(known, position)
+
+    def remove(self, position: int, total: int) -> None:
+        known = self._lists[total]
+        del known[bisect_left(known, position)]
+        self.count -= 1
+
+    def best(self) -> tuple[int, list[int]]:
+        """The highest total and its positions; 0 and an empty list when there are none."""
+        while self._heap:
+            total = -self._heap[0]
+            known = self._lists[total]
+            if known:
+                return total, known
+            heapq.heappop(self._heap)
+            del self._lists[total]
+        return 0, []
 
 
 class ScoreIndex:
     """Feasible positions by total score, each list in node order."""
 
-    __slots__ = ("_buckets", "_heap", "_totals", "count", "order", "position_of")
+    __slots__ = ("_buckets", "_totals", "order", "position_of")
 
     def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
         self.order = order
         self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
-        found = totals[order]
-        fits = codes[order] == FITS
-        # Objects, because some rows have no total at all.
-        known = found.astype(object)
-        known[~fits] = None
-        self._totals: list[int | None] = known.tolist()
-        positions = np.flatnonzero(fits)
-        #: How many rows fit.
-        self.count = len(positions)
-        positions = positions[np.argsort(found[positions], kind="stable")]
-        distinct, starts = np.unique(found[positions], return_index=True)
-        parts = np.split(positions, starts[1:]) if len(distinct) else []
-        self._buckets: dict[int, list[int]] = dict(
-            zip(distinct.tolist(), map(np.ndarray.tolist, parts), strict=True)
-        )
-        self._heap = (-distinct[::-1]).tolist()
-        heapq.heapify(self._heap)
+        self._totals = _known_totals(order, codes, totals)
+        positions = np.flatnonzero(codes[order] == FITS)
+        self._buckets = _Buckets(positions, totals[order[positions]])
+
+    @property
+    def count(self) -> int:
+        """How many rows fit."""
+        return self._buckets.count
 
     def put(self, row: int, total: int | None) -> None:
         """The row's total changed; None when it does not fit any more."""
         position = self.position_of.get(row)
-        if position is None or self._totals[position] == total:
+        if position is None:
             return
         before = self._totals[position]
-        if before is not None:
-            bucket = self._buckets[before]
-            del bucket[bisect_left(bucket, position)]
-            self.count -= 1
+        if before == total:
+            return
         self._totals[position] = total
+        if before is not None:
+            self._buckets.remove(position, before)
         if total is not None:
-            self.count += 1
-            known = self._buckets.get(total)
-            if known is None:
-                self._buckets[total] = [position]
-                heapq.heappush(self._heap, -total)
-            else:
-                insort(known, position)
+            self._buckets.add(position, total)
 
     def best(self) -> list[int]:
         """The positions that share the highest total; empty when nothing fits."""
-        while self._heap:
-            bucket = self._buckets[-self._heap[0]]
-            if bucket:
-                return bucket
-            del self._buckets[-heapq.heappop(self._heap)]
-        return []
+        return self._buckets.best()[1]
+
+
+class GroupIndex:
+    """Feasible positions by the values of some label keys, and by total score within each group.
+
+    Where the scores that look at all feasible rows are the same for all rows of a group, such as a
+    zone, the best rows of each group are the only ones in question.
+    """
+
+    __slots__ = (
+        "_at",
+        "_first",
+        "_group_of",
+        "_groups",
+        "_keys",
+        "_numbers",
+        "_totals",
+        "count",
+        "order",
+        "position_of",
+    )
+
+    def __init__(
+        self, at: ManyRows, keys: tuple[str, ...], codes: np.ndarray, totals: np.ndarray
+    ) -> None:
+        """The rows are all rows in node order; codes and totals are by row."""
+        order, view = at.index, at.view
+        self.order = order
+        self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
+        self._keys = keys
+        first, of_position, _ = grouped(at, keys)
+        #: One row of each group.
+        self._first: list[int] = order[first].tolist()
+        self._group_of: list[int] = of_position.tolist()
+        #: The number of the group with these ids of label values.
+        self._numbers = {self._ids(row, view): n for n, row in enumerate(self._first)}
+        self._totals = _known_totals(order, codes, totals)
+        positions = np.flatnonzero(codes[order] == FITS)
+        #: How many rows fit.
+        self.count = len(positions)
+        groups, found = of_position[positions], totals[order[positions]]
+        self._groups = [
+            _Buckets(positions[groups == number], found[groups == number])
+            for number in range(len(first))
+        ]
+        #: One row of each group with feasible rows, and the numbers of these groups.
+        self._at: tuple[ManyRows, list[int]] | None = None
+
+    def _ids(self, row: int, view: View) -> tuple[int, ...]:
+        return tuple(view.nodes.label_column(key).ids.item(row) for key in self._keys)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def put(self, row: int, total: int | None) -> None:
+        """The row's total changed; None when it does not fit any more."""
+        position = self.position_of.get(row)
+        if position is None:
+            return
+        before = self._totals[position]
+        if before == total:
+            return
+        self._totals[position] = total
+        group = self._groups[self._group_of[position]]
+        if before is not None:
+            group.remove(position, before)
+            self.count -= 1
+        if total is not None:
+            group.add(position, total)
+            self.count += 1
+        became_empty = total is None and not group.count
+        if became_empty or (before is None and group.count == 1):
+            self._at = None
+
+    def holds(self, rows: set[int], view: View) -> bool:
+        """Whether these rows, whose nodes changed, are still in the same groups."""
+        self._at = None  # facts of nodes are kept there
+        for row in rows:
+            position = self.position_of.get(row)
+            if (
+                position is None
+                or self._numbers.get(self._ids(row, view)) != (self._group_of[position])
+            ):
+                return False
+        return True
+
+    def feasible_groups(self, view: View) -> ManyRows:
+        """One row of each group that has feasible rows."""
+        if self._at is None:
+            numbers = [n for n, group in enumerate(self._groups) if group.count]
+            memo: dict[Hashable, Any] = {}
+            rows = np.array([self._first[n] for n in numbers], np.int64)
+            self._at = ManyRows(view, rows, memo), numbers
+        return self._at[0]
+
+    def best(self, scores: Sequence[int]) -> list[int]:
+        """The best positions, where a score of each feasible group is added to the totals."""
+        assert self._at is not None
+        highest: int | None = None
+        lists: list[list[int]] = []
+        for number, score in zip(self._at[1], scores, strict=True):
+            total, positions = self._groups[number].best()
+            total += score
+            if highest is None or total > highest:
+                highest, lists = total, [positions]
+            elif total == highest:
+                lists.append(positions)
+        if len(lists) == 1:
+            return lists[0]
+        return sorted(position for positions in lists for position in positions)
+
+
+def _known_totals(order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> list[int | None]:
+    """The total of each position; None where the pod does not fit."""
+    known = totals[order].astype(object)
+    known[codes[order] != FITS] = None
+    found: list[int | None] = known.tolist()
+    return found

@@ -127,13 +127,13 @@ def _groups(
     keys = rule.group_keys(pod, at.view) if at.memo is not None else ()
     if not keys:
         return at, None
-    first, of_row, memo = at.remembered(("groups", keys), lambda: _grouped(at, keys))
+    first, of_row, memo = at.remembered(("groups", keys), lambda: grouped(at, keys))
     if len(first) * min_reduction > len(at):
         return at, None
     return ManyRows(at.view, at.index[first], memo), of_row
 
 
-def _grouped(at: ManyRows, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, dict[Any, Any]]:
+def grouped(at: ManyRows, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, dict[Any, Any]]:
     """The first row of each group, the group of each row, and the memo of the first rows."""
     ids: np.ndarray = at.label_ids(keys[0]).astype(np.int64)
     size = len(at.view.nodes.label_column(keys[0]).values)
