@@ -7,10 +7,11 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from control_plane.harness import ADMIN, ControlPlane, free_port, until
 from web.conftest import PATIENCE
@@ -44,7 +45,7 @@ def get(url: str, *, token: str = "", method: str = "GET") -> int:
 
 
 @pytest.fixture
-def live(control_plane: ControlPlane) -> Iterator[Site]:
+def live(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Site]:
     plane = control_plane
     named: dict[str, Any] = {"metadata": {"name": NAME}}
     plane.post(ACCOUNT, named)
@@ -63,6 +64,7 @@ def live(control_plane: ControlPlane) -> Iterator[Site]:
         *(sys.executable, "-m", "podium", "run", "--kubeconfig", str(plane.kubeconfig(ADMIN))),
         *("--scheduler-name=podium", "--leader-elect=false", "--port=0", "--pages"),
         f"--secure-port={port}",
+        f"--record={tmp_path / 'history'}",
     ]
     try:
         with plane.program("podium-pages", *command) as program:
@@ -107,9 +109,53 @@ def test_the_pages_of_a_live_cluster(browser: Browser, live: Site) -> None:
         expect(page.locator("main")).to_contain_text("read-only")
         answer = page.request.put(f"{live.url}/podium/v1/profile", data="{}")
         assert answer.status == 403
+        travel(page, live)
         assert complaints == []
     finally:
         context.close()
+
+
+def travel(page: Page, live: Site) -> None:
+    """A moment of the past on the map, its decisions, and back to now."""
+    page.goto(f"{live.url}/#/timeline?what=placed")
+    expect(page.locator(".past .u-legend")).to_contain_text("queue length")
+    expect(page.locator(".past .u-legend")).to_contain_text("evictions")
+    live.plane.delete_pod("small")
+    page.goto(f"{live.url}/#/")
+    expect(page.locator(".tile .cell")).to_have_count(0)
+    until("the pod is gone for a while", lambda: _seconds_of_history(page) >= 3)
+    # The moment at which the pod was placed, from the timeline of the past.
+    page.goto(f"{live.url}/#/timeline?what=placed&at={_slider(page, 'max')}")
+    page.locator("table.timeline a", has_text="default/small").first.click()
+    expect(page.locator("main")).to_contain_text("From the recorded history")
+    expect(page.locator("main")).to_contain_text("default/small goes to n")
+    page.get_by_role("link", name="The cluster at that moment").click()
+    expect(page.locator(".tile .cell")).to_have_count(1)
+    expect(page.locator(".notice")).to_contain_text("The cluster as it was at")
+    shared = page.url
+    assert "at=" in shared
+    # The slider, by keyboard: to its begin, where nothing was placed.
+    page.locator(".past input[type=range]").press("Home")
+    expect(page.locator(".tile .cell")).to_have_count(0)
+    page.goto(f"{live.url}/#/pending")
+    page.goto(shared)
+    expect(page.locator(".tile .cell")).to_have_count(1)
+    page.locator(".tile", has=page.locator(".cell")).click()
+    expect(page.locator(".panel")).to_contain_text("default/small")
+    page.keyboard.press("Escape")
+    expect(page.locator(".panel")).to_have_count(0)
+    expect(page.locator(".notice")).to_have_count(1)
+    page.get_by_role("button", name="Now").click()
+    expect(page.locator(".notice")).to_have_count(0)
+    expect(page.locator(".tile .cell")).to_have_count(0)
+
+
+def _slider(page: Page, end: str) -> float:
+    return float(page.locator(".past input[type=range]").get_attribute(end) or 0)
+
+
+def _seconds_of_history(page: Page) -> float:
+    return _slider(page, "max") - _slider(page, "min")
 
 
 def _asks(cpu: str) -> dict[str, object]:

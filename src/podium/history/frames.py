@@ -104,6 +104,8 @@ class SegmentReader:
             hint = "a folder or file that `podium record` or --record wrote would be one"
             raise InputError("is no history", where=str(path), hint=hint)
         self.read = len(magic)
+        self._unpacker = zlib.decompressobj()
+        self._damaged = False
         frame = self._frame()
         if frame is not None and frame[0] == HEADER:
             self.header = msgspec.json.decode(frame[1])
@@ -111,8 +113,12 @@ class SegmentReader:
             self.torn = True
 
     def parts(self) -> Iterator[bytes]:
-        """The parts of the stream, decompressed; ends before the first frame that is not whole."""
-        unpacker = zlib.decompressobj()
+        """The parts of the stream, decompressed; ends before the first frame that is not whole.
+
+        Asked again, it goes on with what was appended meanwhile.
+        """
+        if self.header and not self._damaged:
+            self.torn = False
         while not self.torn:
             frame = self._frame()
             if frame is None:
@@ -120,9 +126,9 @@ class SegmentReader:
             if frame[0] != DATA:
                 continue
             try:
-                yield unpacker.decompress(frame[1])
+                yield self._unpacker.decompress(frame[1])
             except zlib.error:
-                self.torn = True
+                self.torn = self._damaged = True
 
     def _frame(self) -> tuple[int, bytes] | None:
         head = self._file.read(_FRAME.size)
@@ -136,6 +142,7 @@ class SegmentReader:
                     self.read += _FRAME.size + length
                     return kind, payload
         self.torn = True
+        self._file.seek(self.read)
         return None
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ disk was full) is read up to its last whole record; the next one begins with the
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,7 @@ from podium.history.writing import segments_in
 from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
@@ -102,51 +102,102 @@ class History:
                 if reader.header:
                     yield SegmentStart(path, reader.header, bool(reader.header.get("empty", True)))
                     for part in reader.parts():
-                        yield from self._decoded(part, path)
+                        yield from _decoded(part, path)
                 if reader.torn:
                     yield Torn(path, reader.read)
-
-    def _decoded(self, part: bytes, path: Path) -> list[AnyRecord]:
-        try:
-            return _records.decode(part)
-        except msgspec.MsgspecError as error:
-            hint = "a newer version of podium may have written it"
-            raise InputError(f"cannot be read: {error}", where=str(path), hint=hint) from None
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """Everything that happened, from segment *first* on, with whole objects.
 
         A segment whose checkpoint is incomplete says nothing, and is left out.
         """
-        known: dict[str, dict[str, Object]] = defaultdict(dict)
-        held: list[Entry] | None = None
+        builder = _Entries(self.path)
         for record in self.records(first):
-            entry: Entry
-            if isinstance(record, SegmentStart):
-                known.clear()
-                held = None if record.empty else []
-                entry = record
-            elif isinstance(record, Put | Changed | Dropped):
-                try:
-                    entry = object_change(record, known)
-                except InputError as error:
-                    raise error.located(where=str(self.path)) from None
-            else:
-                entry = record
-            if held is None:
-                yield entry
-            elif isinstance(entry, Torn):
-                yield entry  # without what was held: the checkpoint is incomplete
-                held = None
-            else:
-                held.append(entry)
-                if isinstance(entry, Checkpoint):
-                    yield from held
-                    held = None
+            yield from builder.add(record)
 
     def decisions(self) -> Iterator[Decided]:
         """All decisions, without anything else."""
         return (record for record in self.records() if isinstance(record, Decided))
+
+
+class SegmentFollower:
+    """Reads one segment, and later what was appended to it since."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the segment; an error if it is no history."""
+        self._reader = SegmentReader(path)
+        self._entries = _Entries(path)
+        self.header = self._reader.header
+        #: Records that were read, and entries that are complete, but not told yet.
+        self._records: Iterator[SegmentStart | AnyRecord] = iter(self._start())
+        self._complete: deque[Entry] = deque()
+
+    def _start(self) -> list[SegmentStart]:
+        if not self.header:
+            return []
+        empty = bool(self.header.get("empty", True))
+        return [SegmentStart(self._reader.path, self.header, empty)]
+
+    def entries(self) -> Iterator[Entry]:
+        """What was not told yet, up to the present end of the file."""
+        while True:
+            while self._complete:
+                yield self._complete.popleft()
+            record = next(self._records, None)
+            if record is not None:
+                self._complete.extend(self._entries.add(record))
+                continue
+            part = next(self._reader.parts(), None)
+            if part is None:
+                return
+            self._records = iter(_decoded(part, self._reader.path))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+
+class _Entries:
+    """Puts records together to entries, in order."""
+
+    def __init__(self, where: Path) -> None:
+        self._where = where
+        self._known: dict[str, dict[str, Object]] = defaultdict(dict)
+        #: The entries of a checkpoint until it is complete; None outside of one.
+        self._held: list[Entry] | None = None
+
+    def add(self, record: SegmentStart | Torn | AnyRecord) -> Sequence[Entry]:
+        """The entries that are complete with this record."""
+        entry: Entry
+        if isinstance(record, SegmentStart):
+            self._known.clear()
+            self._held = None if record.empty else []
+            entry = record
+        elif isinstance(record, Put | Changed | Dropped):
+            try:
+                entry = object_change(record, self._known)
+            except InputError as error:
+                raise error.located(where=str(self._where)) from None
+        else:
+            entry = record
+        if self._held is None:
+            return (entry,)
+        if isinstance(entry, Torn):
+            self._held = None  # the checkpoint is incomplete, and nothing of it holds
+            return (entry,)
+        self._held.append(entry)
+        if not isinstance(entry, Checkpoint):
+            return ()
+        held, self._held = self._held, None
+        return held
+
+
+def _decoded(part: bytes, path: Path) -> list[AnyRecord]:
+    try:
+        return _records.decode(part)
+    except msgspec.MsgspecError as error:
+        hint = "a newer version of podium may have written it"
+        raise InputError(f"cannot be read: {error}", where=str(path), hint=hint) from None
 
 
 def object_change(

@@ -281,6 +281,8 @@ class ClusterRun:
                 log=self.host.decisions,
                 options=self._chosen.options,
             )
+            data.past, data.past_cluster = self.host.past, self.host.past_cluster
+            data.on_other_profiles = self.host.record_profiles
             self._pages = pages(data, read_only=not self._options.pages_change_rules)
         return PagesBeside(app, self._pages)
 

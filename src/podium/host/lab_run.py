@@ -231,7 +231,7 @@ class Lab:
             ],
             planner=self._options.planner(registry, wanted.chosen),
         )
-        page_data.past = host.past
+        page_data.past, page_data.past_cluster = host.past, host.past_cluster
         page_data.on_other_profiles = host.record_profiles
         routes.pages = pages(page_data)
         routes.scheduler = host.application()

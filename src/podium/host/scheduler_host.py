@@ -7,6 +7,7 @@ endpoints. The client, the clocks and the source of jitter are passed in.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from podium.daemon.clock import Clocks, real_clocks
 from podium.daemon.decisions.causes_now import causes_now
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.hindsight.past_cluster import PastCluster
 from podium.daemon.hindsight.past_decisions import PastDecisions
 from podium.daemon.hindsight.recorder import HistoryRecorder
 from podium.daemon.http_server import Health, application
@@ -36,7 +38,6 @@ from podium.kube.recorder import EventRecorder
 from podium.library.profiles import parse_policy
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Sequence
     from typing import Self
 
@@ -125,6 +126,8 @@ class SchedulerHost:
         self.history: HistoryRecorder | None = None
         #: The decisions that are recorded there.
         self.past: PastDecisions | None = None
+        #: The cluster at the moments of the history.
+        self.past_cluster: PastCluster | None = None
 
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
@@ -233,7 +236,16 @@ class SchedulerHost:
         if options is not None:
             writer = options.open(self._clocks.steady)
             self.history = HistoryRecorder(writer, self._clocks.steady)
-            self.past = PastDecisions(self.history, options.folder, options.rules_of)
+            reading = asyncio.Lock()
+            self.past = PastDecisions(self.history, options.folder, options.rules_of, reading)
+            self.past_cluster = PastCluster(
+                self.history,
+                options.folder,
+                options.rules_of,
+                lambda: () if self.scheduler is None else self.scheduler.profiles,
+                reading,
+            )
+            stack.callback(self.past_cluster.close)
             self._observers.append(self.history)
             stack.callback(self.history.close)
 

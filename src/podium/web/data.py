@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -37,6 +38,11 @@ def data_routes(page_data: PageData, *, read_only: bool = False) -> list[Route]:
         Route("/pods", _with_errors(handlers.pods)),
         Route("/pending", _with_errors(handlers.pending)),
         Route("/timeline", _with_errors(handlers.timeline)),
+        Route("/past", _with_errors(handlers.past)),
+        Route("/past/cluster", _with_errors(handlers.cluster_at)),
+        Route("/past/nodes/{name}", _with_errors(handlers.node_at)),
+        Route("/past/timeline", _with_errors(handlers.timeline_at)),
+        Route("/past/decisions/{namespace}/{name}", _with_errors(handlers.decision_at)),
         Route("/decisions/{namespace}/{name}", _with_errors(handlers.decision)),
         Route("/fixes/{namespace}/{name}", _with_errors(handlers.fixes), methods=["GET", "POST"]),
         Route("/explain", _with_errors(handlers.explain), methods=["POST"]),
@@ -107,6 +113,38 @@ class _Handlers:
         )
         return _cached(request, found)
 
+    async def past(self, request: Request) -> Response:
+        return _cached(request, await self._page_data.past_chart())
+
+    async def cluster_at(self, request: Request) -> Response:
+        return _json(await self._page_data.cluster_at(_moment(request)))
+
+    async def node_at(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        found = await self._page_data.node_at(_moment(request), name)
+        if found is None:
+            raise _RequestError(404, f"there was no node {name}")
+        return _json(found)
+
+    async def timeline_at(self, request: Request) -> Response:
+        given = request.query_params
+        found = await self._page_data.timeline_at(
+            _moment(request),
+            _query(request),
+            given.get("namespace", ""),
+            given.get("labels", ""),
+            given.get("what", ""),
+        )
+        return _json(found)
+
+    async def decision_at(self, request: Request) -> Response:
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        found = await self._page_data.decision_at(_moment(request), namespace, name)
+        if found is None:
+            sentence = f"no decision about pod {namespace}/{name} is recorded up to that time"
+            raise _RequestError(404, sentence)
+        return _json(found)
+
     async def decision(self, request: Request) -> Response:
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         text = request.query_params.get("attempt", "")
@@ -173,6 +211,19 @@ async def _lines(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[bytes]:
         # The status has been sent already, so that the error must be a line.
         logger.exception("the comparison failed")
         yield msgspec.json.encode({"error": "the comparison failed; the log says why"}) + b"\n"
+
+
+def _moment(request: Request) -> float:
+    """The time that a request asks about, in seconds since 1970."""
+    text = request.query_params.get("at", "")
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        sentence = f"at: {text!r} is no time; seconds since 1970 would be one, as at=1790000000"
+        raise _RequestError(400, sentence)
+    return found
 
 
 def _query(request: Request) -> str:

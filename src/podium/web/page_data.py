@@ -28,6 +28,23 @@ class PageData(Protocol):
     def timeline(self, query: str, namespace: str, labels: str, what: str) -> Data:
         """What happened to pods, the newest first."""
 
+    async def past_chart(self) -> Data:
+        """Queue length, decisions and evictions of the recorded time; `recorded` says if any."""
+
+    async def cluster_at(self, at: float) -> Data:
+        """The map of the cluster at a moment of the recorded time."""
+
+    async def node_at(self, at: float, name: str) -> Data | None:
+        """One node with its pods at a moment of the recorded time."""
+
+    async def timeline_at(
+        self, at: float, query: str, namespace: str, labels: str, what: str
+    ) -> Data:
+        """What happened to pods up to a moment of the recorded time, the newest first."""
+
+    async def decision_at(self, at: float, namespace: str, name: str) -> Data | None:
+        """The last decision about a pod up to a moment; None if none is recorded."""
+
     async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
         """The decision about a pod, at an attempt by its `id` or the last; None: unknown pod."""
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from podium.cluster.cache.node_tree import ZONE_LABELS
+from podium.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from podium.daemon.hindsight.past_cluster import Moment
     from podium.engine.state.pod_class import PodClass
     from podium.engine.state.view import View
 
@@ -140,6 +142,14 @@ class ClusterMap:
 
     def _words(self) -> tuple[list[Any], list[Any], list[Any]]:
         return self._zones.values, self._workloads.values, self._taints.values
+
+
+def cluster_at(moment: Moment) -> Data:
+    """The whole map at a moment of a history, and how many pods waited."""
+    told = {"at": moment.at, "pending": moment.pending}
+    if moment.view is None:
+        raise InputError("nothing was recorded at that time", hint="choose a later one")
+    return ClusterMap().since(moment.view) | told
 
 
 def _read(cursor: str) -> tuple[int, int, int, int, int, int] | None:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 
-#: The source of a decision: kept from the attempt, made again now, or made for a manifest.
-RECORDED, NOW, DRY_RUN = "recorded", "now", "dry-run"
+#: The source of a decision: kept from the attempt, made again now, made for a manifest, or derived
+#: from a history.
+RECORDED, NOW, DRY_RUN, HISTORY = "recorded", "now", "dry-run", "history"
 _CANDIDATES: Final = 200
 #: How many lines of causes a group of rejections has, and how many nodes each names.
 _MOST_CAUSES: Final = 20

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from podium.cluster.simulation import Simulation
 from podium.daemon.decisions.causes_now import causes_now
 from podium.daemon.page_data.cluster_copy import ClusterCopy, PlacedPod, copy_cluster
-from podium.daemon.page_data.cluster_map import ClusterMap, totals, workload
-from podium.daemon.page_data.decision_data import DRY_RUN, NOW, RECORDED, decision_data
+from podium.daemon.page_data.cluster_map import ClusterMap, cluster_at, totals, workload
+from podium.daemon.page_data.decision_data import DRY_RUN, HISTORY, NOW, RECORDED, decision_data
 from podium.daemon.page_data.fixes import found_fixes, read_fix, tried_fix
 from podium.daemon.page_data.manifest import pod_in
 from podium.daemon.page_data.node_details import node_details
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from podium.cluster.cache.cache import Cache
     from podium.cluster.queue.queue import SchedulingQueue
     from podium.daemon.decisions.decision_log import DecisionLog
+    from podium.daemon.hindsight.past_cluster import Moment, PastCluster
     from podium.daemon.hindsight.past_decisions import PastDecisions
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.page_data.activity import Activity
@@ -132,6 +133,8 @@ class PageData:
         self._comparing, self._deciding_again = asyncio.Lock(), asyncio.Lock()
         #: The decisions that are recorded in a history; None without one.
         self.past: PastDecisions | None = None
+        #: The cluster at the moments of that history; None without one.
+        self.past_cluster: PastCluster | None = None
         #: Called with the kind and the text of other profiles once the scheduler decides by them.
         self.on_other_profiles: Callable[[str, str], None] = lambda _kind, _text: None
 
@@ -191,6 +194,62 @@ class PageData:
     def history(self) -> list[list[int]]:
         """Second, decisions in it, pending pods at its end."""
         return self._activity.history()
+
+    # The recorded past --------------------------------------------------------------------------
+
+    async def past_chart(self) -> Data:
+        """Queue length, decisions and evictions of the recorded time; `recorded` says if any."""
+        if self.past_cluster is None:
+            return {"recorded": False}
+        return {"recorded": True, **await self.past_cluster.chart()}
+
+    async def cluster_at(self, at: float) -> Data:
+        """The map of the cluster at a moment, and how many pods waited."""
+        return await self._recorded().at(at, cluster_at)
+
+    async def node_at(self, at: float, name: str) -> Data | None:
+        """One node with its pods at a moment."""
+
+        def told(moment: Moment) -> Data | None:
+            return None if moment.view is None else node_details(moment.view, name)
+
+        return await self._recorded().at(at, told)
+
+    async def timeline_at(
+        self, at: float, query: str, namespace: str, labels: str, what: str
+    ) -> Data:
+        """What happened to pods up to a moment, the newest first."""
+        chosen = PodFilter(namespace, labels)
+        kinds = set(filter(None, what.split(",")))
+
+        def wanted(pod: str, labels: Mapping[str, str], kind: str, text: str) -> bool:
+            if kinds and kind not in kinds:
+                return False
+            return (query in pod or query in text) and chosen.matches(pod, labels)
+
+        return await self._recorded().happened(at, wanted)
+
+    async def decision_at(self, at: float, namespace: str, name: str) -> Data | None:
+        """The last decision about a pod up to a moment, as it was made; None if there is none."""
+        key = f"{namespace}/{name}"
+        derived = None if self.past is None else await self.past.decision_at(key, at)
+        if derived is None:
+            return None
+        decision, entry = derived.decision, derived.entry
+        profile = self._scheduler.profiles.get(entry.scheduler) or self._current.profiles[0]
+        found = decision_data(
+            decision,
+            source=HISTORY,
+            ties=profile.ties,
+            max_score=self._max_score(decision.profile),
+        )
+        return found | {"attempt": entry.attempt, "at": entry.time}
+
+    def _recorded(self) -> PastCluster:
+        if self.past_cluster is None:
+            hint = "start with --record FOLDER to keep the past"
+            raise ConfigError("nothing is recorded here", hint=hint)
+        return self.past_cluster
 
     # Pending pods -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import { setParameters, useParameters } from "./router.js";
 
 export function useFilters() {
   const found = useParameters();
-  return { q: found.get("q") || "", namespace: found.get("namespace") || "", labels: found.get("labels") || "", what: found.get("what") || "" };
+  return { q: found.get("q") || "", namespace: found.get("namespace") || "", labels: found.get("labels") || "", what: found.get("what") || "", at: found.get("at") || "" };
 }
 
 export const asQuery = (filters) =>

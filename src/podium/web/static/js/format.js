@@ -18,6 +18,13 @@ export function age(seconds) {
 
 export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
 
+// A time of any day: with the date, unless it is today.
+export const moment = (seconds) => {
+  const time = new Date(seconds * 1000);
+  const today = time.toDateString() === new Date().toDateString();
+  return today ? clock(seconds) : `${time.toLocaleDateString("en-CA")} ${clock(seconds)}`;
+};
+
 export const short = (priority) => priority.replace(/Priority$/, "") || priority;
 
 // A place to break long names: before each capital.

@@ -70,8 +70,11 @@ class Picture {
 
 export const picture = new Picture();
 // Raised with every change, so that components draw again.
-export const drawn = createStore({ version: 0, error: null });
+export const drawn = createStore({ version: 0, error: null, past: null });
 
+// The moment that the picture shows, in seconds since 1970; null for now, which goes on changing.
+let moment = null;
+let pictured = null;
 let followers = 0;
 let asking = false;
 let told = null;
@@ -79,19 +82,23 @@ let told = null;
 async function refresh() {
   if (asking || !followers) return;
   const version = pulse.get() ? pulse.get().version : "";
-  if (picture.cursor && version === told) return;
+  const asked = moment;
+  if (picture.version && pictured === asked && (asked !== null || version === told)) return;
   asking = true;
   const began = performance.now();
   try {
-    const path = picture.cursor ? `/cluster?since=${picture.cursor}` : "/cluster";
-    picture.take(await getJson(path));
+    const since = pictured === null && picture.cursor ? `?since=${picture.cursor}` : "";
+    const found = await getJson(asked === null ? `/cluster${since}` : `/past/cluster?at=${asked}`);
+    picture.take(found);
     told = version;
-    drawn.set({ version: picture.version, error: null });
+    pictured = asked;
+    drawn.set({ version: picture.version, error: null, past: asked === null ? null : found });
   } catch (error) {
-    drawn.set({ version: picture.version, error });
+    if (asked !== null) pictured = asked;
+    drawn.set({ ...drawn.get(), version: picture.version, error });
   }
   // A large cluster that changes as a whole is asked for less often.
-  const wait = Math.max(LEAST_WAIT, 3 * (performance.now() - began));
+  const wait = asked === null ? Math.max(LEAST_WAIT, 3 * (performance.now() - began)) : 0;
   setTimeout(() => {
     asking = false;
     refresh();
@@ -99,6 +106,13 @@ async function refresh() {
 }
 
 pulse.subscribe(refresh);
+
+// Show the cluster as it was at a moment of the recorded past, or as it is.
+export function showMoment(at) {
+  if (at === moment) return;
+  moment = at;
+  refresh();
+}
 
 // Keep the picture up to date until the result is called.
 export function followCluster() {

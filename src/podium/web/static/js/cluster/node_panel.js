@@ -5,6 +5,7 @@ import { counted, percent, taintText } from "../format.js";
 import { isTyping } from "../keys.js";
 import { useStamp } from "../live.js";
 import { Failure, Loading } from "../notices.js";
+import { atQuery } from "../past.js";
 import { go, podLink } from "../router.js";
 
 function Room({ room }) {
@@ -26,19 +27,19 @@ function Room({ room }) {
   </table>`;
 }
 
-function Pods({ pods }) {
+function Pods({ pods, at }) {
   if (!pods.length) return html`<p class="quiet">No pod runs here.</p>`;
   return html`<ul class="pods">
     ${pods.map(
       (each) => html`<li key=${each.pod}>
-        <a href=${podLink(each.pod)} title="Why is it here?">${each.pod}</a>
+        <a href=${`${podLink(each.pod)}${atQuery(at)}`} title="Why is it here?">${each.pod}</a>
         <span class="quiet">${Object.entries(each.requests).map(([name, amount]) => `${name} ${amount}`).join(", ") || "asks for nothing"}${each.priority ? ` · priority ${each.priority}` : ""}${each.leaving ? " · leaving" : ""}</span>
       </li>`,
     )}
   </ul>`;
 }
 
-function About({ node }) {
+function About({ node, at }) {
   const bad = Object.entries(node.conditions || {}).filter(([type, status]) => (type === "Ready") !== (status === "True"));
   return html`
     ${!node.known && html`<p class="notice bad">Pods say that they run here, but there is no such node.</p>`}
@@ -48,17 +49,19 @@ function About({ node }) {
       ${(node.taints || []).map((taint) => html`<span class="chip">${taintText([taint.key, taint.value, taint.effect])}</span>`)}
     </p>
     <${Room} room=${node.room} />
-    ${node.nominated.length > 0 && html`<p>Promised to ${node.nominated.map((key) => html`<a href=${podLink(key)}>${key}</a> `)}</p>`}
+    ${node.nominated.length > 0 && html`<p>Promised to ${node.nominated.map((key) => html`<a href=${`${podLink(key)}${atQuery(at)}`}>${key}</a> `)}</p>`}
     <h3>${counted(node.pods.length, "pod")}</h3>
-    <${Pods} pods=${node.pods} />
+    <${Pods} pods=${node.pods} at=${at} />
     <details><summary>${counted(Object.keys(node.labels || {}).length, "label")}</summary>
       <dl class="labels">${Object.entries(node.labels || {}).map(([key, value]) => html`<div><dt>${key}</dt><dd>${value}</dd></div>`)}</dl>
     </details>`;
 }
 
-export function NodePanel({ name }) {
+export function NodePanel({ name, at = null }) {
   const stamp = useStamp((pulse) => pulse.version, 500);
-  const { data, error, loading } = useAnswer(`/nodes/${encodeURIComponent(name)}`, stamp);
+  const path = `/nodes/${encodeURIComponent(name)}`;
+  const { data, error, loading } = useAnswer(at === null ? path : `/past${path}${atQuery(at)}`, at === null ? stamp : 0);
+  const closed = `#/${atQuery(at)}`;
   const panel = useRef(null);
   useLayoutEffect(() => {
     panel.current.focus();
@@ -72,18 +75,18 @@ export function NodePanel({ name }) {
   useLayoutEffect(() => {
     const pressed = (event) => {
       const busy = isTyping(event.target) || document.querySelector("dialog[open]");
-      if (event.key === "Escape" && !busy) go("#/");
+      if (event.key === "Escape" && !busy) go(closed);
     };
     window.addEventListener("keydown", pressed);
     return () => window.removeEventListener("keydown", pressed);
-  }, []);
+  }, [closed]);
   return html`<aside class="panel" tabindex="-1" ref=${panel} aria-labelledby="panel-title">
     <div class="panel-head">
       <h2 id="panel-title">${name} ${data && data.zone && html`<span class="quiet">${data.zone}</span>`}</h2>
-      <a class="icon" href="#/" aria-label="Close (Esc)" title="Close (Esc)"><span aria-hidden="true">✕</span></a>
+      <a class="icon" href=${closed} aria-label="Close (Esc)" title="Close (Esc)"><span aria-hidden="true">✕</span></a>
     </div>
     ${error && html`<${Failure} error=${error} />`}
     ${loading && html`<${Loading} what="Asking for the node…" />`}
-    ${data && html`<${About} node=${data} />`}
+    ${data && html`<${About} node=${data} at=${at} />`}
   </aside>`;
 }

@@ -1,15 +1,16 @@
 // The cluster: zones, nodes with their load, pods as small cells; one node opened beside it.
 import { html, useEffect, useMemo, useState } from "../dom.js";
 import { ThroughputChart } from "../chart.js";
-import { counted, number, percent, resourceName, zoneName } from "../format.js";
+import { counted, moment, number, percent, resourceName, zoneName } from "../format.js";
 import { history, usePulse } from "../live.js";
 import { Empty, Failure, Loading } from "../notices.js";
+import { atQuery, PastBar, useMoment } from "../past.js";
 import { go, nodeLink } from "../router.js";
 import { useStore } from "../store.js";
 import { theme } from "../theme.js";
 import { DenseZone } from "./dense.js";
 import { Legend } from "./legend.js";
-import { drawn, followCluster, matcher, picture } from "./model.js";
+import { drawn, followCluster, matcher, picture, showMoment } from "./model.js";
 import { NodePanel } from "./node_panel.js";
 import { PodMatches } from "./pod_matches.js";
 import { TileZone } from "./tiles.js";
@@ -38,6 +39,18 @@ function Numbers() {
   </dl>`;
 }
 
+// The numbers of a moment of the recorded past.
+function PastNumbers({ past }) {
+  const { nodes, pods, load } = past.totals;
+  return html`<dl class="numbers">
+    <div><dt>Time</dt><dd>${moment(past.at)}</dd></div>
+    <div><dt>Nodes</dt><dd>${number(nodes)}</dd></div>
+    <div><dt>Pods placed</dt><dd>${number(pods)}</dd></div>
+    <div><dt>Pending</dt><dd>${number(past.pending)}</dd></div>
+    ${["cpu", "memory"].map((name) => html`<div><dt>${name} requested</dt><dd>${percent(load[name] || 0)}</dd></div>`)}
+  </dl>`;
+}
+
 function Toolbar({ query, setQuery, colour, setColour, dense, view, setView }) {
   return html`<div class="toolbar" role="search">
     <label class="search"><span class="hidden">Search nodes, zones, taints, workloads, pods</span>
@@ -60,21 +73,27 @@ function Toolbar({ query, setQuery, colour, setColour, dense, view, setView }) {
 }
 
 export function ClusterPage({ node = null }) {
-  const { version, error } = useStore(drawn);
+  const { version, error, past } = useStore(drawn);
+  const at = useMoment();
   const [query, setQuery] = useState("");
   const [colour, setColour] = useState("workload");
   const [view, setView] = useState("0");
   useStore(theme);
   useEffect(followCluster, []);
+  useEffect(() => showMoment(at), [at]);
+  useEffect(() => () => showMoment(null), []);
   const matches = useMemo(() => matcher(query), [query, version]);
   const dense = picture.byRow.size > TILES;
   const groups = picture.groups
     .map((group) => ({ ...group, all: group.nodes.length, nodes: matches ? group.nodes.filter(matches) : group.nodes }))
     .filter((group) => group.nodes.length);
   const Zone = dense ? DenseZone : TileZone;
-  const open = (name) => go(nodeLink(name));
+  const open = (name) => go(`${nodeLink(name)}${atQuery(at)}`);
   return html`<h1 class="hidden">Cluster</h1>
-    <section class="overview" aria-label="At a glance"><${Numbers} /><${ThroughputChart} /></section>
+    <section class="overview" aria-label="At a glance">
+      ${at !== null && past ? html`<${PastNumbers} past=${past} />` : html`<${Numbers} /><${ThroughputChart} />`}</section>
+    <${PastBar} />
+    ${at !== null && html`<p class="notice was" role="status">The cluster as it was at ${moment(at)}. <a href=${node ? nodeLink(node) : "#/"}>Back to now</a></p>`}
     <${Toolbar} ...${{ query, setQuery, colour, setColour, dense, view, setView }} />
     ${error && html`<${Failure} error=${error} />`}
     ${version === 0 && !error && html`<${Loading} what="Asking for the cluster…" />`}
@@ -91,5 +110,5 @@ export function ClusterPage({ node = null }) {
         </section>`,
       )}
     </div>
-    ${node && html`<${NodePanel} name=${node} />`}`;
+    ${node && html`<${NodePanel} name=${node} at=${at} />`}`;
 }

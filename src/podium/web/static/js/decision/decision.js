@@ -1,6 +1,7 @@
 // A decision on one page: the sentence, the rejections, the heat map, the tie, the preemption.
 import { html } from "../dom.js";
-import { clock, number } from "../format.js";
+import { clock, moment, number } from "../format.js";
+import { atQuery } from "../past.js";
 import { nodeLink, podLink } from "../router.js";
 import { HeatMap } from "./heatmap.js";
 import { Preemption } from "./preemption.js";
@@ -45,6 +46,9 @@ function Attempts({ decision }) {
 }
 
 function Source({ decision }) {
+  if (decision.source === "history") {
+    return html`<p class="quiet">From the recorded history: attempt ${number(decision.attempt)}, decided at ${moment(decision.at)} with ${decision.profile}. <a href=${`#/${atQuery(decision.at)}`}>The cluster at that moment</a> · <a href=${podLink(decision.pod)}>The pod as it is now</a></p>`;
+  }
   if (decision.source !== "recorded") return html`<p class="quiet">${SOURCES[decision.source]}</p>`;
   return html`<p class="quiet">Attempt ${number(decision.attempt)}, decided at ${clock(decision.at)} with ${decision.profile}.</p>
     <${Attempts} decision=${decision} />`;
