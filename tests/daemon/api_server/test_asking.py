@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
-from control_plane.harness import ADMIN, ControlPlane, Program, free_port, until
+from control_plane.harness import ADMIN, ROOT, ControlPlane, Program, free_port, until
 from daemon.api_server.conftest import Podium
 from podium.cli.main import run
 
@@ -43,10 +47,43 @@ def holder(plane: ControlPlane) -> str:
     return str(((found or {}).get("spec") or {}).get("holderIdentity") or "").partition("_")[0]
 
 
-def test_why_finds_the_leader_before_and_after_it_is_killed(
-    plane: ControlPlane, podium: Podium, capsys: pytest.CaptureFixture[str]
+class Plugin:
+    """The kubectl on the PATH, which finds the installed `kubectl-podium` as its plugin."""
+
+    def __init__(self, kubeconfig: str) -> None:
+        script = Path(sys.executable).with_name("kubectl-podium")
+        assert script.is_file(), "the package is installed beside this Python"
+        self._environment = {
+            **os.environ,
+            "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "src"),
+            "KUBECONFIG": kubeconfig,
+        }
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `kubectl podium …`, which asks the cluster of KUBECONFIG."""
+        return subprocess.run(
+            ["kubectl", "podium", *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def until_known(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The answer, once the leader knows the pod."""
+
+        def tried() -> tuple[subprocess.CompletedProcess[str], ...]:
+            done = self(*arguments)
+            return () if done.returncode == 2 else (done,)
+
+        return until("an answer", tried, 120)[0]
+
+
+def test_the_plugin_of_kubectl_finds_the_leader_before_and_after_it_is_killed(
+    plane: ControlPlane, podium: Podium
 ) -> None:
-    address, kubeconfig = own_address(), str(plane.kubeconfig(ADMIN))
+    address, kubectl_podium = own_address(), Plugin(str(plane.kubeconfig(ADMIN)))
     plane.add_node("n1", {}, cpu="2")
     programs: dict[str, Program] = {}
     with ExitStack() as stack:
@@ -65,38 +102,32 @@ def test_why_finds_the_leader_before_and_after_it_is_killed(
         plane.add_pod("small", "podium")
         plane.add_pod("big", "podium", containers=[_asks("64")])
         until("a node", lambda: plane.node_of("small"))
-        arguments = ["--kubeconfig", kubeconfig, "--lease", "kube-system/podium"]
-        assert _until_known(["why", "default/small", *arguments], capsys) == 0
-        assert "default/small goes to n1" in capsys.readouterr().out
-        assert _until_known(["why", "default/big", *arguments], capsys) == 1
-        stuck = capsys.readouterr().out
-        assert "default/big fits nowhere" in stuck
-        assert "NodeResourcesFit waits for: " in stuck
+        placed = kubectl_podium.until_known("why", "default/small")
+        assert placed.returncode == 0
+        assert "default/small goes to n1" in placed.stdout
+        stuck = kubectl_podium.until_known("why", "default/big")
+        assert stuck.returncode == 1
+        assert "default/big fits nowhere" in stuck.stdout
+        assert "NodeResourcesFit waits for: " in stuck.stdout
         programs[first].kill()
-        second = until("another leader", lambda: holder(plane) not in {"", first} and holder(plane))
+        second = until(
+            "another leader", lambda: holder(plane) not in {"", first} and holder(plane), 120
+        )
         assert {first, second} == {"podium-a", "podium-b"}
-        assert _until_known(["why", "default/big", *arguments, "-o", "json"], capsys) == 1
-        found = json.loads(capsys.readouterr().out)
-        assert found["waiting"]["queue"] in {"unschedulable", "backoff", "active"}
-        assert run(["why", "default/nobody", *arguments]) == 2
-        assert f"{second} at https://" in capsys.readouterr().err
+        after = kubectl_podium.until_known("why", "default/big", "-o", "json")
+        assert after.returncode == 1
+        assert json.loads(after.stdout)["waiting"]["queue"] in {
+            "unschedulable",
+            "backoff",
+            "active",
+        }
+        unknown = kubectl_podium("why", "default/nobody")
+        assert unknown.returncode == 2
+        assert f"{second} at https://" in unknown.stderr
         programs.pop(first)
     plane.call("DELETE", LEASE)
     for name in ("podium-a", "podium-b"):
         plane.call("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
-
-
-def _until_known(command: list[str], capsys: pytest.CaptureFixture[str]) -> int:
-    """The exit code of a command, once the leader knows the pod."""
-
-    def tried() -> tuple[int, ...]:
-        code = run(command)
-        if code == 2:
-            capsys.readouterr()
-            return ()
-        return (code,)
-
-    return until("an answer", tried, 40)[0]
 
 
 def _asks(cpu: str) -> dict[str, object]:
