@@ -17,7 +17,7 @@ from typing import TextIO
 import msgspec
 
 from world.plan import Plan, make_plan
-from world.run import Outcome, run_plan
+from world.run import Outcome, run_plan, run_seeds
 from world.shrink import shrunk
 
 
@@ -67,8 +67,8 @@ def many(seeds: range) -> int:
     failed, bound = [], 0
     began = time.process_time()
     try:
-        for seed in seeds:
-            outcome = run_plan(make_plan(seed))
+        for outcome in run_seeds(seeds):
+            seed = outcome.plan.seed
             injected += outcome.injected
             bound += outcome.bound
             if outcome.findings:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from world.mutants import MUTANTS, Mutant
-from world.plan import make_plan
-from world.run import run_plan
+from world.run import run_seeds
 
 #: Within so many seeds each mutant is found.
 SEEDS = 1000
@@ -20,10 +19,9 @@ def name_of(mutant: Mutant) -> str:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=name_of)
 def test_a_mutant_is_found(mutant: Mutant, record_property: pytest.FixtureRequest) -> None:
     with mutant():
-        for seed in range(SEEDS):
-            findings = run_plan(make_plan(seed)).findings
-            if findings:
-                record_property("found by seed", seed)  # type: ignore[operator]
-                record_property("as", findings[0])  # type: ignore[operator]
+        for outcome in run_seeds(range(SEEDS)):
+            if outcome.findings:
+                record_property("found by seed", outcome.plan.seed)  # type: ignore[operator]
+                record_property("as", outcome.findings[0])  # type: ignore[operator]
                 return
     pytest.fail(f"no seed below {SEEDS} finds it")

@@ -20,7 +20,7 @@ import pytest
 from world import changes
 from world.__main__ import summary
 from world.plan import ACCIDENTS, CHANGES, REQUEST_FAULTS, Change, Fault, Plan, make_plan
-from world.run import run_plan
+from world.run import run_plan, run_seeds
 from world.shrink import shrunk
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +36,7 @@ def check(seeds: range) -> Counter[str]:
     """Run seeds; how often each kind of fault has happened."""
     injected: Counter[str] = Counter()
     failed = []
-    for seed in seeds:
-        outcome = run_plan(make_plan(seed))
+    for outcome in run_seeds(seeds):
         injected += outcome.injected
         injected["bindings"] += outcome.bound
         if outcome.findings:
