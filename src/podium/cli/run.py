@@ -58,6 +58,7 @@ class RunFlags:
     pages_may_change_rules: bool
     tls_cert_file: str | None
     tls_private_key_file: str | None
+    client_ca_file: str | None
     v: int
     logging_format: str
     decision_log_file: str | None
@@ -108,6 +109,12 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
     "--tls-cert-file", metavar="FILE", help="Certificate of --secure-port.  [default: self-signed]"
 )
 @click.option("--tls-private-key-file", metavar="FILE", help="Private key of --tls-cert-file.")
+@click.option(
+    "--client-ca-file",
+    metavar="FILE",
+    help="Authorities of the client certificates that --secure-port accepts.  [default: those "
+    "that the cluster publishes]",
+)
 @click.option(
     "-v",
     "--v",
@@ -243,8 +250,11 @@ def _secure_port(own: RunFlags) -> SecurePort | None:
     if not own.secure_port:
         if certificate or key:
             raise click.UsageError("--tls-cert-file and --tls-private-key-file need --secure-port")
+        if own.client_ca_file:
+            raise click.UsageError("--client-ca-file needs --secure-port")
         return None
-    return SecurePort(own.listen.host, own.secure_port, certificate, key)
+    client_ca = own.client_ca_file or ""
+    return SecurePort(own.listen.host, own.secure_port, certificate, key, client_ca)
 
 
 def _lease(own: RunFlags, config: SchedulerConfig | None) -> Lease | None:

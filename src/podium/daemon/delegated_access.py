@@ -1,8 +1,9 @@
 """Access to the endpoints of a scheduler, as the cluster grants it.
 
-Who asks is found by a TokenReview of the bearer token, and whether they may by a
-SubjectAccessReview for the path. Answers are kept for ten seconds. The probes are open to all, so
-that a kubelet needs no credentials. This is what kube-scheduler does on its secure port.
+Who asks is found by the certificate of the connection or by a TokenReview of the bearer token, and
+whether they may by a SubjectAccessReview for the path. Answers are kept for ten seconds. The probes
+are open to all, so that a kubelet needs no credentials. This is what kube-scheduler does on its
+secure port.
 
 Upstream: apiserver/pkg/server/options (DelegatingAuthentication, DelegatingAuthorization).
 """
@@ -42,7 +43,7 @@ class ReviewClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks, as a review of their token says."""
+    """Who asks, as their certificate or a review of their token says."""
 
     name: str
     uid: str = ""
@@ -64,9 +65,19 @@ class _Refusal(Exception):  # noqa: N818  an answer, not an error
 class DelegatedAccess:
     """An ASGI application in front of another one, which asks the API server about each request."""
 
-    def __init__(self, app: ASGIApp, client: ReviewClient, clock: Callable[[], float]) -> None:
-        """Guard *app*; *clock* says how old the answers are that were kept."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        client: ReviewClient,
+        clock: Callable[[], float],
+        by_certificate: Callable[[Scope], User | None] = lambda _: None,
+    ) -> None:
+        """Guard *app*; *clock* says how old the answers are that were kept.
+
+        *by_certificate* finds the user by the certificate of the connection; None if it cannot.
+        """
         self._app, self._client = app, client
+        self._by_certificate = by_certificate
         self._users: _Kept[User] = _Kept(clock)
         self._allowed: _Kept[bool] = _Kept(clock)
 
@@ -88,7 +99,7 @@ class DelegatedAccess:
         path = str(scope["path"])
         if any(path == each or path.startswith(f"{each}/") for each in OPEN_PATHS):
             return
-        user = await self._user(dict(scope["headers"]))
+        user = self._by_certificate(scope) or await self._user(dict(scope["headers"]))
         verb = str(scope["method"]).lower()
         if not await self._may(user, verb, path):
             raise _Refusal(403, "Forbidden", f'User "{user.name}" cannot {verb} path "{path}"')

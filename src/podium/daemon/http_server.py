@@ -26,6 +26,7 @@ from starlette.routing import Route
 from uvicorn.config import Config
 from uvicorn.server import Server
 
+from podium.daemon.client_certificates import PeerProtocol
 from podium.errors import InputError
 from podium.render.decision.as_json import (
     API_VERSION,
@@ -38,7 +39,7 @@ from podium.render.decision.as_json import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from ssl import SSLContext
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -299,19 +300,22 @@ async def serve_on(
     app: ASGIApp,
     listener: socket.socket,
     *,
-    certificate: Path | None = None,
-    key: Path | None = None,
+    tls: SSLContext | None = None,
 ) -> None:
-    """Answer requests on a listening socket until cancelled; over TLS with a *certificate*."""
+    """Answer requests on a listening socket until cancelled; with *tls*, over TLS.
+
+    Requests then have the certificate of their connection in their scope.
+    """
     config = Config(
         app,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
+        http="auto" if tls is None else PeerProtocol,
         log_level="critical",
         access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
+    config.load()
+    config.ssl = tls
     server = _Server(config)
     running = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:

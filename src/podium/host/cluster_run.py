@@ -14,6 +14,8 @@ from uuid import uuid4
 
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from podium.daemon.authority_lookup import AuthorityLookup
+from podium.daemon.client_certificates import ServerTls
 from podium.daemon.clock import Clocks, real_clocks
 from podium.daemon.delegated_access import DelegatedAccess
 from podium.daemon.http_server import LOOPBACK, listening, serve_on
@@ -63,6 +65,8 @@ class SecurePort:
     #: The files of the certificate and its key; "" for a self-signed one.
     certificate: str = ""
     key: str = ""
+    #: A file with the authorities of users' certificates; "" for those of the cluster.
+    client_ca: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,12 +267,25 @@ class ClusterRun:
         served: Any = self.host.application()
         if self._options.pages:
             served = self._with_pages(served)
-        app: Any = DelegatedAccess(served, self._client, self._clocks.timer)
+        tls = ServerTls(made.certificate, made.key)
+        lookup = AuthorityLookup(
+            self._client,
+            tls,
+            warn=self._log.warning,
+            client_ca_file=secure.client_ca,
+            sleep=self._clocks.sleep,
+        )
+        app: Any = DelegatedAccess(served, self._client, self._clocks.timer, tls.user)
         if self._options.pages:
             app = TokenCookie(app)
         listener = listening(secure.address, secure.port)
-        serving = serve_on(app, listener, certificate=made.certificate, key=made.key)
-        self._start_server(stack, "the HTTPS server", serving)
+
+        async def serving() -> None:
+            await lookup.first()
+            await serve_on(app, listener, tls=tls.context)
+
+        self._start_server(stack, "the HTTPS server", serving())
+        self._start_server(stack, "client certificates", lookup.run())
 
     def _with_pages(self, app: Any) -> Any:
         """The endpoints, and the pages on the paths that are theirs."""

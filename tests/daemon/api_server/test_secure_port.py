@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +21,12 @@ BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 NAME = "reads-metrics"
 
 
-def get(url: str, token: str = "") -> tuple[int, str]:
+def get(url: str, token: str = "", certificate: tuple[Path, Path] | None = None) -> tuple[int, str]:
     """The code and the text of an answer; the certificate is self-signed. 0 for no answer."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     context = ssl._create_unverified_context()  # noqa: S323
+    if certificate is not None:
+        context.load_cert_chain(*certificate)
     try:
         with urllib.request.urlopen(
             urllib.request.Request(url, headers=headers), timeout=10, context=context
@@ -39,9 +43,12 @@ def test_the_cluster_says_who_reads_the_endpoints(plane: ControlPlane, podium: P
     plane.post(ACCOUNT, named)
     rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
     plane.post(ROLES, named | {"rules": [rule]})
-    subject = {"kind": "ServiceAccount", "name": NAME, "namespace": "default"}
+    subjects = [
+        {"kind": "ServiceAccount", "name": NAME, "namespace": "default"},
+        {"kind": "Group", "name": NAME, "apiGroup": "rbac.authorization.k8s.io"},
+    ]
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
-    plane.post(BINDINGS, named | {"roleRef": reference, "subjects": [subject]})
+    plane.post(BINDINGS, named | {"roleRef": reference, "subjects": subjects})
     token = plane.post(f"{ACCOUNT}/{NAME}/token", {"spec": {}})["status"]["token"]
     port = free_port()
     url = f"https://127.0.0.1:{port}"
@@ -56,6 +63,15 @@ def test_the_cluster_says_who_reads_the_endpoints(plane: ControlPlane, podium: P
             assert get(f"{url}/metrics")[0] == 403
             assert get(f"{url}/metrics", f"{token}x")[0] == 401
             assert get(f"http://127.0.0.1:{port}/metrics", token)[0] != 200
+
+            member = plane.certificate("ann", "others", NAME)
+            assert get(f"{url}/metrics", certificate=member)[0] == 200
+            assert get(f"{url}/decisions", certificate=member)[0] == 403
+            code, text = get(f"{url}/metrics", certificate=plane.certificate("bob", "others"))
+            assert (code, json.loads(text)["message"]) == (
+                403,
+                'User "bob" cannot get path "/metrics"',
+            )
     finally:
         for path in (BINDINGS, ROLES, ACCOUNT):
             plane.call("DELETE", f"{path}/{NAME}")
