@@ -6,11 +6,13 @@ import json
 import os
 import re
 import signal
+import ssl
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +50,9 @@ def manifests(folder: Path) -> list[Manifest]:
 
 EVERYTHING = [
     pytest.param(each, id=f"{folder}/{each['kind']}")
-    for folder in (".", "shadow")
+    for folder in (".", "shadow", "monitoring")
     for each in manifests(DEPLOY / folder)
+    if each["kind"] != "ServiceMonitor"  # of the Prometheus operator
 ]
 
 
@@ -115,8 +118,9 @@ def apart(manifest: Manifest) -> Manifest:
     found: Manifest = json.loads(json.dumps(manifest))
     if "namespace" not in found["metadata"]:
         found["metadata"]["name"] += "-deployed"
-    if found.get("roleRef", {}).get("kind") == "ClusterRole":
-        found["roleRef"]["name"] += "-deployed"
+    referred = found.get("roleRef", {})
+    if referred.get("kind") == "ClusterRole" and not referred["name"].startswith("system:"):
+        referred["name"] += "-deployed"
     return found
 
 
@@ -166,7 +170,7 @@ def test_labels_ports_and_names_fit_together() -> None:
     deployment, service = one("Deployment"), one("Service")
     template = deployment["spec"]["template"]
     labels = template["metadata"]["labels"].items()
-    [monitor] = manifests(DEPLOY / "monitoring")
+    monitor = one("ServiceMonitor", "monitoring")
 
     assert deployment["spec"]["selector"]["matchLabels"].items() <= labels
     assert service["spec"]["selector"].items() <= labels
@@ -177,7 +181,9 @@ def test_labels_ports_and_names_fit_together() -> None:
     assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
     [endpoint] = monitor["spec"]["endpoints"]
     assert endpoint["port"] == service["spec"]["ports"][0]["name"]
-    assert endpoint["path"] == "/metrics"
+    assert (endpoint["scheme"], endpoint["path"]) == ("https", "/metrics")
+    [rule] = one("ClusterRole", "monitoring")["rules"]
+    assert rule == {"nonResourceURLs": [endpoint["path"]], "verbs": ["get"]}
     assert template["spec"]["serviceAccountName"] == one("ServiceAccount")["metadata"]["name"]
     assert deployment["spec"]["replicas"] == 2
 
@@ -191,7 +197,11 @@ def test_pods_run_with_little(folder: str) -> None:
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
-    assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
+    [port] = container["ports"]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        asked = container[probe]["httpGet"]
+        assert (asked["scheme"], asked["port"]) == ("HTTPS", port["name"])
+    assert f"--secure-port={port['containerPort']}" in container["args"]
     assert {"requests", "limits"} <= container["resources"].keys()
     user, group = re.findall(r"^USER (\d+):(\d+)$", containerfile, re.MULTILINE)[0]
     assert spec["securityContext"]["runAsUser"] == int(user) != 0
@@ -256,6 +266,7 @@ def running(control_plane: ControlPlane, folder: str, *flags: str) -> Iterator[t
         "--config": f"--config={config}",
         "--bind-address": "--bind-address=127.0.0.1",
         "--port": f"--port={port}",
+        "--secure-port": f"--secure-port={free_port()}",
     }
     arguments = [replaced.get(each.partition("=")[0], each) for each in container["args"]]
     kubeconfig = kubeconfig_of(control_plane, one("ServiceAccount", folder))
@@ -337,6 +348,62 @@ def test_a_right_that_is_lacking_is_named(nodes: ControlPlane, resource: str, sa
     assert said in lines[0]
     assert program._process.returncode == 0, "it can be stopped, whatever is wrong"
     assert "Traceback" not in program.log.read_text("utf-8", "replace")
+
+
+def securely(url: str, token: str = "", certificate: tuple[Path, Path] | None = None) -> int:
+    """The code of an answer over TLS; 0 for none. The certificate of the server is self-signed."""
+    context = ssl._create_unverified_context()  # noqa: S323
+    if certificate is not None:
+        context.load_cert_chain(*certificate)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = urllib.request.Request(url, headers=headers)
+    try:
+        with urllib.request.urlopen(asked, timeout=10, context=context) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+def passes(probe: str) -> bool:
+    return securely(probe) == 200
+
+
+@pytest.mark.parametrize("folder", [".", "shadow"])
+def test_the_secure_port_is_open_to_probes_and_to_whom_the_cluster_allows(
+    nodes: ControlPlane, folder: str
+) -> None:
+    """With the rights of the manifests tokens are reviewed, and certificates of users are known."""
+    port = free_port()
+    url = f"https://127.0.0.1:{port}"
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    monitoring = [apart(each) for each in manifests(DEPLOY / "monitoring")][:2]
+    with applied(nodes, folder), running(nodes, folder, f"--secure-port={port}") as (_, program):
+        for each in monitoring:
+            created(nodes, each)
+        try:
+            [container] = one("Deployment", folder)["spec"]["template"]["spec"]["containers"]
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                asked = f"{url}{container[probe]['httpGet']['path']}"
+                program.wait_for(asked, partial(passes, asked))
+            nodes.post(path, {"metadata": {"name": "anyone"}})
+            token = nodes.post(f"{path}/anyone/token", {"spec": {}})["status"]["token"]
+            member = nodes.certificate("prometheus", "system:serviceaccounts:monitoring")
+            codes = [
+                securely(f"{url}/metrics"),
+                securely(f"{url}/metrics", token),
+                securely(f"{url}/metrics", f"{token}x"),
+                securely(f"{url}/metrics", "admin-token"),
+                securely(f"{url}/metrics", certificate=member),
+                securely(f"{url}/decisions", certificate=member),
+            ]
+        finally:
+            nodes.call("DELETE", f"{path}/anyone")
+            for each in monitoring:
+                removed(nodes, each)
+    assert codes == [403, 403, 401, 200, 200, 403]
+    assert refusals(program) == []
 
 
 def await_compared(url: str, count: int) -> None:

@@ -29,6 +29,8 @@ _SECONDS: Final = 10.0
 #: The leases that replicas hold by default: that of `podium run`, and that of `deploy/`.
 LEASES: Final = ("kube-system/podium", "podium-system/podium")
 _NO_DECISION: Final = b'{"reason": "NotFound"}'
+#: What a secure port says of requests that come through the API server.
+_ANONYMOUS: Final = 'User "system:anonymous" cannot get path'
 #: A longer answer is cut off.
 _MOST_BYTES: Final = 256 << 20
 
@@ -158,10 +160,17 @@ async def _ask_leader(access: Access, leases: tuple[str, ...], path: str) -> tup
             except ApiError as error:
                 if error.status == 404 and "no decision about pod" in str(error):
                     return leader, 404, _NO_DECISION
+                hint = "asking it needs the right to get pods/proxy in its namespace"
+                if _ANONYMOUS in str(error):
+                    hint = (
+                        "the API server does not pass your credentials on to its secure port; try "
+                        f"kubectl -n {namespace} port-forward pod/{leader} 10251, and --scheduler "
+                        f"{DEFAULT_SCHEDULER}"
+                    )
                 raise InputError(
                     f"the leader {namespace}/{leader} does not answer through {access.shown}: "
                     f"{error}",
-                    hint="asking it needs the right to get pods/proxy in its namespace",
+                    hint=hint,
                 ) from None
     raise AssertionError("there is at least one lease")
 
