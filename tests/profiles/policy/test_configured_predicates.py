@@ -205,6 +205,35 @@ def test_another_name_that_needs_an_argument_says_which() -> None:
     assert "it needs an argument: serviceAffinity" in str(caught.value)
 
 
+def test_another_name_with_its_argument_is_read_as_the_name_that_runs() -> None:
+    entry = {"name": "checkServiceAffinity", "argument": {"serviceAffinity": {"labels": ["zone"]}}}
+    policy = {"kind": "Policy", "apiVersion": "v1", "predicates": [entry]}
+
+    read, as_kube_scheduler = profile(policy), profile(policy, accepts_other_names=False)
+
+    assert "CheckServiceAffinity" in [rule.name for rule in read.predicates]
+    assert any("checkServiceAffinity is read as" in note for note in read.notes)
+    assert not {rule.name for rule in as_kube_scheduler.predicates} - set(MANDATORY)
+
+
+#: Constants of the source whose values are other names.
+CONSTANTS = {
+    "GeneralPred": {"GeneralPredicates"},
+    "HostNamePred": {"HostName"},
+    "MatchNodeSelectorPred": {"MatchNodeSelector"},
+    "MatchInterPodAffinityPred": {"MatchInterPodAffinity"},
+    "MaxCSIVolumeCountPred": {"MaxCSIVolumeCountPred"},
+    "PodToleratesNodeNoExecuteTaintsPred": set(),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_of_the_source_are_read(name: str) -> None:
+    made = profile(predicates(name))
+
+    assert set(made.configured_predicates) == CONSTANTS[name] | set(MANDATORY)
+
+
 @pytest.mark.parametrize("name", [*OTHER_NAMES, *BY_CONDITION])
 def test_kube_scheduler_refuses_these_names(name: str) -> None:
     with pytest.raises(ConfigError, match=f"Predicate type not found for {name}"):

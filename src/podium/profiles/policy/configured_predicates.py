@@ -116,6 +116,11 @@ def _register(entry: PredicatePolicy, found: ConfiguredPredicates) -> tuple[str,
     if name in found.own:
         return (name,)
     if entry.argument is not None:
+        if name in ALIASES and found.accepts_other_names and _needs_argument(name):
+            alias, (name, *_) = name, ALIASES[name]
+            found.notes.append(
+                f"{alias} is read as {name}; kube-scheduler accepts that name and never asks it"
+            )
         found.custom[name] = rule_factory(PREDICATE_ARGUMENTS, entry.argument, "Predicate", name)
         if name in known:
             found.notes.append(f"the argument of {name} replaces what {name} usually does")

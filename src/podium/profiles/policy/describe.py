@@ -97,6 +97,7 @@ def _listed_predicate(entry: PredicateDeclaration, gates: FeatureGates) -> Data:
         "description": entry.description,
         "argument": entry.argument.field if entry.argument is not None else None,
         "aliases": list(entry.aliases),
+        "constant": predicate_registry.constant(entry),
         "featureGate": entry.exists or None,
         "effectiveWith": entry.effective or None,
         "exists": gates.hold(entry.exists) and (entry.make or entry.argument) is not None,

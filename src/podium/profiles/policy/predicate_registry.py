@@ -15,11 +15,24 @@ if TYPE_CHECKING:
 
     Maker = Callable[[FactoryArgs], FilterRule]
 
-#: Names that kube-scheduler refuses, and the predicates that they are read as.
-ALIASES = {
+
+
+def constant(entry: PredicateDeclaration) -> str:
+    """The constant that stands for the name in kube-scheduler's source, for example HostNamePred."""
+    return f"{entry.name.removesuffix('icates').removesuffix('Pred')}Pred"
+
+
+_IN_DOCUMENTS = {
     alias: tuple(other.name for other in PREDICATES if alias in other.aliases)
     for entry in PREDICATES
     for alias in entry.aliases
+}
+#: Names that kube-scheduler does not know, and the predicates that they are read as: those that
+#: documents use, and the constants of its source.
+ALIASES = _IN_DOCUMENTS | {
+    constant(entry): _IN_DOCUMENTS.get(entry.name, (entry.name,))
+    for entry in PREDICATES
+    if constant(entry) != entry.name
 }
 POSITIONS = {entry.name: position for position, entry in enumerate(PREDICATES, 1)}
 BY_NAME = {entry.name: entry for entry in (*PREDICATES, *PREDICATES_THAT_NEVER_RUN)}

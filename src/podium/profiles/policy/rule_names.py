@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 _PATTERN = "^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])$"
 _VALID = re.compile(_PATTERN.strip("^$"))
 
-#: Hints for names that no rule has.
+_LABELS = "a label priority has any name and an argument: labelPreference"
+_SERVICES = "a service anti-affinity priority has any name and an argument: serviceAntiAffinity"
+#: Hints for names that no rule has, and for functions whose rules have other names.
 _HINTS = {
-    "NodeLabelPriority": "a label priority has any name and an argument: labelPreference",
-    "ServiceAntiAffinityPriority": (
-        "a service anti-affinity priority has any name and an argument: serviceAntiAffinity"
-    ),
+    "NodeLabelPriority": _LABELS,
+    "CalculateNodeLabelPriorityMap": _LABELS,
+    "ServiceAntiAffinityPriority": _SERVICES,
+    "ServiceAntiAffinity": _SERVICES,
+    "CalculateAntiAffinityPriorityMap": _SERVICES,
+    "CalculateSpreadPriorityMap": "did you mean SelectorSpreadPriority?",
 }
 
 

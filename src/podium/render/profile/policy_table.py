@@ -72,6 +72,7 @@ def catalogue_tables(found: Data) -> Iterator[RenderableType]:
             for p in found["allPredicates"]
         ],
     )
+    yield Text("The constants of kube-scheduler's source are read as well: MatchNodeSelectorPred.")
     yield from section(
         "Priorities",
         ("NAME", "KIND", "WEIGHT", "PREFERS", "NEEDS", "IN"),
