@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from podium.errors import InputError
+from podium.objects.reading.yaml_faults import fault_of
 
 _SECTIONS = ("clusters", "users", "contexts")
 
@@ -112,14 +113,18 @@ def read_kubeconfig(paths: Sequence[Path], context: str | None = None) -> Chosen
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        document = yaml.safe_load(path.read_bytes())
+        text = path.read_bytes().decode()
+        document = yaml.safe_load(text)
     except OSError as error:
         what = (error.strerror or str(error)).lower()
         raise InputError(what, where=str(path), hint="is it the right kubeconfig?") from None
-    except (yaml.YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}" if mark is not None else ""
+    except yaml.MarkedYAMLError as error:
+        fault = fault_of(error, text)
+        # Only the line: its text may hold a token.
+        place = f" at line {fault.line}" if fault is not None else ""
         raise InputError(f"is not readable YAML{place}", where=str(path)) from None
+    except (yaml.YAMLError, ValueError):
+        raise InputError("is not readable YAML", where=str(path)) from None
     if document is None:
         return {}
     if not isinstance(document, dict):

@@ -1,5 +1,6 @@
 """YAML as kubectl reads it, with limits that end in a sentence."""
 
+import re
 from typing import Any
 
 import pytest
@@ -73,8 +74,9 @@ def test_a_stream_of_documents_without_the_empty_ones() -> None:
         pytest.param("&a [*a]", "line 1: the alias *a stands for nothing", id="a cycle"),
         pytest.param("a: !x 1", "line 1: the tag !x is not known", id="a foreign tag"),
         pytest.param("a: !!binary aaaa", "line 1: the tag tag:yaml.org,2002:bin", id="binary"),
-        pytest.param("? [a]\n: b", "line 3: a key must be a plain value", id="a list as a key"),
-        pytest.param("<<: 5", "line 2: << takes a mapping", id="a merge of no mapping"),
+        pytest.param("? [a]\n: b", "line 1: a key must be a plain value", id="a list as a key"),
+        pytest.param("a: &x [1]\n*x : b", "line 2: a key must be a plain", id="an alias as a key"),
+        pytest.param("<<: 5", "line 1: << takes a mapping", id="a merge of no mapping"),
         pytest.param("[" * 5000, "line 1: is nested deeper than 100 levels", id="deep lists"),
         pytest.param("- " * 5000 + "a", "line 1: is nested deeper than", id="deep block lists"),
     ],
@@ -84,6 +86,48 @@ def test_what_cannot_be_read(text: str, sentence: str) -> None:
         list(documents(text))
 
     assert str(error.value).startswith(sentence)
+
+
+FAULTS = {
+    "no blank after a colon": ("---\napiVersion:v1\nkind: Pod\n", 2),
+    "no blank, and a comment below": ("# x\nkind:Pod\n\n# y\nmetadata: {}\n", 2),
+    "no blank further in": ("kind: Pod\nmetadata:\n  name:a\n  namespace: b\n", 3),
+    "no colon": ("kind Pod\nmetadata:\n  name: a\n", 1),
+    "no colon further in": ("spec:\n  containers:\n  - name a\n    image: b\n", 3),
+    "no colon before a mapping": ("kind: Pod\nmetadata\n  name: a\n", 2),
+    "no colon in the middle": ("kind: Pod\napiVersion v1\nmetadata:\n  name: a\n", 2),
+    "two colons": ("a: b\nc: d: e\nf: g\n", 2),
+    "indented too far": ("metadata:\n  name: a\n    labels: {}\n", 3),
+    "not indented far enough": ("metadata:\n  name: a\n labels: {}\n", 3),
+    "a tab": ("metadata:\n\tname: a\n", 2),
+    "a quote that is never closed": ('a:\n  b: "c\n  d: e\nf: 1\n', 2),
+    "a quote that the next one closes": ("a:\n  b: 'c\n  d: e\nf:\n  g: 'h'\n", 2),
+    "a list that is never closed": ("a:\n  b: [c, d\n  e: f\ng: h\n", 2),
+    "a mapping that is never closed": ("kind: Pod\nspec: {a: b\n", 2),
+    "a mapping that the next line would go on": ("metadata: {name: a\nkind: Pod\n", 1),
+    "no comma": ("a: {\n  b: c\n  d: e}\nf: g\n", 2),
+    "a character that begins nothing": ("a: b\nc: @d\n", 2),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_line_of_a_fault_is_that_which_has_to_be_changed(name: str) -> None:
+    text, line = FAULTS[name]
+
+    with pytest.raises(InputError) as error:
+        list(documents(text))
+
+    assert re.search(r"at line (\d+)", str(error.value)).group(1) == str(line)  # type: ignore[union-attr]
+
+
+def test_a_missing_blank_is_said_in_words() -> None:
+    with pytest.raises(InputError) as error:
+        list(documents("---\napiVersion:v1\nkind: Pod\n"))
+
+    assert str(error.value) == (
+        "is not readable YAML at line 2: there is no blank after the colon of apiVersion; "
+        "write apiVersion: v1"
+    )
 
 
 def test_aliases_of_aliases_do_not_explode() -> None:

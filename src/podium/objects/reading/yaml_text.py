@@ -16,6 +16,7 @@ import yaml
 
 from podium.errors import InputError
 from podium.objects.kinds.meta import Plain
+from podium.objects.reading.yaml_faults import fault_of
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEPTH = 100
@@ -47,7 +48,7 @@ def documents(text: str) -> Iterator[Document]:
     try:
         yield from _documents(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, text) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         what = str(error).splitlines()[0] if str(error) else "no further details"
         raise InputError(f"is not readable YAML: {what}") from None
@@ -87,22 +88,31 @@ class _Builder:
         self.anchors: dict[str, tuple[Plain, int]] = {}
         self.weight = 0  # values so far, aliases counted with all that they stand for
         self.aliased = 0
+        self.merge_line = 0  # of the last key <<
 
     def take(self, event: yaml.Event) -> None:
         self.begun = True
         if isinstance(event, yaml.ScalarEvent):
+            if event.value == _MERGE:
+                self.merge_line = _line(event)
             self.put(_scalar(event), event.anchor, 1)
         elif isinstance(event, yaml.CollectionStartEvent):
             if len(self.open) >= _DEPTH:
                 raise InputError(f"line {_line(event)}: is nested deeper than {_DEPTH} levels")
+            self.check_key(event)
             mapping = isinstance(event, yaml.MappingStartEvent)
             self.open.append(_Open(mapping, [], event.anchor, self.weight))
         elif isinstance(event, yaml.AliasEvent):
             self.alias(event)
         else:
             ended = self.open.pop()
-            value = _mapping(ended.parts, event) if ended.mapping else ended.parts
+            value = _mapping(ended.parts, self.merge_line) if ended.mapping else ended.parts
             self.put(value, ended.anchor, self.weight - ended.weight_before + 1, added=1)
+
+    def check_key(self, event: yaml.Event) -> None:
+        """Refuse a list or mapping in the place of a key."""
+        if self.open and self.open[-1].mapping and len(self.open[-1].parts) % 2 == 0:
+            raise InputError(f"line {_line(event)}: a key must be a plain value")
 
     def put(self, value: Plain, anchor: str | None, weight: int, added: int | None = None) -> None:
         self.weight += weight if added is None else added
@@ -118,6 +128,8 @@ class _Builder:
         if event.anchor not in self.anchors:
             raise InputError(f"line {line}: the alias *{event.anchor} stands for nothing")
         value, weight = self.anchors[event.anchor]
+        if isinstance(value, dict | list):
+            self.check_key(event)
         self.aliased += weight
         if self.aliased > _ALIASED:
             raise InputError(f"line {line}: aliases stand for more than {_ALIASED} values")
@@ -128,20 +140,18 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 0
 
 
-def _mapping(parts: list[Plain], event: yaml.Event) -> dict[Plain, Plain]:
+def _mapping(parts: list[Plain], merge_line: int) -> dict[Plain, Plain]:
     found: dict[Plain, Plain] = {}
     merged: list[Plain] = []
     pairs = iter(parts)
     for key, value in zip(pairs, pairs, strict=True):
         if key == _MERGE:
             merged += value if isinstance(value, list) else [value]
-        elif isinstance(key, dict | list):
-            raise InputError(f"line {_line(event)}: a key must be a plain value")
         else:
             found[key if isinstance(key, str) else _key(key)] = value
     for base in merged:
         if not isinstance(base, dict):
-            raise InputError(f"line {_line(event)}: << takes a mapping")
+            raise InputError(f"line {merge_line}: << takes a mapping")
         for key, value in base.items():
             found.setdefault(key, value)
     return found
@@ -193,10 +203,8 @@ def _real(text: str) -> float:
     return float(text.replace(".", "") if text.endswith(("inf", "nan")) else text)
 
 
-def _unreadable(error: yaml.MarkedYAMLError) -> InputError:
-    mark = error.problem_mark or error.context_mark
-    place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-    return InputError(
-        f"is not readable YAML{place}: {error.problem or error.context}",
-        hint="is the file complete and indented with blanks?",
-    )
+def _unreadable(error: yaml.MarkedYAMLError, text: str) -> InputError:
+    fault = fault_of(error, text)
+    if fault is None:
+        return InputError(f"is not readable YAML: {error.problem or error.context}")
+    return InputError(f"is not readable YAML at {fault.place}: {fault.what}", hint=fault.hint)

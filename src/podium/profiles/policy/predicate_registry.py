@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     Maker = Callable[[FactoryArgs], FilterRule]
 
 
-
 def constant(entry: PredicateDeclaration) -> str:
-    """The constant that stands for the name in kube-scheduler's source, for example HostNamePred."""
+    """The constant of kube-scheduler's source that stands for the name, such as HostNamePred."""
     return f"{entry.name.removesuffix('icates').removesuffix('Pred')}Pred"
 
 
