@@ -6,10 +6,14 @@ import io
 import json
 import logging
 
-from builders import node, pod, profile, simulation
+import pytest
+
+from builders import expression, node, node_term, pod, profile, simulation, term
 from daemon.attempts import NOON, tried
 from podium.daemon.logs import JSON, TEXT, WARNINGS_ONLY, DecisionLines, Log, LogHandler
 from podium.engine.rules.resources.v1_13 import GeneralPredicates, LeastRequestedPriority
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
 
 
 def a_log(fmt: str = TEXT, v: int = 2) -> tuple[Log, io.StringIO]:
@@ -112,10 +116,59 @@ def test_every_score_and_rejection_is_logged_at_ten() -> None:
 
     said = [line.split('podium "', 1)[1].split('"')[0] for line in stream.getvalue().splitlines()]
     assert said == [
-        "Cannot schedule pod web_default onto node n3, because of Insufficient cpu",
+        "Cannot schedule pod default/web onto node n3, because of Insufficient cpu",
         "web_default -> n1: LeastRequestedPriority, Score: (4)",
         "web_default -> n2: LeastRequestedPriority, Score: (7)",
         "Host n1 => Score 4",
         "Host n2 => Score 7",
         "pod decided",
+    ]
+
+
+@pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
+def test_affinity_is_logged_at_ten_in_kube_schedulers_words(generation: str) -> None:
+    log, stream = a_log(v=10)
+    by_generation = {
+        "v1.13": from_provider("DefaultProvider", Options()),
+        "v1.36": from_config(default_config({}), Options())[0],
+    }
+    keeps_away = pod("guard", node="n1", anti=[term({"app": "web"}, "kubernetes.io/hostname")])
+    nodes = [
+        node(
+            f"n{i}",
+            labels={
+                "zone": "a" if i < 5 else "b",
+                "disk": "ssd",
+                "kubernetes.io/hostname": f"n{i}",
+            },
+        )
+        for i in range(6)
+    ]
+    others = [pod("a", node="n0", labels={"app": "a"}), pod("c", node="n2", labels={"app": "c"})]
+    world = simulation(*nodes, *others, keeps_away, profile=by_generation[generation])
+
+    web = pod(
+        "web",
+        labels={"app": "web"},
+        node_affinity=[node_term(expression("disk", "In", "ssd", "nvme"))],
+        affinity=[term({"app": "a"})],
+        anti=[term({"app": "c"}, "kubernetes.io/hostname")],
+    )
+    DecisionLines(log).attempted(tried(world, web, recording=True))
+
+    said = [line.split('podium "', 1)[1].split('"')[0] for line in stream.getvalue().splitlines()]
+    matched, *rejected = said[:4]
+    assert matched == (
+        "Match for RequiredDuringSchedulingIgnoredDuringExecution node selector terms "
+        "[{MatchExpressions:[{Key:disk Operator:In Values:[ssd nvme]}] MatchFields:[]}]"
+    )
+    assert rejected == [
+        "Cannot schedule pod default/web onto node n1",
+        "Cannot schedule pod default/web onto node n2, because of PodAntiAffinity",
+        "Cannot schedule pod default/web onto node n5, because of PodAffinity",
+    ]
+    assert said[4:7] == [
+        f"Schedule Pod default/web on Node {name} is allowed, "
+        "pod (anti)affinity constraints satisfied"
+        for name in ("n0", "n3", "n4")
     ]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Try a pod that names a node (spec.nodeName) as one that waits and insists on it.",
 )
-@click.option("--timings", is_flag=True, help="Add how long each step took.")
+@click.option("-v", "--timings", is_flag=True, help="Add how long each step took.")
 @output_flag("table", "json", "yaml", "html")
 @profile_flags
 def explain(

@@ -214,7 +214,8 @@ def _chosen(access: Access, flags: ProfileSource, own: RunFlags) -> ChosenProfil
 
 
 def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> RunOptions:
-    from podium.daemon.options import SchedulerOptions  # noqa: PLC0415  not needed for the help
+    from podium.daemon.logs import recorded_nodes  # noqa: PLC0415  not needed for the help
+    from podium.daemon.options import SchedulerOptions  # noqa: PLC0415
     from podium.host.cluster_run import RunOptions  # noqa: PLC0415
     from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.scheduler_host import HostOptions  # noqa: PLC0415
@@ -224,7 +225,9 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
     if own.record is not None:
         record = record_options(own.record, own.limits.made(), flags, chosen)
     scheduler = SchedulerOptions(
-        waits_to_lead=lease is not None, shadow=own.shadow, recorded_nodes=own.recorded_nodes
+        waits_to_lead=lease is not None,
+        shadow=own.shadow,
+        recorded_nodes=recorded_nodes(own.v, own.recorded_nodes),
     )
     host = HostOptions(
         scheduler=scheduler, decision_file=own.decision_log_file or "", record=record

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
+from podium.daemon.node_lines import node_lines
 from podium.daemon.observers import Observer
 from podium.render.decision.as_json import outcome
 from podium.render.plain import printable
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from podium.daemon.observers import AttemptResult
-    from podium.engine.framework.decision import Decision
 
 TEXT, JSON = "text", "json"
 FORMATS: Final = (TEXT, JSON)
@@ -38,6 +38,11 @@ EVENTS: Final = 4
 SCORES: Final = 10
 #: The verbosity at which only warnings and errors are written.
 WARNINGS_ONLY: Final = -1
+
+
+def recorded_nodes(v: int, wanted: int) -> int:
+    """In clusters of how many nodes decisions keep all scores: of any size if they are logged."""
+    return sys.maxsize if v >= SCORES else wanted
 
 
 class Log:
@@ -136,27 +141,13 @@ class DecisionLines(Observer):
             fields["nominated"] = decision.preemption.node
         fields["seconds"] = round(result.seconds, 6)
         if self._log.enabled(SCORES):
-            self._nodes(decision)
+            self._nodes(result)
         self._log.info("pod decided", DECISIONS, **fields)
 
-    def _nodes(self, decision: Decision) -> None:
+    def _nodes(self, result: AttemptResult) -> None:
         """Log what each node got, in kube-scheduler's words: rejections, scores, totals."""
-        namespace, _, name = decision.pod.partition("/")
-        pod = f"{name}_{namespace}"
-        for node, reasons in decision.failed().items():
-            because = ", ".join(reasons)
-            self._log.info(
-                f"Cannot schedule pod {pod} onto node {node}, because of {because}", SCORES
-            )
-        if decision.totals is None:
-            if decision.feasible_count > 1 and not decision.examined:
-                self._log.info("scores are not kept in clusters of so many nodes", SCORES, pod=pod)
-            return
-        for column in decision.scores:
-            for node, score in zip(decision.feasible, column.score.tolist(), strict=True):
-                self._log.info(f"{pod} -> {node}: {column.name}, Score: ({score})", SCORES)
-        for node, total in zip(decision.feasible, decision.totals.tolist(), strict=True):
-            self._log.info(f"Host {node} => Score {total}", SCORES)
+        for line in node_lines(result.pod, result.decision):
+            self._log.info(line, SCORES)
 
     def bound(self, result: AttemptResult, node: str, seconds: float) -> None:
         """Log the binding."""

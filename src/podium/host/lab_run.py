@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.daemon.http_server import serve_on
-from podium.daemon.logs import LogHandler
+from podium.daemon.logs import LogHandler, recorded_nodes
 from podium.daemon.options import SchedulerOptions
 from podium.daemon.page_data.activity import Activity
 from podium.daemon.page_data.page_data import PageData
@@ -210,7 +210,7 @@ class Lab:
         client = await stack.enter_async_context(ApiClient(access))
         activity = Activity()
         options = HostOptions(
-            scheduler=SchedulerOptions(recorded_nodes=RECORDED_NODES),
+            scheduler=SchedulerOptions(recorded_nodes=recorded_nodes(self._log.v, RECORDED_NODES)),
             slow_seconds=SLOW_SECONDS,
             record=self._options.record,
         )

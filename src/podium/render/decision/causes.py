@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 #: How many pods or domains a sentence names.
 _NAMED: Final = 3
+_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,20 @@ def _expression(cause: causes.Expression) -> str:
     # nodeSelectorTerms[1] is enough of requiredDuring….nodeSelectorTerms[1].
     where = cause.where.rpartition(".")[2]
     there = _node_has(cause.value) if not cause.field else f"the node is {cause.value}"
+    if cause.operator in {"Gt", "Lt"} and cause.value and not _is_integer(cause.value):
+        there = f"{there}, which is no integer"
     return f"{where}: {cause.key} {cause.operator}{values}: {there}"
+
+
+def _is_integer(text: str) -> bool:
+    """Whether Go's strconv.ParseInt reads it as a number of 64 bits."""
+    return _INTEGER.fullmatch(text) is not None and -(2**63) <= int(text) < 2**63
+
+
+def _no_terms(cause: causes.NoTerms) -> str:
+    where = cause.where.rpartition(".")[2]
+    what = "an empty term matches no node" if where.endswith("]") else "no term matches any node"
+    return f"{where}: {what}"
 
 
 def _node_has(value: str | None) -> str:
@@ -345,7 +360,7 @@ def _service(cause: causes.ServiceLabel) -> str:
 _WORDS: Final[dict[type[causes.Cause], Callable[[Any], str]]] = {
     causes.Room: _room,
     causes.Expression: _expression,
-    causes.NoTerms: lambda cause: f"{cause.where.rpartition('.')[2]}: no term matches any node",
+    causes.NoTerms: _no_terms,
     causes.UntoleratedTaint: _taint,
     causes.Cordoned: lambda _: "the node is cordoned (spec.unschedulable)",
     causes.Condition: lambda cause: f"condition {cause.type} is {cause.status}",

@@ -13,6 +13,7 @@ from podium.engine.framework.causes import (
     DomainCount,
     MissingPods,
     PlacedPod,
+    ScoreNumber,
 )
 from podium.engine.framework.rule import Watched
 from podium.engine.rows.rows import as_int
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
-    from podium.engine.state.pod_class import PodClass, Resident
+    from podium.engine.state.pod_class import Incoming, PodClass, Resident
     from podium.engine.state.tallies import LabelSet, PodTerm, Tally
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
@@ -121,6 +122,36 @@ def _largest_domains(tally: Tally, key: str, at: OneRow) -> tuple[DomainCount, .
     sums, values = tally.by_domain(key), at.view.nodes.label_column(key).values
     order = sorted(np.flatnonzero(sums).tolist(), key=lambda domain: -int(sums[domain]))
     return tuple(DomainCount(values[d] or "", int(sums[d])) for d in order[:MOST_NAMED])
+
+
+def weighted_domains(
+    own: Iterable[tuple[int, PodTerm]],
+    weights: Iterable[tuple[int, Tally, str]],
+    pod: Incoming,
+    at: OneRow,
+) -> Iterator[ScoreNumber]:
+    """For each term that counts, its weight times the matching pods in the node's domain.
+
+    *weights* are those that a score adds up; the terms they belong to are looked up here, because
+    only explanations name them.
+    """
+    view = at.view
+    names = {
+        (term_tally(view, (term,)), term.topology_key): (
+            f"the pod's {'anti-affinity' if weight < 0 else 'affinity'} to {term_text(term)}"
+        )
+        for weight, term in own
+        if not term.error
+    }
+    for carried in view.terms_selecting(pod.cls.labels):
+        text = f"{carried.kind} of placed pods to {term_text(carried.term)}"
+        names.setdefault((carried.tally, carried.term.topology_key), text)
+    for weight, tally, key in weights:
+        count = as_int(at.domain(tally, key))
+        if count:
+            where = f"{key}={at.node_labels.get(key, '')}"
+            what = f"{names[tally, key]} (weight {weight}, {count} in {where})"
+            yield ScoreNumber(what, weight * count)
 
 
 def term_text(term: PodTerm) -> str:

@@ -38,6 +38,7 @@ from podium.engine.rules.pod_affinity.shared import (
     term_tally,
     term_text,
     watched_by,
+    weighted_domains,
 )
 from podium.engine.rules.v1_13 import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.affinity_terms import (
@@ -420,11 +421,7 @@ class InterPodAffinityPriority(ScoreRule):
 
     def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
         """For each term that counts, its weight times the matching pods in the node's domain."""
-        for weight, tally, key in self._weights(pod, at.view):
-            count = as_int(at.domain(tally, key))
-            if count:
-                where = f"{key}={at.node_labels.get(key, '')}"
-                yield ScoreNumber(f"weight {weight} for {count} in {where}", weight * count)
+        yield from weighted_domains(own_preferences(pod.cls), self._weights(pod, at.view), pod, at)
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled between the lowest and the highest sum, where 0 always is one of the sums."""

@@ -34,6 +34,7 @@ from podium.engine.rules.pod_affinity.shared import (
     missing_pods,
     term_tally,
     watched_by,
+    weighted_domains,
 )
 from podium.engine.rules.pod_affinity.v1_36_arguments import (
     INTER_POD_AFFINITY_ARGUMENTS,
@@ -289,11 +290,9 @@ class InterPodAffinityScore(ScoreRule):
 
     def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
         """For each term that counts, its weight times the matching pods in the node's domain."""
-        for weight, tally, key in self._weights(pod, at.view):
-            count = as_int(at.domain(tally, key))
-            if count:
-                where = f"{key}={at.node_labels.get(key, '')}"
-                yield ScoreNumber(f"weight {weight} for {count} in {where}", weight * count)
+        yield from weighted_domains(
+            own_terms(pod.cls, at.view).preferences, self._weights(pod, at.view), pod, at
+        )
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Scaled between the lowest and the highest sum, in floating point."""
