@@ -20,19 +20,23 @@ from podium.render.decision.as_json import to_json
 NODES, QUICK = 5000, 200
 
 
-def cluster(count: int) -> str:
+#: How many different amounts of cpu are in use on nodes: about a hundred, or one for each node.
+AMOUNTS = {"common": 100, "all different": NODES}
+
+
+def cluster(count: int, amounts: int) -> str:
     """Nodes that are all too full for a pod, half of them without the label that it wants."""
     items: list[dict[str, Any]] = []
     for i in range(count):
         labels = {"kubernetes.io/hostname": f"n{i}", "disk": "hdd" if i % 2 else "ssd"}
-        room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        room = {"cpu": "8", "memory": "8Gi", "pods": "110"}
         items += [
             {
                 "kind": "Node",
                 "metadata": {"name": f"n{i}", "labels": labels},
                 "status": {"allocatable": room},
             },
-            pod(f"p{i}", f"{3000 + i % 100}m", nodeName=f"n{i}"),
+            pod(f"p{i}", f"{6001 + i // 2 % amounts % 1999}m", nodeName=f"n{i}"),
         ]
     items.append(pod("new", "2", nodeSelector={"disk": "ssd"}))
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
@@ -70,15 +74,17 @@ def measured(profile: Profile, objects: Objects) -> dict[str, float]:
 
 
 def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
-    """Generation -> the least of several runs, in milliseconds."""
+    """Amounts -> generation -> the least of several runs, in milliseconds."""
     count = QUICK if quick else NODES
-    objects = decode(cluster(count))
-    found: dict[str, Any] = {"nodes": count, "generations": {}}
-    for name, profile in profiles().items():
-        runs = [measured(profile, objects) for _ in range(1 if quick else 5)]
-        found["generations"][name] = {
-            key: round(min(run[key] for run in runs), 2) for key in runs[0]
-        }
+    found: dict[str, Any] = {"nodes": count, "clusters": {}}
+    for title, amounts in AMOUNTS.items():
+        objects = decode(cluster(count, amounts))
+        found["clusters"][title] = {}
+        for name, profile in profiles().items():
+            runs = [measured(profile, objects) for _ in range(1 if quick else 5)]
+            found["clusters"][title][name] = {
+                key: round(min(run[key] for run in runs), 2) for key in runs[0]
+            }
     return found
 
 

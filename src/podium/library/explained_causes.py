@@ -46,5 +46,5 @@ def add_causes(
         if asked is not None and asked in candidates and asked not in cheapest:
             cheapest.append(asked)
         decision.preemption_causes = find_preemption_causes(
-            view, incoming, profile, decision, cheapest
+            view, incoming, profile, decision, cheapest, asked=asked
         )

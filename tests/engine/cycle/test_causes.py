@@ -41,10 +41,12 @@ def profile_v1_36(rule: FilterRule) -> Profile:
 
 
 def explained(columns: View, wanted: Pod, rules: Profile) -> tuple[Decision, Causes]:
-    """A decision, and the causes on each node."""
-    decision = builders.decided(columns, wanted, rules)
+    """A decision, and the causes on each node; asking every row gives the same."""
+    decision, incoming = builders.decided(columns, wanted, rules), columns.pods.incoming(wanted)
     by_node: Causes = {}
-    for each in find_causes(columns, columns.pods.incoming(wanted), rules, decision):
+    found = find_causes(columns, incoming, rules, decision)
+    assert found == find_causes(columns, incoming, rules, decision, row_by_row=True)
+    for each in found:
         for name in each.nodes:
             by_node.setdefault(name, []).append(each.cause)
     return decision, by_node

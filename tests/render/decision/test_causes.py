@@ -264,3 +264,22 @@ def test_preemption_says_why_victims_stay_victims_and_why_nodes_are_no_candidate
     assert [each["text"] for each in victims["default/small"]["causes"]] == [
         "cpu: wants 1, 900m free of 1 (100m used)"
     ]
+
+
+def test_nodes_on_which_the_search_is_not_repeated_are_named() -> None:
+    nodes = [b.node(f"n{i:03}", cpu="1") for i in range(230)]
+    full = [
+        b.pod(f"p{i}", node=f"n{i:03}", requests={"cpu": "900m"}, priority=10) for i in range(230)
+    ]
+    less = [b.pod(f"q{i}", node=f"n{i:03}", requests={"cpu": f"{i % 10}m"}) for i in range(5, 230)]
+
+    profile = podium.default_profile("v1.13", podium.Options())
+    found = podium.explain(b.objects(*nodes, *full, *less, VIP), VIP, profile, node="n229")
+
+    by_why: dict[str, list[str]] = {}
+    for each in found.as_json()["preemption"]["noCandidates"]:
+        by_why.setdefault(each["why"], []).extend(each["nodes"])
+    assert by_why["noLowerPriority"] == [f"n{i:03}" for i in range(5)]
+    assert by_why["stillRejected"][0] == "n229"
+    assert len(by_why["stillRejected"]) == 200
+    assert len(by_why["notTried"]) == 25

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 NOT_HELPFUL, NO_LOWER_PRIORITY = "notHelpful", "noLowerPriority"
-STILL_REJECTED = "stillRejected"
-#: On how many nodes without a candidate the search is repeated.
+STILL_REJECTED, NOT_TRIED = "stillRejected", "notTried"
+#: On how many nodes with pods of lower priority the search is repeated.
 MOST_TRIED = 200
 
 
@@ -48,11 +48,13 @@ def find_preemption_causes(
     decision: Decision,
     candidates: Sequence[str],
     *,
+    asked: str | None = None,
     most_tried: int = MOST_TRIED,
 ) -> PreemptionCauses | None:
     """Why nodes are no candidates, and why the victims on some *candidates* are victims.
 
-    None without preemption. The view is still that of the decision, made with recording.
+    None without preemption. The view is still that of the decision, made with recording. The search
+    is repeated on *most_tried* nodes, on *asked* before all others; the rest is named as not tried.
     """
     preemption = decision.preemption
     policies = (
@@ -62,16 +64,24 @@ def find_preemption_causes(
     if preemption is None or policy is None or not preemption.eligible:
         return None
     search = _Search(view, pod, profile, policy)
-    tried = [name for name in preemption.potential if name not in preemption.candidates]
+    others = [name for name in preemption.potential if name not in preemption.candidates]
+    empty, tried = _by_lower_priority(view, pod, others)
+    if asked in tried:
+        tried = [asked, *(name for name in tried if name != asked)]
     groups: dict[tuple[str, tuple[str, ...], tuple[RuleCause, ...]], list[str]] = {}
     for name, code in zip(decision.examined, decision.codes.tolist(), strict=True):
         verdict = decision.verdict(code)
         if code > 0 and not verdict.curable:
             groups.setdefault((NOT_HELPFUL, verdict.reasons, ()), []).append(name)
+    if empty:
+        # Nothing can be evicted; what rejected the nodes is among the rejections.
+        groups[NO_LOWER_PRIORITY, (), ()] = empty
     for name in tried[:most_tried]:
         why = search.why_no_candidate(name)
         if why is not None:
             groups.setdefault(why, []).append(name)
+    if tried[most_tried:]:
+        groups[NOT_TRIED, (), ()] = tried[most_tried:]
     return PreemptionCauses(
         tuple(
             NoCandidate(why, reasons, tuple(nodes), causes)
@@ -79,6 +89,16 @@ def find_preemption_causes(
         ),
         tuple(CandidateVictims(name, tuple(search.victims(name))) for name in candidates),
     )
+
+
+def _by_lower_priority(
+    view: View, pod: Incoming, names: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The nodes without and with pods of lower priority."""
+    pods = PodArrays.on(view, np.array([view.nodes.row_of[name] for name in names], np.int64))
+    lower = np.bincount(pods.position[pods.priority < pod.priority], minlength=len(names))
+    counts = list(zip(names, lower.tolist(), strict=True))
+    return [name for name, count in counts if not count], [name for name, count in counts if count]
 
 
 class _Search:
@@ -95,9 +115,6 @@ class _Search:
         trial, lower = TrialRow(self._view, self._view.nodes.row_of[name]), self._lower(name)
         for pod in lower.pods:
             trial.remove(pod)
-        if not len(lower):
-            # Nothing can be evicted; what rejected the node is among the rejections.
-            return NO_LOWER_PRIORITY, (), ()
         code, at = self._verdict(trial)
         if code <= FITS:
             return None

@@ -398,8 +398,9 @@ class CandidateVictims(msgspec.Struct, frozen=True, rename="camel"):
 class NoCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Nodes where evicting pods does not help, for one and the same cause."""
 
-    #: `notHelpful` (a reason that evictions do not cure), `noLowerPriority` (nothing to evict) or
-    #: `stillRejected` (not even without all pods of lower priority).
+    #: `notHelpful` (a reason that evictions do not cure), `noLowerPriority` (nothing to evict),
+    #: `stillRejected` (not even without all pods of lower priority) or `notTried` (an explanation
+    #: repeats the search on some nodes only).
     why: str
     reasons: tuple[str, ...]
     nodes: tuple[str, ...]

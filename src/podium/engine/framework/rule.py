@@ -29,7 +29,7 @@ from podium.engine.rows.rows import K
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from podium.engine.framework.causes import Cause, ScoreNumber
     from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
@@ -235,6 +235,17 @@ class FilterRule(Rule):
         the verdict of the row are dropped, so a rule may give all that it finds.
         """
         return ()
+
+    def cause_parts(self, cls: PodClass) -> Sequence[FilterRule]:  # noqa: ARG002
+        """The rules that are asked for the causes; a rule that combines others names these."""
+        return (self,)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> Sequence[Hashable] | None:  # noqa: ARG002
+        """What the causes on each row depend on: rows with equal keys have equal causes.
+
+        Then `causes` is asked about one of them. None: it is asked about every row.
+        """
+        return None
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """Where trials of many rows may be evaluated together."""

@@ -8,9 +8,9 @@ from podium.engine.rows.rows import K
 from podium.objects.selectors.selectors import NodeTerm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
-    from podium.engine.rows.rows import Flags, Rows
+    from podium.engine.rows.rows import Flags, ManyRows, Rows
     from podium.objects.selectors.selectors import Selector
 
 
@@ -38,3 +38,9 @@ def selects_any(at: Rows[K], terms: Iterable[NodeTerm], *, fields: bool = True) 
             )
         accepted = accepted | matched
     return accepted
+
+
+def label_keys(keys: Iterable[str], at: ManyRows) -> list[Hashable]:
+    """The ids of the values that each row has for some label keys."""
+    columns = [at.ids(at.view.nodes.label_column(key)).tolist() for key in keys]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(at)

@@ -12,7 +12,7 @@ from podium.engine.framework import causes
 from podium.render.quantities import format_amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from podium.engine.framework.decision import Decision
     from podium.render.decision.analysis import RejectionGroup
@@ -143,12 +143,38 @@ def no_candidate_text(each: causes.NoCandidate) -> str:
     """Why evicting pods does not help on nodes."""
     if each.why == "noLowerPriority":
         return "no pod of lower priority is there"
+    if each.why == "notTried":
+        return "not tried again, there are too many; --node NAME tries one of them"
     reasons = ", ".join(each.reasons)
     if each.why == "notHelpful":
         return f"evicting pods does not change this: {reasons}"
     because = "; ".join(cause_text(one.cause) for one in each.causes)
     without = "not even without all pods of lower priority"
     return f"{without}: {because or reasons}"
+
+
+def no_candidate_lines(found: Sequence[causes.NoCandidate], most: int) -> list[CauseLine]:
+    """At most *most* lines about nodes without a candidate; if need be, by reasons alone."""
+    if len(found) > most:
+        by_reasons: dict[tuple[str, tuple[str, ...]], list[causes.NoCandidate]] = {}
+        for each in found:
+            by_reasons.setdefault((each.why, each.reasons), []).append(each)
+        found = [_merged(group) for group in by_reasons.values()]
+    lines = [CauseLine(no_candidate_text(each), each.nodes) for each in found]
+    if len(lines) <= most:
+        return lines
+    rest = tuple(name for line in lines[most - 1 :] for name in line.nodes)
+    more = f"{len(lines) - most + 1} more reasons, all of them with -o json"
+    return [*lines[: most - 1], CauseLine(more, rest)]
+
+
+def _merged(group: list[causes.NoCandidate]) -> causes.NoCandidate:
+    """Nodes with the same reasons as one; its causes are dropped if they are not the same."""
+    first = group[0]
+    nodes = tuple(name for each in group for name in each.nodes)
+    return causes.NoCandidate(
+        first.why, first.reasons, nodes, first.causes if len(group) == 1 else ()
+    )
 
 
 def victim_text(victim: causes.NotReprieved) -> str:
@@ -196,21 +222,28 @@ def _pod(pod: causes.PlacedPod, *, where: bool = False) -> str:
 
 
 def _room(cause: causes.Room) -> str:
+    resource = cause.resource
+    free = format_amount(resource, _free(cause))
+    wants = f"{resource}: wants {format_amount(resource, cause.wanted)}, {free} free"
+    of = f"{wants} of {format_amount(resource, cause.allocatable)}"
+    used = f"{format_amount(resource, cause.used)} used"
+    if not cause.nominated:
+        return f"{of} ({used})"
+    return f"{of} ({used}, {', '.join(_promises(cause))})"
+
+
+def _promises(cause: causes.Room) -> Iterator[str]:
+    """What is promised to nominated pods."""
+
     def amount(number: int) -> str:
         return format_amount(cause.resource, number)
 
-    parts = [f"{amount(cause.used)} used"]
-    first = cause.nominated[:_NAMED]
-    parts += [f"{amount(each.amount)} promised to {each.pod}" for each in first]
+    for each in cause.nominated[:_NAMED]:
+        yield f"{amount(each.amount)} promised to {each.pod}"
     others = cause.nominated[_NAMED:]
     if others:
         total = amount(sum(each.amount for each in others))
-        parts.append(f"{total} promised to {len(others)} more pods")
-    wanted, there = amount(cause.wanted), amount(cause.allocatable)
-    return (
-        f"{cause.resource}: wants {wanted}, {amount(_free(cause))} free of {there} "
-        f"({', '.join(parts)})"
-    )
+        yield f"{total} promised to {len(others)} more pods"
 
 
 def _expression(cause: causes.Expression) -> str:

@@ -15,7 +15,7 @@ from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
     formula_of,
-    no_candidate_text,
+    no_candidate_lines,
     numbers_of,
     victim_text,
 )
@@ -225,11 +225,12 @@ def _preemption_causes(decision: Decision) -> str:
     if causes is None:
         return ""
     lines = [f"{c.node}: {victim_text(v)}" for c in causes.candidates for v in c.victims]
+    lines = lines[:_MOST_CANDIDATES]
     lines += [
-        f"no candidate: {sentences.listed(each.nodes, _SAMPLE)}: {no_candidate_text(each)}"
-        for each in causes.no_candidates
+        f"no candidate: {sentences.listed(line.nodes, _SAMPLE)}: {line.text}"
+        for line in no_candidate_lines(causes.no_candidates, _MOST_CANDIDATES)
     ]
-    items = "".join(f"<li>{_text(line)}</li>" for line in lines[:_MOST_CANDIDATES])
+    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
     return f'<ul class="faint">{items}</ul>' if items else ""
 
 

@@ -22,7 +22,7 @@ from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
     formula_of,
-    no_candidate_text,
+    no_candidate_lines,
     numbers_of,
     victim_text,
 )
@@ -321,8 +321,9 @@ class _Layout:
     def no_candidates(self) -> Iterator[RenderableType]:
         """Why evicting pods does not help on the other nodes."""
         causes = self.decision.preemption_causes
-        for each in causes.no_candidates[:_MOST_CAUSES] if causes is not None else ():
-            text = printable(f"no candidate: {self.sample(each.nodes)}: {no_candidate_text(each)}")
+        found = causes.no_candidates if causes is not None else ()
+        for line in no_candidate_lines(found, _MOST_CAUSES):
+            text = printable(f"no candidate: {self.sample(line.nodes)}: {line.text}")
             yield Text(f"  {text}", style="dim")
 
     def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> Table:

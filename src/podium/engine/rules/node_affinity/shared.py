@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.causes import Cause, Expression, NoTerms
-from podium.engine.rows.node_match import selects, selects_any
+from podium.engine.rows.node_match import label_keys, selects, selects_any
 from podium.engine.rows.rows import NAME_FIELD, Flags, K, OneRow, Rows
 from podium.objects.kinds.pod import NodeSelector
 from podium.objects.selectors.selectors import NodeTerm, Selector, from_map, node_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import ManyRows
     from podium.engine.state.pod_class import PodClass
     from podium.engine.state.verdicts import Reason
     from podium.objects.selectors.selectors import FieldSelector
@@ -47,6 +48,22 @@ def unmet_requirements(reason: Reason, cls: PodClass, at: OneRow, memo: Memo) ->
     affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
     if terms is not None and affinity and affinity.required is not None:
         yield from unmet_terms(reason, REQUIRED_TERMS, affinity.required, at, memo)
+
+
+def required_keys(
+    cls: PodClass, at: ManyRows, added: NodeSelector | None = None
+) -> list[Hashable] | None:
+    """The values of the labels that requirements ask for, of each row; None with field selectors.
+
+    *added* are terms of the profile.
+    """
+    selector, terms = required_node(cls)
+    chosen = [*(terms or ()), *(node_terms(added) if added is not None else ())]
+    if any(term.fields is not None for term in chosen):
+        return None
+    selectors = [selector, *(term.labels for term in chosen)]
+    asked = (each.key for one in selectors if one is not None for each in one.requirements)
+    return label_keys(dict.fromkeys(asked), at)
 
 
 def unmet_terms(

@@ -20,6 +20,7 @@ from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity.shared import (
     matches_required_node,
+    required_keys,
     required_node,
     unmet_requirements,
 )
@@ -59,6 +60,10 @@ class MatchNodeSelector(BitFilter):
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """The expressions that the node does not meet."""
         return unmet_requirements(NODE_SELECTOR_MISMATCH, pod.cls, at, memo)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable] | None:
+        """The values of the labels that the pod asks for."""
+        return required_keys(pod.cls, at)
 
 
 class NodeAffinityPriority(ScoreRule):

@@ -29,6 +29,7 @@ from podium.engine.rows.node_match import selects_any
 from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity.shared import (
     matches_required_node,
+    required_keys,
     required_node,
     unmet_requirements,
     unmet_terms,
@@ -139,6 +140,10 @@ class NodeAffinity(BitFilter):
                 ENFORCED_AFFINITY_MISMATCH, ADDED_TERMS, self.added_required, at, memo
             )
         yield from unmet_requirements(NODE_AFFINITY_MISMATCH, pod.cls, at, memo)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable] | None:
+        """The values of the labels that the pod and the profile ask for."""
+        return required_keys(pod.cls, at, self.added_required)
 
 
 class NodeAffinityScore(ScoreRule):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
-    from podium.engine.rows.rows import OneRow
+    from podium.engine.rows.rows import ManyRows, OneRow
     from podium.engine.state.node_columns import FactColumn
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.verdicts import Reason
@@ -57,6 +57,10 @@ class CordonFilter(BitFilter):
         """That the node is cordoned."""
         return cordon(self.reasons[0], at)
 
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:  # noqa: ARG002
+        """Nothing: every rejected node is cordoned."""
+        return [()] * len(at)
+
 
 class NamedNodeFilter(BitFilter):
     """A pod with `spec.nodeName` fits that node only.
@@ -82,6 +86,10 @@ class NamedNodeFilter(BitFilter):
         wanted = pod.cls.host
         if wanted and wanted != at.name:
             yield OtherNode(self.reasons[0].text, wanted)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:  # noqa: ARG002
+        """Nothing: every rejected node is another one."""
+        return [()] * len(at)
 
 
 def zero_for_all_values(

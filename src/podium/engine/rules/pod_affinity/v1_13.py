@@ -27,6 +27,7 @@ from podium.engine.framework.rule import (
     all_rows,
     no_rows,
 )
+from podium.engine.rows.node_match import label_keys
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, as_int
 from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.pod_affinity.shared import (
@@ -218,6 +219,14 @@ class MatchInterPodAffinity(FilterRule):
         for term in anti:
             tally = term_tally(at.view, (term,))
             yield from blocking_pods(OWN_ANTI_AFFINITY, term, tally, at, memo, carried=False)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable] | None:
+        """The domains of the row, if the facts about other pods are there."""
+        if metadata_unavailable(pod.cls, at.view):
+            return None
+        carried = [each.term for each in at.view.terms_selecting(pod.cls.labels)]
+        terms = (*own_affinity(pod.cls), *own_anti_affinity(pod.cls), *carried)
+        return label_keys(dict.fromkeys(term.topology_key for term in terms), at)
 
     def _causes_by_walking(self, pod: Incoming, row: OneRow) -> Iterator[Cause]:
         own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)

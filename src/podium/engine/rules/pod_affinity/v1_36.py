@@ -25,6 +25,7 @@ from podium.engine.framework.rule import (
     Watched,
     all_rows,
 )
+from podium.engine.rows.node_match import label_keys
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.pod_affinity.shared import (
     blocking_pods,
@@ -221,6 +222,13 @@ class InterPodAffinity(FilterRule):
             yield from blocking_pods(
                 EXISTING_ANTI_AFFINITY, carried.term, carried.tally, at, memo, carried=True
             )
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """The domains of the row."""
+        own = own_terms(pod.cls, at.view)
+        carried = [each.term for each in _anti_affinity_of_placed_pods(pod.cls, at.view)]
+        terms = (*own.affinity, *own.anti_affinity, *carried)
+        return label_keys(dict.fromkeys(term.topology_key for term in terms), at)
 
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (reason,))

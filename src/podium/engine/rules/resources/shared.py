@@ -9,27 +9,49 @@ from podium.engine.framework.causes import Cause, PodAmount, Room
 from podium.engine.rows.rows import Ints, K, OneRow, Rows, as_int
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
-    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import ManyRows
     from podium.engine.state.verdicts import Reason
+    from podium.engine.state.view import View
 
 
-def room_on_row(column: int, at: OneRow, memo: Memo) -> tuple[int, int]:
-    """What is allocatable and requested of a resource on a row.
+def room_keys(columns: Iterable[int], at: ManyRows) -> list[Hashable]:
+    """The numbers of each row that causes of too little room are made of."""
+    numbers = [at.pod_count(), at.allowed_pods()]
+    for column in columns:
+        numbers += [at.allocatable(column), at.requested(column)]
+    return list(zip(*(each.tolist() for each in numbers), strict=True))
 
-    Columns are read once for all rows of an explanation, except where a trial changed the row.
-    """
-    if at.modified:
-        return as_int(at.allocatable(column)), as_int(at.requested(column))
-    known = memo.get(("room", column))
-    if known is None:
-        view = at.view
-        known = memo["room", column] = (
-            view.nodes.allocatable[column].tolist(),
-            view.pods.requested[column].tolist(),
-        )
-    return known[0][at.row], known[1][at.row]
+
+class ResourceNumbers:
+    """The resource numbers of all rows as plain numbers, read once for an explanation."""
+
+    def __init__(self, view: View, checked: Iterable[tuple[str, str, int, int]]) -> None:
+        """*checked* are reason, name, column and wanted amount of each resource."""
+        self.counts: list[int] = view.pods.counts.tolist()
+        self.allowed: list[int] = view.nodes.allowed_pods.tolist()
+        #: Reason, name and wanted amount, and what is allocatable and requested on each row.
+        self.resources: list[tuple[str, str, int, list[int], list[int]]] = [
+            (
+                reason,
+                name,
+                wanted,
+                view.nodes.allocatable[column].tolist(),
+                view.pods.requested[column].tolist(),
+            )
+            for reason, name, column, wanted in checked
+        ]
+
+    def lacking(
+        self, pods: Reason, row: int, lacks: Callable[[int, int, int], bool]
+    ) -> Iterator[Cause]:
+        """What is lacking on a row; *lacks* takes allocatable, requested and wanted amounts."""
+        if self.counts[row] + 1 > self.allowed[row]:
+            yield Room(pods.text, "pods", 1, self.allowed[row], self.counts[row])
+        for reason, name, wanted, allocatable, requested in self.resources:
+            if lacks(allocatable[row], requested[row], wanted):
+                yield Room(reason, name, wanted, allocatable[row], requested[row])
 
 
 def lacking_room(

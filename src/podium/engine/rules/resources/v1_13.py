@@ -23,9 +23,10 @@ from podium.engine.rules.nodes.v1_13 import HostName
 from podium.engine.rules.pod_affinity.v1_13 import metadata_unavailable
 from podium.engine.rules.ports.v1_13 import PodFitsHostPorts
 from podium.engine.rules.resources.shared import (
+    ResourceNumbers,
     lacking_pods,
     lacking_room,
-    room_on_row,
+    room_keys,
     shape_score,
 )
 from podium.engine.rules.resources.v1_13_arguments import CapacityRatioArgument, shape_errors
@@ -110,12 +111,35 @@ class PodFitsResources(BitFilter):
 
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """Every resource of which too little is left, with the numbers."""
+        if at.modified:
+            yield from self._causes_on_trial(pod, at)
+            return
+        numbers = memo.get(self.name)
+        if numbers is None:
+            amounts, names = self._checked(pod.cls, at.view)
+            numbers = memo[self.name] = ResourceNumbers(
+                at.view,
+                (
+                    (insufficient(name).text, name, column, wanted)
+                    for (column, wanted), name in zip(amounts, names[1:], strict=True)
+                ),
+            )
+        yield from numbers.lacking(insufficient("pods"), at.row, _lacks)
+
+    def _causes_on_trial(self, pod: Incoming, at: OneRow) -> Iterator[Cause]:
         amounts, names = self._checked(pod.cls, at.view)
         yield from lacking_pods(insufficient("pods"), at)
         for (column, wanted), name in zip(amounts, names[1:], strict=True):
-            allocatable, requested = room_on_row(column, at, memo)
-            if allocatable < wrap(requested + wanted):
+            if _lacks(as_int(at.allocatable(column)), as_int(at.requested(column)), wanted):
                 yield from lacking_room(insufficient(name), name, column, wanted, at)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """The resource numbers of the row."""
+        return room_keys([column for column, _ in self._checked(pod.cls, at.view)[0]], at)
+
+
+def _lacks(allocatable: int, requested: int, wanted: int) -> bool:
+    return allocatable < wrap(requested + wanted)
 
 
 def _resources_to_check(
@@ -170,10 +194,9 @@ class GeneralPredicates(BitFilter):
             shift += len(part.reasons_of(pod, at.view))
         return bits
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
-        """The causes of the parts, one part after the other."""
-        for part in self._active(pod.cls):
-            yield from part.causes(pod, at, memo)
+    def cause_parts(self, cls: PodClass) -> list[BitFilter]:
+        """The parts, one after the other."""
+        return self._active(cls)
 
 
 class _UtilizationPriority(ScoreRule):

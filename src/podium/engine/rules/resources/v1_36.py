@@ -20,13 +20,14 @@ from podium.engine.framework.rule import (
     Scope,
     ScoreRule,
 )
-from podium.engine.rows.rows import Flags, Floats, Ints, K, OneRow, Rows, as_int
+from podium.engine.rows.rows import Flags, Floats, Ints, K, ManyRows, OneRow, Rows, as_int
 from podium.engine.rules.devices.device_counts import DEVICE_KINDS, device_counts
 from podium.engine.rules.devices.extended_resources import may_be_served
 from podium.engine.rules.resources.shared import (
+    ResourceNumbers,
     lacking_pods,
     lacking_room,
-    room_on_row,
+    room_keys,
     shape_score,
 )
 from podium.engine.rules.resources.v1_36_arguments import (
@@ -124,11 +125,26 @@ class NodeResourcesFit(BitFilter):
 
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """Every resource of which too little is left, with the numbers."""
-        yield from lacking_pods(TOO_MANY_PODS, at)
-        for name, column, wanted in self._checked(pod.cls, at.view):
-            allocatable, requested = room_on_row(column, at, memo)
-            if wanted > wrap(allocatable - requested):
-                yield from lacking_room(_insufficient(name), name, column, wanted, at)
+        checked = self._checked(pod.cls, at.view)
+        if at.modified:
+            yield from lacking_pods(TOO_MANY_PODS, at)
+            for name, column, wanted in checked:
+                if _lacks(as_int(at.allocatable(column)), as_int(at.requested(column)), wanted):
+                    yield from lacking_room(_insufficient(name), name, column, wanted, at)
+            return
+        numbers = memo.get(self.name)
+        if numbers is None:
+            named = ((_insufficient(n).text, n, column, wanted) for n, column, wanted in checked)
+            numbers = memo[self.name] = ResourceNumbers(at.view, named)
+        yield from numbers.lacking(TOO_MANY_PODS, at.row, _lacks)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """The resource numbers of the row."""
+        return room_keys([column for _, column, _ in self._checked(pod.cls, at.view)], at)
+
+
+def _lacks(allocatable: int, requested: int, wanted: int) -> bool:
+    return wanted > wrap(allocatable - requested)
 
 
 _STRATEGIES: Final = {

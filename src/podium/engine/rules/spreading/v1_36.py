@@ -35,6 +35,7 @@ from podium.engine.framework.rule import (
     Watched,
     all_rows,
 )
+from podium.engine.rows.node_match import label_keys
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, as_array, as_int
 from podium.engine.rules.spreading.v1_36_arguments import (
     POD_TOPOLOGY_SPREAD_ARGUMENTS,
@@ -166,6 +167,11 @@ class PodTopologySpread(FilterRule):
                     memo[key] = self._counts(pod.cls, each, nodes, at.view)
                 change = as_int(self._change(pod.cls, each, constraints, at)) if at.modified else 0
                 yield self._skew(pod, (each, nodes), memo[key], at, change)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """The domains of the row."""
+        constraints = constraints_of(pod, at.view, HARD, self.defaults)
+        return label_keys(dict.fromkeys(each.key for each in constraints), at)
 
     def _skew(
         self,

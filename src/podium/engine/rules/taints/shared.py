@@ -72,6 +72,11 @@ class UntoleratedTaints(BitFilter):
             ]
         yield from found
 
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:  # noqa: ARG002
+        """The taints of the node."""
+        ids: list[Hashable] = at.ids(at.view.nodes.facts.taints).tolist()
+        return ids
+
 
 class UntoleratedPreferences(ScoreRule):
     """Prefers nodes with few PreferNoSchedule taints that the pod does not tolerate."""
