@@ -149,6 +149,26 @@ def test_json_is_a_list_of_decisions_one_per_attempt(classic: Podium, write: Fil
     assert (second["outcome"], second["attempt"], second["node"]) == ("placed", 2, "n")
 
 
+def test_json_names_causes_unless_they_are_not_wanted(classic: Podium, write: Files) -> None:
+    wanted = pod("b", "1") | {"spec": {**pod("b", "1")["spec"], "nodeSelector": {"disk": "ssd"}}}
+    nodes = [node("n", cpu="1"), node("m", cpu="4"), node("k", cpu="4")]
+    file = write([*nodes, pod("a", "2"), wanted])
+
+    with_causes = classic("schedule", file, "-o", "json").json
+    without = classic("schedule", file, "-o", "json", "--no-causes").json
+
+    first, second = with_causes
+    assert [c["text"] for r in first["rejections"] for c in r["causes"]] == [
+        "cpu: wants 2, 1 free of 1 (0 used)"
+    ]
+    assert all(column["formula"] for column in first["scores"])
+    assert "nodeSelector: disk In [ssd]: the node does not have it" in [
+        c["text"] for r in second["rejections"] for c in r["causes"]
+    ]
+    assert not any("causes" in r for each in without for r in each["rejections"])
+    assert [each["node"] for each in without] == [each["node"] for each in with_causes]
+
+
 def test_json_of_nothing_is_an_empty_list(classic: Podium, write: Files) -> None:
     assert classic("schedule", write(FIVE), "-o", "json").json == []
 

@@ -64,6 +64,9 @@ def test_a_decision_without_its_matrix_is_told_whole_from_the_history(tmp_path: 
 
     async def script(world: World) -> None:
         await world.api.create("/api/v1/nodes", node("n2"))
+        await world.api.create("/api/v1/nodes", node("n3"))
+        await world.api.create(PODS, pod("large", cpu="4"))
+        await until(lambda: world.is_bound("large"))
         await world.api.create(PODS, pod("a"))
         await until(lambda: world.is_bound("a"))
         past = world.run.host.past
@@ -78,7 +81,10 @@ def test_a_decision_without_its_matrix_is_told_whole_from_the_history(tmp_path: 
     assert first is not None
     assert again is not None
     assert unknown is None
-    assert list(first.decision.examined) == ["n1", "n2"]
+    assert list(first.decision.examined) == ["n1", "n2", "n3"]
+    [cause] = first.decision.causes
+    assert cause.cause.reason == "Insufficient cpu"
+    assert all(each.formula for each in first.decision.score_causes)
     assert len(first.decision.scores) > 1
     assert first.as_json()["fromHistory"] is True
 

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 @optional_files_argument
 @click.option("--cluster", is_flag=True, help="Place the pending pods of a cluster; write nothing.")
 @cluster_flags()
+@click.option(
+    "--causes/--no-causes",
+    default=True,
+    help="With -o json, add what led to each reason and score.  [default: causes]",
+)
 @output_flag("table", "wide", "json", "yaml", "name", "recording")
 @profile_flags
 def schedule(
@@ -46,6 +51,7 @@ def schedule(
     kubeconfig: str | None,
     context: str | None,
     server: str | None,
+    causes: bool,
     output: str,
     flags: ProfileSource,
 ) -> int:
@@ -79,7 +85,7 @@ def schedule(
     if output == "recording":
         return _record(objects, chosen)
     if output == "json":
-        return _stream(_steps(objects, chosen, recording=True))
+        return _stream(_steps(objects, chosen, causes=causes))
     found = table.placements(_steps(objects, chosen))
     if output in {"table", "wide"}:
         _print(found, objects, chosen, wide=output == "wide")
@@ -89,10 +95,20 @@ def schedule(
     return _code(found)
 
 
-def _steps(objects: Objects, chosen: ChosenProfiles, *, recording: bool = False) -> Iterator[Step]:
+def _steps(
+    objects: Objects, chosen: ChosenProfiles, *, causes: bool | None = None
+) -> Iterator[Step]:
+    """The attempts; with all verdicts and scores unless *causes* is None."""
     by_priority = chosen.profile.by_priority
     waiting = pending(objects, chosen.schedulers, by_priority=by_priority)
-    steps = simulate(objects, chosen.profiles, pods=waiting, recording=recording, notify=note)
+    steps = simulate(
+        objects,
+        chosen.profiles,
+        pods=waiting,
+        recording=causes is not None,
+        causes=bool(causes),
+        notify=note,
+    )
     return tracked(steps, len(waiting), "scheduling")
 
 

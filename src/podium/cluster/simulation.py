@@ -62,7 +62,8 @@ class Simulation:
     time of a pod placed at some attempt, *score_single* scores a single feasible node too,
     *listed_order* looks at nodes in the order they were loaded, *after_preemption* is one of the
     three constants above, *now* is the time of all decisions in seconds since 1970, and without
-    *fast* every rule is asked about every node.
+    *fast* every rule is asked about every node. `run` calls *decided* with each decision while the
+    cluster still is as it was for it.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Simulation:
         now: float = 0.0,
         fast: bool = True,
         answer: Callable[[Any], Any] = no_extenders,
+        decided: Callable[[Pod, Decision], None] | None = None,
     ) -> None:
         self.profile = profile
         self._profiles = {each.scheduler_name: each for each in (*reversed(others), profile)}
@@ -95,6 +97,7 @@ class Simulation:
         self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
+        self.decided = decided
         self._answers = {
             name: AnswerCache(self.cache.columns, each) if fast else None
             for name, each in self._profiles.items()
@@ -177,6 +180,8 @@ class Simulation:
     def _tried(self, pod: Pod, attempt: int, *, recording: bool) -> Step:
         """Decide about a pod, and write what the decision says of its claims."""
         decision = self.attempt(pod, recording=recording)
+        if self.decided is not None:
+            self.decided(pod, decision)
         plan, writes = decision.devices, None
         if decision.released is not None:
             writes = self._claim_writer.release(decision.released)

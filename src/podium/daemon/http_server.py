@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -27,6 +27,7 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 
 from podium.daemon.client_certificates import PeerProtocol
+from podium.daemon.decisions.causes_now import Causes
 from podium.errors import InputError
 from podium.render.decision.as_json import (
     API_VERSION,
@@ -47,13 +48,12 @@ if TYPE_CHECKING:
     from podium.daemon.decisions.decision_log import DecisionLog
     from podium.daemon.hindsight.past_decisions import PastDecisions
     from podium.daemon.metrics import Metrics
-    from podium.engine.framework.causes import CausedRejection
     from podium.engine.framework.decision import Decision
 
 #: Says of a pod (`namespace/name`) where it waits and what would wake it; None if it does not.
 Waiting = Callable[[str], "dict[str, Any] | None"]
-#: Finds the causes of a decision about a pod, by its key, that still waits.
-FindCauses = Callable[[str, "Decision"], "tuple[CausedRejection, ...]"]
+#: Finds the causes of a decision about a pod, by its key.
+FindCauses = Callable[[str, "Decision"], Awaitable[Causes]]
 #: Returns what is wrong; "" when the check passes.
 Check = Callable[[], str]
 OUTCOMES: Final = (PLACED, NOMINATED, UNSCHEDULABLE, HELD, ERROR)
@@ -201,11 +201,17 @@ class _Answers:
                 return _list([past.as_json()])
             return _status(404, "NotFound", f"no decision about pod {namespace}/{name} is kept")
         items = [entry.as_json(whole=False) for entry in found]
-        items[0] = found[0].as_json(causes=self._causes(key, found[0].decision()))
-        if self._past is not None and not items[0].get("scores"):
-            past = await self._past.decision(key, found[0].uid, found[0].number)
-            if past is not None:
-                items[0] |= past.as_json()
+        newest = found[0]
+        past = None
+        if self._past is not None and waiting is None:
+            # What the cluster was like then is known: the causes are those of then.
+            past = await self._past.decision(key, newest.uid, newest.number)
+        causes = None if past is not None else await self._causes(key, newest.decision())
+        items[0] = newest.as_json(causes=causes)
+        if past is None and self._past is not None and not items[0].get("scores"):
+            past = await self._past.decision(key, newest.uid, newest.number)
+        if past is not None:
+            items[0] |= past.as_json()
         items[0]["ties"] = found[0].ties
         return _list(items, waiting)
 
@@ -250,9 +256,9 @@ def _list(items: list[dict[str, Any]], waiting: dict[str, Any] | None = None) ->
     return _json(found if waiting is None else found | {"waiting": waiting})
 
 
-def _unknown(_: str, __: Decision) -> tuple[CausedRejection, ...]:
+async def _unknown(_: str, __: Decision) -> Causes:
     """No causes, where no scheduler can be asked for them."""
-    return ()
+    return Causes()
 
 
 def _nowhere(_: str) -> None:

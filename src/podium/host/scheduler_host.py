@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.daemon.clock import Clocks, real_clocks
-from podium.daemon.decisions.causes_now import causes_now
+from podium.daemon.decisions.causes_now import Causes, causes_now, causes_without
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.daemon.hindsight.past_cluster import PastCluster
@@ -23,6 +23,7 @@ from podium.daemon.hindsight.recorder import HistoryRecorder
 from podium.daemon.http_server import Health, application
 from podium.daemon.logs import DecisionLines
 from podium.daemon.metrics import Metrics
+from podium.daemon.page_data.cluster_copy import copy_cluster
 from podium.daemon.page_data.profile_text import POLICY
 from podium.daemon.pod_events import NoEvents
 from podium.daemon.rule_timings import RuleTimings
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from podium.daemon.observers import Observer
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.pod_events import Recorder
-    from podium.engine.framework.causes import CausedRejection
     from podium.engine.framework.decision import Decision
     from podium.extender.client import Post
     from podium.host.extender_calls import ExtenderCalls
@@ -105,6 +105,7 @@ class SchedulerHost:
         self._clocks = clocks or real_clocks()
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._stack = AsyncExitStack()
+        self._finding_causes = asyncio.Lock()
         #: None before the host is entered.
         self.scheduler: Scheduler | None = None
         self._event_recorder: EventRecorder | None = None
@@ -192,15 +193,26 @@ class SchedulerHost:
             loopback=loopback,
         )
 
-    def _causes(self, key: str, decision: Decision) -> tuple[CausedRejection, ...]:
-        """What led to the reasons of a decision about a pod that still waits."""
-        pod = None if self.scheduler is None else self.scheduler.queue.pending_pod(key)
-        if self.scheduler is None or pod is None or not len(decision.examined):
-            return ()
-        profile = self.scheduler.profiles.get(pod.spec.scheduler_name)
-        if profile is None:
-            return ()
-        return causes_now(self.scheduler.cache, profile, pod, decision)
+    async def _causes(self, key: str, decision: Decision) -> Causes:
+        """What led to a recorded decision, as far as the cluster still is as it was."""
+        scheduler = self.scheduler
+        if scheduler is None or not len(decision.examined):
+            return Causes()
+        pod = scheduler.queue.pending_pod(key)
+        if pod is not None:
+            profile = scheduler.profiles.get(pod.spec.scheduler_name)
+            return (
+                Causes() if profile is None else causes_now(scheduler.cache, profile, pod, decision)
+            )
+        async with self._finding_causes:
+            cluster = copy_cluster(scheduler.cache.columns, {}, (), most=0, foreign=set())
+            placed = next((each for each in cluster.fixed if each.key == key), None)
+            if placed is None or placed.uid != decision.uid:
+                return Causes()
+            cluster.fixed.remove(placed)
+            # Not those of the scheduler, whose rules are timed.
+            profiles = self._chosen.profiles
+            return await asyncio.to_thread(causes_without, cluster, placed, profiles, decision)
 
     def _waiting(self, key: str) -> dict[str, Any] | None:
         """Where a pod waits and what would wake it."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
+from podium.library.explained_causes import add_causes
 from podium.library.notices import Notify, log_warning, once
 from podium.library.pending import pending, seen_by
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from podium.cluster.simulation import Step
+    from podium.engine.framework.decision import Decision
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
@@ -26,14 +29,16 @@ def simulate(
     *,
     pods: Sequence[Pod] | None = None,
     recording: bool = False,
+    causes: bool = False,
     notify: Notify = log_warning,
 ) -> Iterator[Step]:
     """Place the pending pods one after the other; each attempt is yielded when it is made.
 
     *profiles* is one profile, or all profiles of a configuration: each decides about the pods of
     its scheduler. *pods* are tried in this order; by default it is what `pending` returns.
-    *recording* keeps all verdicts and scores in the decisions. Extenders are asked over HTTP;
-    *notify* is called with failures of extenders that are ignored.
+    *recording* keeps all verdicts and scores in the decisions; *causes* adds what led to them, as
+    `explain` does. Extenders are asked over HTTP; *notify* is called with failures of extenders
+    that are ignored.
     """
     first, *others = [profiles] if isinstance(profiles, Profile) else profiles
     schedulers = {each.scheduler_name for each in (first, *others)}
@@ -44,9 +49,16 @@ def simulate(
     def steps() -> Iterator[Step]:
         with open_simulation(first, others, notify=notify) as simulation:
             simulation.load(seen)
-            yield from simulation.run(waiting, recording=recording)
+            if causes:
+                simulation.decided = partial(_add_causes, simulation)
+            yield from simulation.run(waiting, recording=recording or causes)
 
     return steps()
+
+
+def _add_causes(simulation: Simulation, pod: Pod, decision: Decision) -> None:
+    profile = simulation.profile_of(pod)
+    add_causes(simulation.cache.columns, pod, profile, decision)
 
 
 @contextmanager

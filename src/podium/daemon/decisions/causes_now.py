@@ -1,45 +1,108 @@
 """The causes behind a recorded decision, as far as the cluster still is as it was.
 
-A running scheduler records reasons and not their causes. When a page or `podium why` shows a pod
-that still waits, the pod is decided about once more on the columns as they are now, which changes
-nothing; a node whose verdict is still the recorded one is shown with its causes.
+A running scheduler records verdicts and scores and not what led to them. When a page or `podium
+why` shows a pod, it is decided about once more on the cluster as it is now, which changes nothing:
+a pod that waits on the scheduler's own columns, a placed pod on a copy of the cluster without it.
+What came out as it is recorded is shown with its causes.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from podium.cluster.simulation import Simulation
 from podium.engine.cycle.attempt import Attempt
-from podium.engine.cycle.causes import find_causes
 from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import First
-from podium.engine.framework.causes import CausedRejection
+from podium.engine.framework.causes import CausedRejection, ScoreCause
+from podium.library.explained_causes import add_causes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from podium.cluster.cache.cache import Cache
+    from podium.daemon.page_data.cluster_copy import ClusterCopy, PlacedPod
+    from podium.engine.framework.causes import PreemptionCauses
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.engine.state.verdicts import Verdict
     from podium.objects.kinds.pod import Pod
 
 
-def causes_now(
-    cache: Cache, profile: Profile, pod: Pod, recorded: Decision
-) -> tuple[CausedRejection, ...]:
-    """The causes on the nodes that are rejected now with the verdict that was recorded."""
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """What led to a decision, found after it."""
+
+    rejections: tuple[CausedRejection, ...] = ()
+    scores: tuple[ScoreCause, ...] = ()
+    preemption: PreemptionCauses | None = None
+
+    def add_to(self, decision: Decision) -> None:
+        """Make a decision show these causes."""
+        decision.causes, decision.score_causes = self.rejections, self.scores
+        decision.preemption_causes = self.preemption
+
+
+def causes_now(cache: Cache, profile: Profile, pod: Pod, recorded: Decision) -> Causes:
+    """The causes of a decision about a pod that waits, on the scheduler's own columns."""
     incoming, bare = cache.columns.pods.incoming(pod), replace(profile, extenders=())
     now = decide(cache.columns, Attempt(incoming, bare, cache.order(), First(), recording=True))
+    add_causes(cache.columns, pod, bare, now)
+    return _still_true(recorded, now)
+
+
+def causes_without(
+    cluster: ClusterCopy, placed: PlacedPod, profiles: Sequence[Profile], recorded: Decision
+) -> Causes:
+    """The causes of the decision about a placed pod; *cluster* is a copy that has it no more."""
+    pod = placed.pod()
+    bare = [replace(profile, extenders=()) for profile in profiles]
+    simulation = Simulation(bare[0], others=bare[1:])
+    simulation.load(cluster.objects())
+    now = simulation.attempt(pod, recording=True)
+    add_causes(simulation.cache.columns, pod, simulation.profile_of(pod), now)
+    return _still_true(recorded, now)
+
+
+def _still_true(recorded: Decision, now: Decision) -> Causes:
+    """The causes of what was decided now as it is recorded."""
     before, after = _verdicts(recorded), _verdicts(now)
     same = {name for name, verdict in after.items() if before.get(name) == verdict}
-    found = []
-    for each in find_causes(cache.columns, incoming, bare, now):
+    rejections = []
+    for each in now.causes:
         nodes = tuple(name for name in each.nodes if name in same)
         if nodes:
-            found.append(CausedRejection(each.predicate, each.cause, nodes))
-    return tuple(found)
+            rejections.append(CausedRejection(each.predicate, each.cause, nodes))
+    raw = _raw_scores(recorded)
+    scored = _raw_scores(now)
+    scores = []
+    for cause in now.score_causes:
+        kept = tuple(
+            one
+            for one in cause.nodes
+            if raw.get((cause.priority, one.node)) == scored[cause.priority, one.node]
+        )
+        if kept:
+            scores.append(ScoreCause(cause.priority, cause.formula, kept))
+    same_search = (
+        recorded.preemption is not None
+        and now.preemption is not None
+        and list(recorded.preemption.candidates) == list(now.preemption.candidates)
+    )
+    preemption = now.preemption_causes if same_search else None
+    return Causes(tuple(rejections), tuple(scores), preemption)
 
 
 def _verdicts(decision: Decision) -> dict[str, Verdict]:
     named = zip(decision.examined, decision.codes.tolist(), strict=True)
     return {name: decision.verdict(code) for name, code in named if code > 0}
+
+
+def _raw_scores(decision: Decision) -> dict[tuple[str, str], int]:
+    """The raw score by rule and node."""
+    return {
+        (column.name, name): score
+        for column in decision.scores
+        for name, score in zip(decision.feasible, column.raw.tolist(), strict=True)
+    }

@@ -18,8 +18,8 @@ from podium.render.decision.as_json import outcome, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from podium.daemon.decisions.causes_now import Causes
     from podium.daemon.observers import AttemptResult
-    from podium.engine.framework.causes import CausedRejection
     from podium.engine.framework.decision import Decision
     from podium.engine.state.verdicts import Verdicts
 
@@ -91,15 +91,14 @@ class Entry:
         """Unpack the decision; it has its matrix if it was made with recording."""
         return unpack(self._packed, self.key, self.uid, self._profile, self._vocabularies)
 
-    def as_json(
-        self, *, whole: bool = True, causes: tuple[CausedRejection, ...] = ()
-    ) -> dict[str, Any]:
+    def as_json(self, *, whole: bool = True, causes: Causes | None = None) -> dict[str, Any]:
         """The JSON of `podium explain`, with the time of the attempt and the result of the binding.
 
         Unless *whole*, lists of nodes and scores are left out. *causes* were found since.
         """
         decision = self.decision()
-        decision.causes = causes
+        if causes is not None:
+            causes.add_to(decision)
         if not whole:
             decision.examined, decision.feasible, decision.best = (), (), ()
             decision.totals, decision.scores = None, ()

@@ -24,6 +24,7 @@ from podium.engine.fast.class_answers import AnswerCache
 from podium.errors import InputError
 from podium.history.reading import ObjectChange, SegmentStart, decided_pod
 from podium.history.records import Checkpoint, Decided, Evicting, Forgotten, Kept, Nominated
+from podium.library.explained_causes import add_causes
 from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
@@ -172,13 +173,17 @@ class Replay:
 
     # Decisions --------------------------------------------------------------------------------
 
-    def derive(self, entry: Decided, *, recording: bool = False) -> Decision:
+    def derive(self, entry: Decided, *, recording: bool = False, causes: bool = False) -> Decision:
         """Make the decision of an entry again, then follow the entry as it was written.
 
-        With *recording*, the decision has every verdict and every score.
+        With *recording*, the decision has every verdict and every score; with *causes*, also what
+        led to them.
         """
         self.now = entry.time
-        decision = self._decision(entry, recording=recording)
+        decision = self._decision(entry, recording=recording or causes)
+        if causes:
+            columns, profile = self.state.cache.columns, self.profile_of(entry)
+            add_causes(columns, self._decided_pod(entry), profile, decision)
         self._follow_decision(entry, decision)
         return decision
 

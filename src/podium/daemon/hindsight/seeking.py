@@ -97,7 +97,7 @@ def travel(history: History, place: Place, rules_of: RulesOf) -> tuple[Replay, D
 
 
 def derive(history: History, place: Place, rules_of: RulesOf) -> Derived:
-    """One decision made again, with every verdict and score."""
+    """One decision made again, with every verdict and score and what led to them."""
     replay, entry = travel(history, place, rules_of)
     if entry.extenders:
         raise InputError(
@@ -105,7 +105,7 @@ def derive(history: History, place: Place, rules_of: RulesOf) -> Derived:
             where=str(history.path),
             hint="these are not in a history, so that it cannot be made again",
         )
-    decision = replay.derive(entry, recording=True)
+    decision = replay.derive(entry, causes=True)
     return Derived(entry, decision, compare(entry, decision))
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from podium.cluster.simulation import Simulation
-from podium.daemon.decisions.causes_now import causes_now
+from podium.daemon.decisions.causes_now import causes_now, causes_without
 from podium.daemon.page_data.cluster_copy import ClusterCopy, PlacedPod, copy_cluster
 from podium.daemon.page_data.cluster_map import ClusterMap, cluster_at, totals, workload
 from podium.daemon.page_data.decision_data import DRY_RUN, HISTORY, NOW, RECORDED, decision_data
@@ -351,16 +351,13 @@ class PageData:
         if attempts:
             kept = next((each for each in attempts if each.sequence == attempt), attempts[0])
             decision = kept.decision()
-            if self.past is not None and not len(decision.examined):
+            if self.past is not None and (waiting is None or not len(decision.examined)):
                 derived = await self.past.decision(key, kept.uid, kept.number)
                 decision = decision if derived is None else derived.decision
             settled = attempt == kept.sequence or (waiting is None and resident is None)
             if len(decision.examined) or decision.error or decision.held or settled:
-                if waiting is not None and len(decision.examined) and not attempt:
-                    profile = self._profile_of(waiting.pod)
-                    decision.causes = causes_now(
-                        self._scheduler.cache, profile, waiting.pod, decision
-                    )
+                if len(decision.examined) and not decision.causes and not attempt:
+                    await self._find_causes(key, waiting.pod if waiting else None, decision)
                 never = waiting is not None and _never(waiting.pod)
                 found = decision_data(
                     decision,
@@ -395,19 +392,35 @@ class PageData:
         residents = self._scheduler.cache.columns.pods.residents
         return next((each for row in residents for each in row if each.key == key), None)
 
+    async def _find_causes(self, key: str, waiting: Pod | None, decision: Decision) -> None:
+        """Add the causes of a recorded decision, as far as the cluster still is as it was."""
+        if waiting is not None:
+            profile = self._profile_of(waiting)
+            causes_now(self._scheduler.cache, profile, waiting, decision).add_to(decision)
+            return
+        async with self._deciding_again:
+            found = self._without(key)
+            if found is not None and found[1].uid == decision.uid:
+                causes = await asyncio.to_thread(causes_without, *found, decision)
+                causes.add_to(decision)
+
     async def _again(self, key: str) -> Data | None:
         """A placed pod, decided once more on a copy of the cluster without it."""
         async with self._deciding_again:
-            cluster = copy_cluster(self._scheduler.cache.columns, {}, (), most=0, foreign=set())
-            placed = next((each for each in cluster.fixed if each.key == key), None)
-            if placed is None:
+            found = self._without(key)
+            if found is None:
                 return None  # it was deleted while other pods were decided again
-            cluster.fixed.remove(placed)
-            profiles = read_profiles(self._current.text, self._options).profiles
-            bare = [replace(profile, extenders=()) for profile in profiles]
-            return await asyncio.to_thread(
-                _decided_again, cluster, placed, bare, self._activity.cursor
-            )
+            return await asyncio.to_thread(_decided_again, *found, self._activity.cursor)
+
+    def _without(self, key: str) -> tuple[ClusterCopy, PlacedPod, list[Profile]] | None:
+        """A copy of the cluster without a placed pod, the pod, and the rules, made anew."""
+        cluster = copy_cluster(self._scheduler.cache.columns, {}, (), most=0, foreign=set())
+        placed = next((each for each in cluster.fixed if each.key == key), None)
+        if placed is None:
+            return None
+        cluster.fixed.remove(placed)
+        profiles = read_profiles(self._current.text, self._options).profiles
+        return cluster, placed, [replace(profile, extenders=()) for profile in profiles]
 
     def explain(self, manifest: bytes) -> Data:
         """The decision about the pod of a manifest as of now; nothing is created."""
