@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 @click.option("--cluster", is_flag=True, help="Place the pending pods of a cluster; write nothing.")
 @cluster_flags()
 @click.option(
-    "--causes/--no-causes",
-    default=True,
-    help="With -o json, add what led to each reason and score.  [default: causes]",
+    "--no-causes",
+    is_flag=True,
+    help="With -o json, leave out what led to each reason and score, which takes time to find.",
 )
 @output_flag("table", "wide", "json", "yaml", "name", "recording")
 @profile_flags
@@ -51,7 +51,7 @@ def schedule(
     kubeconfig: str | None,
     context: str | None,
     server: str | None,
-    causes: bool,
+    no_causes: bool,
     output: str,
     flags: ProfileSource,
 ) -> int:
@@ -85,7 +85,7 @@ def schedule(
     if output == "recording":
         return _record(objects, chosen)
     if output == "json":
-        return _stream(_steps(objects, chosen, causes=causes))
+        return _stream(_steps(objects, chosen, causes=not no_causes))
     found = table.placements(_steps(objects, chosen))
     if output in {"table", "wide"}:
         _print(found, objects, chosen, wide=output == "wide")
