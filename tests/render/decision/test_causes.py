@@ -264,6 +264,19 @@ def test_preemption_says_why_victims_stay_victims_and_why_nodes_are_no_candidate
     assert [each["text"] for each in victims["default/small"]["causes"]] == [
         "cpu: wants 1, 900m free of 1 (100m used)"
     ]
+    again = explained(VIP, *items, generation=generation).as_json()
+    assert to_json(from_json(json.loads(json.dumps(again))))["preemption"] == again["preemption"]
+
+
+@pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
+def test_scores_are_read_again_with_their_numbers(generation: str) -> None:
+    items = (b.node("n1", cpu="4"), b.node("n2", cpu="8"), b.pod("a", node="n1"))
+    data = explained(b.pod("p", requests={"cpu": "1"}), *items, generation=generation).as_json()
+
+    again = to_json(from_json(json.loads(json.dumps(data))))
+
+    assert again["scores"] == data["scores"]
+    assert any(column["numbers"] for column in again["scores"])
 
 
 def test_nodes_on_which_the_search_is_not_repeated_are_named() -> None:

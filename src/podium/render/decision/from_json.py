@@ -22,7 +22,11 @@ from podium.objects.kinds.devices import (
     ResourceClaim,
 )
 from podium.render.decision.as_json import API_VERSION, Data
-from podium.render.decision.causes import causes_from_data
+from podium.render.decision.causes import (
+    causes_from_data,
+    preemption_causes_from_data,
+    score_cause_from_data,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +63,7 @@ def _read(data: Data) -> Decision:
         made.reservations = {**made.reservations, "devices": devices}
     if preemption := data.get("preemption"):
         made.preemption = _preemption(preemption)
+        made.preemption_causes = preemption_causes_from_data(preemption)
     if made.node is None and not made.error and made.held is None:
         plain = fit_message(made.nodes, made.reasons)
         made.post_message = data.get("message", "").removeprefix(plain).strip()
@@ -119,6 +124,8 @@ def _read_scores(made: Decision, data: Data) -> None:
         )
         for each in data["scores"]
     )
+    found = map(score_cause_from_data, data["scores"])
+    made.score_causes = tuple(each for each in found if each is not None)
 
 
 def _preemption(data: Data) -> Preemption:
