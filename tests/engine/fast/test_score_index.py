@@ -59,4 +59,4 @@ def test_indexes_equal_a_scan(
         assert index.count == groups.count == sum(each is not None for each in totals)
         rows = groups.feasible_groups(columns).index.tolist()
         best = groups.best([score(row) for row in rows])
-        assert best == scan(totals, [score(row) for row in order.tolist()])
+        assert list(best) == scan(totals, [score(row) for row in order.tolist()])

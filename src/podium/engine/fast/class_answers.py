@@ -26,7 +26,7 @@ from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
 
     from podium.engine.fast.score_index import GroupIndex, ScoreIndex
     from podium.engine.framework.profile import Profile, Weighted
@@ -111,6 +111,8 @@ class ClassAnswers:
         self._differing: list[Weighted] = []
         self._not_known: list[Everywhere | None] = []
         self._constant: int | None = None
+        #: For so many decisions the index by group is not asked for.
+        self._ungrouped = 0
         self._steady = {
             p.position: _Steady(profile.tuning.steady_decisions) for p in self._cluster_rules
         }
@@ -233,22 +235,31 @@ class ClassAnswers:
 
         To be called after `indexed` gave none.
         """
+        if self._ungrouped:
+            self._ungrouped -= 1
+            return None
+        keys = self._group_keys(pod)
+        groups = self.rows.by_group(order, keys) if keys else None
+        if groups is None:
+            # Mostly there will be none next time either, and looking for it costs a little.
+            self._ungrouped = self.profile.tuning.steady_decisions
+        return groups
+
+    def _group_keys(self, pod: Incoming) -> tuple[str, ...]:
+        """The label keys by which all scores that differ can be grouped; none if they cannot."""
         known = self._everywhere
         if self._evaluated or known is None or not self.rows.has_scores():
-            return None
-        if known is not self._sorted_for:
-            self._sort_joint(known)
+            return ()
+        self._sort_joint(known)
         if self._constant is None:
-            return None
-        keys: set[str] = set()
-        for each in self._differing:
-            own = each.priority.group_keys(pod, self.view)
-            if not own:
-                return None
-            keys.update(own)
-        return self.rows.by_group(order, tuple(sorted(keys)))
+            return ()
+        try:
+            keys = [each.priority.group_keys(pod, self.view) for each in self._differing]
+        except AttemptError:
+            return ()  # scoring reports the error, if it comes to that
+        return tuple(sorted(set().union(*keys))) if all(keys) else ()
 
-    def best_of_groups(self, pod: Incoming, groups: GroupIndex) -> list[int] | None:
+    def best_of_groups(self, pod: Incoming, groups: GroupIndex) -> Sequence[int] | None:
         """The best positions of the index by group; None if scoring fails.
 
         Then `totals` reports it, about the first row that is concerned.
@@ -291,8 +302,7 @@ class ClassAnswers:
         if known is None:
             known = self._everywhere = self._ask_everywhere(pod)
         at = ManyRows(self.view, rows, kept.memo_of(rows))
-        if known is not self._sorted_for:
-            self._sort_joint(known)
+        self._sort_joint(known)
         if self._constant is None:
             joint = run_scores(pod, at, self.joint, self.profile, known=known)
         else:
@@ -306,7 +316,10 @@ class ClassAnswers:
 
         The sum is None if one of those is out of range, which `run_scores` has to report.
         """
+        same_as_before = known == self._sorted_for
         self._sorted_for = known
+        if same_as_before:
+            return
         highest = self._highest
         pairs = list(zip(self.joint, known, strict=True))
         same = [(each.weight, found.score) for each, found in pairs if found is not None]

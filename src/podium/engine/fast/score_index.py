@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable
 
     from podium.engine.state.view import View
 
@@ -192,8 +193,8 @@ class GroupIndex:
             self._at = ManyRows(view, rows, memo), numbers
         return self._at[0]
 
-    def best(self, scores: Sequence[int]) -> list[int]:
-        """The best positions, where a score of each feasible group is added to the totals."""
+    def best(self, scores: Sequence[int]) -> Sequence[int]:
+        """The best positions in node order, by total plus the score of the feasible group."""
         assert self._at is not None
         highest: int | None = None
         lists: list[list[int]] = []
@@ -204,9 +205,42 @@ class GroupIndex:
                 highest, lists = total, [positions]
             elif total == highest:
                 lists.append(positions)
-        if len(lists) == 1:
-            return lists[0]
-        return sorted(position for positions in lists for position in positions)
+        return lists[0] if len(lists) == 1 else _Merged(lists, len(self.order))
+
+
+class _Merged(Sequence[int]):
+    """Several ascending lists of positions as one; only the positions asked for are found."""
+
+    __slots__ = ("_end", "_lists")
+
+    def __init__(self, lists: list[list[int]], end: int) -> None:
+        """All positions are below *end*."""
+        self._lists = lists
+        self._end = end
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lists))
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        # The lowest position up to which there are more than `index` of them.
+        low, high = 0, self._end - 1
+        while low < high:
+            middle = (low + high) // 2
+            if sum(bisect_right(each, middle) for each in self._lists) > index:
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
 
 def _known_totals(order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> list[int | None]:

@@ -124,7 +124,9 @@ def _groups(
     computes over all feasible rows (the highest, how many domains there are) is the same over one
     row of each group. All rows as they are, if grouping does not reduce them enough.
     """
-    keys = rule.group_keys(pod, at.view) if at.memo is not None else ()
+    if at.memo is None or len(at) < min_reduction:
+        return at, None
+    keys = rule.group_keys(pod, at.view)
     if not keys:
         return at, None
     first, of_row, memo = at.remembered(("groups", keys), lambda: grouped(at, keys))
