@@ -74,6 +74,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
                 prepared=frozenset(pre_filter.asked),
                 extenders=profile.extenders,
                 min_batch_rows=profile.tuning.min_batch_rows,
+                may_keep=attempt.answers is not None and not attempt.recording,
             )
             yield from run_post_filters(profile.post_filters, failed, decision)
             attempt.mark("Preemption done")

@@ -37,6 +37,8 @@ class FailedSearch:
     extenders: tuple[Extender, ...] = ()
     #: Rows with pods removed are filtered in a batch if there are at least so many.
     min_batch_rows: int = 8
+    #: Whether what is found on rows may be kept for later pods of the class, and used.
+    may_keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)

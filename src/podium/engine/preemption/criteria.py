@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from podium.engine.framework.decision import Victims
 
@@ -24,7 +25,27 @@ ONLY_CANDIDATE = "only candidate"
 FIRST_IN_NODE_ORDER = "first in node order"
 
 
-class VictimTable:
+class VictimCosts(ABC):
+    """What evicting the victims of each candidate costs, by every criterion."""
+
+    #: Of each candidate: its number of victims, and of budgets that evicting them violates.
+    counts: np.ndarray
+    violations: np.ndarray
+
+    @abstractmethod
+    def first_priority(self) -> np.ndarray:
+        """The priority of the victim listed first, of each candidate."""
+
+    @abstractmethod
+    def priority_sum(self) -> np.ndarray:
+        """The sum of the priorities of the victims, of each candidate."""
+
+    @abstractmethod
+    def earliest(self) -> np.ndarray:
+        """The earliest start among the victims of the highest priority, of each candidate."""
+
+
+class VictimTable(VictimCosts):
     """The victims of all candidates in columns: candidate after candidate, victims as listed."""
 
     def __init__(
@@ -34,7 +55,6 @@ class VictimTable:
         priority: np.ndarray,
         earliest: Callable[[VictimTable], np.ndarray],
     ) -> None:
-        #: Of each candidate: its number of victims, and of budgets that evicting them violates.
         self.counts = counts
         self.violations = violations
         #: Of each victim.
@@ -59,8 +79,18 @@ class VictimTable:
         found: np.ndarray = np.maximum.reduceat(self.priority, self.begin)
         return found
 
+    @override
+    def first_priority(self) -> np.ndarray:
+        found: np.ndarray = self.priority[self.begin]
+        return found
+
+    @override
+    def priority_sum(self) -> np.ndarray:
+        found: np.ndarray = np.add.reduceat(self.priority + PRIORITY_OFFSET, self.begin)
+        return found
+
+    @override
     def earliest(self) -> np.ndarray:
-        """The earliest start among the victims of the highest priority, of each candidate."""
         return self._earliest(self)
 
 
@@ -68,8 +98,8 @@ class TabledCandidates(Mapping[str, Victims]):
     """Candidates whose victims are in a table and are listed only when they are looked up."""
 
     @abstractmethod
-    def table(self) -> VictimTable:
-        """The victims of all candidates."""
+    def table(self) -> VictimCosts:
+        """The costs of all candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +108,14 @@ class Criterion:
 
     name: str
     #: The cost of every candidate; each has at least one victim.
-    costs: Callable[[VictimTable], np.ndarray]
+    costs: Callable[[VictimCosts], np.ndarray]
 
 
 FEWEST_VIOLATIONS = Criterion("fewest budget violations", lambda table: table.violations)
 #: The victim listed first counts as the most important one. In v1.13 that is one protected by a
 #: budget if there is any.
-LOWEST_FIRST_PRIORITY = Criterion(
-    "lowest highest priority", lambda table: table.priority[table.begin]
-)
-LOWEST_PRIORITY_SUM = Criterion(
-    "lowest sum of priorities",
-    lambda table: np.add.reduceat(table.priority + PRIORITY_OFFSET, table.begin),
-)
+LOWEST_FIRST_PRIORITY = Criterion("lowest highest priority", lambda table: table.first_priority())
+LOWEST_PRIORITY_SUM = Criterion("lowest sum of priorities", lambda table: table.priority_sum())
 FEWEST_VICTIMS = Criterion("fewest victims", lambda table: table.counts)
 LATEST_START = Criterion(
     "latest start of the most important victims", lambda table: -table.earliest()
@@ -116,6 +141,7 @@ def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> 
     if not candidates:
         return Choice()
     names = list(candidates)
+    table: VictimCosts
     if isinstance(candidates, TabledCandidates):
         table = candidates.table()
     else:

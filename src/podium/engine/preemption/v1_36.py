@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from podium.engine.framework.post_filter import FailedSearch
+    from podium.engine.preemption.kept_victims import KeptCandidates
     from podium.engine.preemption.victim_search import Candidates
     from podium.engine.rows.pod_arrays import PodArrays
     from podium.engine.state.pod_class import Resident
@@ -132,7 +133,7 @@ class DefaultPreemption(EvictingPostFilter):
             return Outcome("Unschedulable", f"preemption: {NO_CANDIDATE}", found)
         return Outcome("Success", preemption=found)
 
-    def candidates(self, failed: FailedSearch) -> Candidates:
+    def candidates(self, failed: FailedSearch) -> Candidates | KeptCandidates:
         """The first candidates in node order, as many as are enough."""
         wanted = len(failed.potential) * self.percentage // 100
         wanted = min(max(wanted, self.absolute), len(failed.potential))
@@ -151,7 +152,7 @@ def _refusal(failed: FailedSearch) -> str:
     return LEAVING if any(leaving) else ""
 
 
-def _no_candidates(failed: FailedSearch, candidates: Candidates) -> Outcome:
+def _no_candidates(failed: FailedSearch, candidates: Candidates | KeptCandidates) -> Outcome:
     pod, view = failed.pod, failed.view
     potential = view.nodes.names_of(failed.potential)
     if errors := list(errors_of(candidates, view)):
@@ -171,7 +172,7 @@ def _no_candidates(failed: FailedSearch, candidates: Candidates) -> Outcome:
     return Outcome("Unschedulable", f"preemption: {text}", none)
 
 
-def errors_of(candidates: Candidates, view: View) -> Iterator[str]:
+def errors_of(candidates: Candidates | KeptCandidates, view: View) -> Iterator[str]:
     """The errors on rows that are no candidates, in node order.
 
     It is an error when the pod fits after all pods of lower priority were put back.
@@ -190,7 +191,7 @@ def errors_of(candidates: Candidates, view: View) -> Iterator[str]:
         yield from map(texts.__getitem__, sorted(texts))
 
 
-def reasons_of(candidates: Candidates, verdicts: Verdicts) -> Counter[str]:
+def reasons_of(candidates: Candidates | KeptCandidates, verdicts: Verdicts) -> Counter[str]:
     """How many rows are no candidates for which reason."""
     reasons: Counter[str] = Counter()
     for tried in candidates.tried:

@@ -19,6 +19,7 @@ import numpy as np
 from podium.engine.framework.decision import Victims
 from podium.engine.preemption.batch_filter import BatchTrial, RowTrial, batch_rows
 from podium.engine.preemption.criteria import TabledCandidates, VictimTable
+from podium.engine.preemption.kept_victims import KeptCandidates, KeptVictims, kept_for
 from podium.engine.preemption.victim_order import sorted_by_importance
 from podium.engine.rows.pod_arrays import PodArrays
 from podium.engine.state.pod_class import NOT_STARTED
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: So many rows more than twice the missing candidates are tried in the second portion.
 MIN_SECOND_PORTION = 64
+#: Where victims are kept, portions after the first end at a multiple of so many rows.
+KEPT_STEP = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,7 @@ class Candidates(TabledCandidates):
 
 def find_candidates(
     failed: FailedSearch, policy: VictimPolicy, *, wanted: int | None = None
-) -> Candidates:
+) -> Candidates | KeptCandidates:
     """The candidates among the potential rows of a failed search.
 
     The search ends at the row with which there are `wanted` candidates, one of them without a
@@ -187,6 +190,11 @@ def find_candidates(
     """
     rows = failed.potential
     wanted = len(rows) if wanted is None else wanted
+    kept = kept_for(failed, policy)
+    if kept is not None:
+        known = _find_with_kept(failed, policy, wanted, kept)
+        if known is not None:
+            return known
     batch = batch_rows(
         failed.pod, failed.view, failed.rules, rows, min_batch_rows=failed.min_batch_rows
     )
@@ -208,6 +216,53 @@ def find_candidates(
         begin, found = end, found + len(portion.candidates)
         harmless = harmless or bool(without_violations.any())
     return Candidates(failed.view, tried)
+
+
+def _find_with_kept(
+    failed: FailedSearch, policy: VictimPolicy, wanted: int, kept: KeptVictims
+) -> KeptCandidates | None:
+    """The same candidates, with only those rows tried whose victims are not kept.
+
+    None if an error is reported on a row: errors are not kept.
+    """
+    rows = failed.potential
+    found: list[np.ndarray] = []
+    begin = count = portions = 0
+    harmless = False
+    while begin < len(rows):
+        end = begin + max(wanted - count, 1)
+        if portions:
+            end = len(rows) if portions > 1 else begin + 2 * (wanted - count) + MIN_SECOND_PORTION
+            # In steps, so that a search now and then tries many rows, and most searches none.
+            end += -end % KEPT_STEP
+        portions += 1
+        end = min(end, len(rows))
+        unknown = kept.unknown(rows[begin:end])
+        if len(unknown):
+            batch = batch_rows(
+                failed.pod,
+                failed.view,
+                failed.rules,
+                unknown,
+                min_batch_rows=failed.min_batch_rows,
+            )
+            tried = _try_rows(failed, unknown, batch, policy)
+            if tried.errors:
+                return None
+            kept.put(tried, Candidates(failed.view, (tried,)).table)
+        candidates, violations = kept.candidates_among(rows[begin:end])
+        begin = end
+        enough = (count + np.arange(1, len(candidates) + 1) >= wanted) & (
+            harmless | np.logical_or.accumulate(violations == 0)
+        )
+        if enough.any():
+            found.append(candidates[: int(np.argmax(enough)) + 1])
+            break
+        found.append(candidates)
+        count += len(candidates)
+        harmless = harmless or not violations.all()
+    chosen = np.concatenate(found) if found else rows[:0]
+    return kept.listed(rows[:begin], chosen)
 
 
 def _try_rows(

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from podium.objects.kinds.node import Node
 
 
+#: Names of so many rows or more are kept for the next time.
+MANY_NAMES = 64
+#: For so many numbers of rows.
+MOST_NAMED = 8
+
+
 class FactColumn:
     """An interned fact per row, such as the list of the node's taints."""
 
@@ -125,6 +131,8 @@ class NodeColumns:
         self._order_room = self.order
         #: The order that was last checked for rows named twice, and the answer.
         self._checked_order: tuple[np.ndarray, bool] = (self.order, True)
+        #: By their number: many rows, and the names of their nodes.
+        self._named: dict[int, tuple[np.ndarray, tuple[str, ...]]] = {}
 
     # Reading ----------------------------------------------------------------------------------
 
@@ -141,8 +149,20 @@ class NodeColumns:
         return np.fromiter(map(self.row_of.__getitem__, names), np.int64, len(names))
 
     def names_of(self, rows: np.ndarray) -> tuple[str, ...]:
-        """The names of the nodes on these rows, in this order."""
-        return tuple(map(self.names.__getitem__, rows.tolist()))
+        """The names of the nodes on these rows, in this order.
+
+        Those of many rows are kept for the next time, the last ones of each number of rows.
+        """
+        if len(rows) < MANY_NAMES:
+            return tuple(map(self.names.__getitem__, rows.tolist()))
+        known = self._named.get(len(rows))
+        if known is not None and (known[0] == rows).all():
+            return known[1]
+        names = tuple(map(self.names.__getitem__, rows.tolist()))
+        if len(self._named) >= MOST_NAMED:
+            self._named.clear()
+        self._named[len(rows)] = rows.copy(), names
+        return names
 
     def names_once(self, order: np.ndarray) -> bool:
         """Whether an order names no row twice; kept for the order that was last checked."""
@@ -180,6 +200,7 @@ class NodeColumns:
         if self._free:
             row = self._free.pop()
             self.names[row] = name
+            self._named.clear()
         else:
             row = len(self.names)
             if row == self.capacity:
@@ -194,6 +215,7 @@ class NodeColumns:
         """Give back a row that holds neither a node nor pods."""
         del self.row_of[self.names[row]]
         self.names[row] = ""
+        self._named.clear()
         self._free.append(row)
 
     def put(self, row: int, node: Node) -> list[LabelMove]:

@@ -1,0 +1,136 @@
+"""Victims kept per row equal those of a search over all rows, after any changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import budget, nodes, pod, selector
+from builders_v1_36 import DEFAULT, current
+from podium.cluster.cache.columns import Columns
+from podium.engine.framework.post_filter import FailedSearch
+from podium.engine.framework.profile import Profile
+from podium.engine.pipelines.filtering import positioned
+from podium.engine.preemption import v1_13, v1_36
+from podium.engine.preemption.criteria import choose
+from podium.engine.preemption.kept_victims import KeptCandidates, kept_for
+from podium.engine.preemption.v1_36 import reasons_of
+from podium.engine.preemption.victim_search import VictimPolicy, find_candidates
+from podium.objects.kinds.pod import Pod
+from podium.profiles.policy.build import Options, from_provider
+
+SIZE = 6
+CLASSIC = from_provider("DefaultProvider", Options())
+WANTED = (
+    pod("small", requests={"cpu": "1"}, priority=3),
+    pod("large", requests={"cpu": "3"}, priority=5),
+    pod("port", requests={"cpu": "1"}, priority=5, ports=[80]),
+)
+POLICIES = ((CLASSIC, v1_13.POLICY, v1_13.CRITERIA), (DEFAULT, v1_36.POLICY, v1_36.CRITERIA))
+#: A pod that comes (node, cpu, priority, label, host port), one that goes, a budget, or a label.
+STEPS = st.one_of(
+    st.tuples(
+        st.just("add"),
+        st.integers(0, SIZE - 1),
+        st.integers(1, 3),
+        st.integers(0, 5),
+        st.sampled_from(["a", "b"]),
+        st.booleans(),
+    ),
+    st.tuples(st.just("remove"), st.integers(0, 20)),
+    st.tuples(st.just("terminate"), st.integers(0, 20)),
+    st.tuples(st.just("budget"), st.integers(0, 1)),
+    st.tuples(st.just("node"), st.integers(0, SIZE - 1), st.integers(1, 4)),
+)
+
+
+def search(columns: Columns, wanted: Pod, profile: Profile, *, may_keep: bool) -> FailedSearch:
+    incoming = columns.pods.incoming(wanted)
+    rules = positioned(incoming, profile.predicates)
+    rows = columns.nodes.order
+    return FailedSearch(
+        incoming, columns, rules, rows, prepared=frozenset(), min_batch_rows=3, may_keep=may_keep
+    )
+
+
+def change(simulation: Any, step: tuple[Any, ...], number: int) -> None:
+    columns, cache = simulation.cache.columns, simulation.cache
+    placed = sorted(columns.pods.by_uid)
+    match step:
+        case ("add", node, cpu, priority, app, port):
+            made = pod(
+                f"p{number}",
+                node=f"n{node:03}",
+                requests={"cpu": str(cpu)},
+                priority=priority,
+                labels={"app": app},
+                ports=[80] if port else [],
+            )
+            cache.add_pod(made)
+        case ("remove", index) if placed:
+            cache.remove(placed[index % len(placed)])
+        case ("terminate", index) if placed:
+            columns.mark_terminating(placed[index % len(placed)])
+        case ("budget", allowed):
+            columns.catalog.budgets.put(budget("b", selector({"app": "a"}), allowed=allowed))
+        case ("node", node, cpu):
+            cache.put_node(nodes(SIZE, cpu=str(cpu))[node])
+
+
+def found(failed: FailedSearch, policy: VictimPolicy, wanted: int) -> Any:
+    candidates = find_candidates(failed, policy, wanted=wanted)
+    return candidates, {name: candidates[name] for name in candidates}
+
+
+@settings(max_examples=40)
+@given(
+    steps=st.lists(st.lists(STEPS, max_size=3), min_size=2, max_size=5),
+    generation=st.integers(0, 1),
+    wanted=st.integers(1, SIZE),
+)
+def test_kept_victims_equal_those_of_a_search(
+    steps: list[list[tuple[Any, ...]]], generation: int, wanted: int
+) -> None:
+    profile, policy, criteria = POLICIES[generation]
+    simulation = current(*nodes(SIZE, cpu="4"), profile=profile)
+    columns = simulation.cache.columns
+    number = 0
+    for changes in steps:
+        for step in changes:
+            change(simulation, step, number)
+            number += 1
+        for each in WANTED:
+            failed = search(columns, each, profile, may_keep=True)
+            assert kept_for(failed, policy) is not None
+            kept, victims = found(failed, policy, wanted)
+            fresh, plain = found(search(columns, each, profile, may_keep=False), policy, wanted)
+            assert isinstance(kept, KeptCandidates)
+            assert list(kept) == list(fresh)
+            assert victims == plain
+            assert choose(kept, criteria) == choose(fresh, criteria)
+            if not kept:
+                assert reasons_of(kept, columns.verdicts) == reasons_of(fresh, columns.verdicts)
+
+
+def test_a_search_tries_only_rows_that_changed() -> None:
+    placed = [pod(f"p{n}", node=f"n{n:03}", requests={"cpu": "4"}, priority=1) for n in range(SIZE)]
+    simulation = current(*nodes(SIZE, cpu="4"), *placed)
+    columns = simulation.cache.columns
+    failed = search(columns, WANTED[0], DEFAULT, may_keep=True)
+    kept = kept_for(failed, v1_36.POLICY)
+    assert kept is not None
+    assert len(kept.unknown(columns.nodes.order)) == SIZE
+    find_candidates(failed, v1_36.POLICY)
+    simulation.cache.remove(placed[2].uid)
+    again = kept_for(failed, v1_36.POLICY)
+    assert again is kept
+    assert columns.nodes.names_of(kept.unknown(columns.nodes.order)) == ("n002",)
+
+
+def test_nothing_is_kept_where_pods_on_other_nodes_count() -> None:
+    simulation = current(*nodes(SIZE, cpu="4"))
+    simulation.nominate(WANTED[1], "n001")
+    failed = search(simulation.cache.columns, WANTED[0], DEFAULT, may_keep=True)
+    assert kept_for(failed, v1_36.POLICY) is None
