@@ -394,8 +394,8 @@ def stored_findings(world: World) -> Iterator[str]:
         kept = world.plan.generation == "v1.13" and (
             not nodes or _attempted_since(world, pod, _deleted_at(world, nominated))
         )
-        waits = nominated and not pod["spec"].get("nodeName")
-        if waits and nominated not in nodes and not kept:
+        # A pod that is being deleted is not attempted any more.
+        if nominated and _waits(pod) and nominated not in nodes and not kept:
             yield f"pod {_name(pod)} is nominated to {nominated}, which is gone"
         if _waits(pod) and not _is_told(pod):
             yield f"pod {_name(pod)} waits, and nothing says why"
