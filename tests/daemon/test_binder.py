@@ -112,7 +112,9 @@ def test_a_lost_answer_is_sent_again_after_a_pause() -> None:
 
 
 @pytest.mark.parametrize("bound", [True, False])
-def test_when_all_answers_get_lost_the_pod_is_read_until_that_is_answered(bound: bool) -> None:
+def test_when_all_answers_get_lost_the_pod_is_read_until_that_is_answered(
+    bound: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     made = cluster()
     made.api.script("bind", *[LOST] * len(PAUSES))
     made.api.script("get", LOST, refused(503), refused(429), as_read("a", "a", "n1" * bound))
@@ -120,6 +122,10 @@ def test_when_all_answers_get_lost_the_pod_is_read_until_that_is_answered(bound:
     made.bind()
 
     assert made.time.slept == [*PAUSES, *[SETTLE_PAUSE] * 3]
+    told = (
+        "pod default/a: it is not known whether it was bound to n1: the API server does not answer"
+    )
+    assert caplog.text.count(told) == 1
     if bound:
         assert_bound(made)
     else:

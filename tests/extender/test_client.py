@@ -19,7 +19,7 @@ from builders import node, pod
 from builders import simulation as simulated
 from extender.scripted import SILENCE, Scripted, certificate
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.extenders import Extender, ExtenderProtocol
+from podium.engine.framework.extenders import AskFilter, Extender, ExtenderProtocol
 from podium.engine.framework.profile import Profile
 from podium.engine.preemption.v1_13 import PodPriorityPreemption
 from podium.engine.preemption.v1_36 import DefaultPreemption
@@ -108,6 +108,31 @@ def test_names_are_sent_to_who_knows_the_nodes() -> None:
     assert [asked["Nodes"] for _, asked in extender.asked] == [None, None]
     assert [asked["NodeNames"] for _, asked in extender.asked] == [["a", "b", "c"], ["c", "a"]]
     assert decision.node == "a"
+
+
+def test_an_ignored_extender_is_told_of_once_until_it_answers() -> None:
+    codes = [500, 500, 500, 200, 500]
+    told: list[str] = []
+
+    async def post(extender: Extender, url: str, body: bytes) -> tuple[int, bytes]:
+        return codes.pop(0), b'{"NodeNames": ["a"]}'
+
+    async def run() -> None:
+        ground = simulated(*ABC, profile=Profile("test", (), (), ContainerSums()))
+        asked = AskFilter(
+            Extender("http://x", filter_verb="filter", ignorable=True, node_cache_capable=True),
+            ground.cache.columns.pods.incoming(pod("p")),
+            ("a", "b", "c"),
+        )
+        async with ExtenderClient(SimulatedObjects(), told.append, post) as client:
+            for _ in range(5):
+                await client.ask(asked)
+
+    asyncio.run(run())
+    line = (
+        "extender http://x is ignored: Failed filter with extender at URL http://x/filter, code 500"
+    )
+    assert told == [line, line]
 
 
 def test_victims_are_sent_whole_or_as_uids() -> None:

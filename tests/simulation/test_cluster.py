@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from podium.host.supervisor import TaskDiedError
 from podium.kube.lease import LeaseTimes
 from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
 from podium.library.profile_source import ProfileSource
-from podium.simulation.clocks import VirtualClock
+from podium.simulation.clocks import START, VirtualClock
 from podium.simulation.cluster import ReplicaOptions, SimulatedCluster
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +74,35 @@ def test_pods_are_bound_started_and_replaced() -> None:
         again = cluster.registry.list("Pod")
         assert [each["status"]["phase"] for each in again] == ["Running"] * 3
         assert found[0]["metadata"]["name"] not in nodes_of(cluster)
+
+
+def test_nothing_reads_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Controllers, kubelets, the API server and the scheduler write virtual time."""
+
+    def refuse() -> float:
+        raise AssertionError("the wall clock was read")
+
+    monkeypatch.setattr(time, "time", refuse)
+    with SimulatedCluster(kubelet=KubeletTimings(job=60.0)) as cluster:
+        job = {"template": {"spec": {**pod("x")["spec"], "restartPolicy": "Never"}}}
+        named = {"name": "hour", "namespace": "default"}
+        documents = [
+            {"apiVersion": "batch/v1", "kind": "Job", "metadata": named, "spec": job},
+            pod("web"),
+            node("n1"),
+        ]
+        cluster.load(documents)
+        cluster.add_scheduler()
+        assert cluster.run_until_quiet()
+        cluster.registry.delete("Node", "n1")
+        cluster.run_for(900)
+        end, kinds = cluster.clock.now(), ("Pod", "Node", "Job", "Event", "Lease")
+        written = msgspec.json.encode([cluster.registry.list(kind) for kind in kinds]).decode()
+    times = re.findall(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[.\d]*Z"', written)
+    assert len(times) > 10
+    first = datetime.fromtimestamp(START, UTC).isoformat()[:19]
+    last = datetime.fromtimestamp(end, UTC).isoformat()[:19]
+    assert first <= min(times) <= max(times) <= last
 
 
 def test_a_pod_that_fits_nowhere_waits_until_a_node_comes() -> None:

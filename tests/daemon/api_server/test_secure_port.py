@@ -50,10 +50,11 @@ def test_the_cluster_says_who_reads_the_endpoints(plane: ControlPlane, podium: P
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
     plane.post(BINDINGS, named | {"roleRef": reference, "subjects": subjects})
     token = plane.post(f"{ACCOUNT}/{NAME}/token", {"spec": {}})["status"]["token"]
-    port = free_port()
+    port, plain = free_port(), free_port()
     url = f"https://127.0.0.1:{port}"
+    flags = (f"--secure-port={port}", f"--port={plain}", "--bind-address=0.0.0.0")
     try:
-        with podium(f"--secure-port={port}") as program:
+        with podium(*flags) as program:
             program.wait_for("it is ready", lambda: get(f"{url}/readyz") == (200, "ok"))
 
             code, text = get(f"{url}/metrics", token)
@@ -63,6 +64,10 @@ def test_the_cluster_says_who_reads_the_endpoints(plane: ControlPlane, podium: P
             assert get(f"{url}/metrics")[0] == 403
             assert get(f"{url}/metrics", f"{token}x")[0] == 401
             assert get(f"http://127.0.0.1:{port}/metrics", token)[0] != 200
+
+            assert get(f"https://127.0.0.2:{port}/livez") == (200, "ok")
+            assert get(f"http://127.0.0.1:{plain}/livez") == (200, "ok")
+            assert get(f"http://127.0.0.2:{plain}/livez")[0] == 0, "plain HTTP is on loopback alone"
 
             member = plane.certificate("ann", "others", NAME)
             assert get(f"{url}/metrics", certificate=member)[0] == 200
