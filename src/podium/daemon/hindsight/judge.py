@@ -23,6 +23,7 @@ from msgspec.structs import replace as changed
 
 from podium.cluster.queue.queued_pod import is_unschedulable
 from podium.daemon.cluster_state import ClusterState
+from podium.daemon.hindsight.doubtful import Doubtful
 from podium.daemon.hindsight.orders import Placed, PossibleOrders
 from podium.daemon.observers import AttemptResult, Observer
 from podium.engine.cycle.attempt import Attempt
@@ -121,7 +122,7 @@ class Judge:
         #: Pods whose binding was judged and is not followed yet.
         self._judged: set[str] = set()
         #: Placements that were different, until their binding is followed: it may come much later.
-        self._doubtful: dict[str, Judgement] = {}
+        self._doubtful = Doubtful()
         self._finished = False
         #: Pods that the other scheduler found no node for, and Podium did.
         self.missed = 0
@@ -183,7 +184,7 @@ class Judge:
             index.put(change.new)
         elif change.old is not None:
             self._judged.discard(change.old.metadata.uid)
-            self._doubtful.pop(change.old.metadata.uid, None)
+            self._doubtful.pop(change.old.metadata.uid)
             postponed = self._postponed.pop(change.old.metadata.uid, None)
             if postponed is not None and postponed.turn is not None:
                 self.state.queue.done(postponed.turn)
@@ -201,7 +202,7 @@ class Judge:
         old, new = cast("Pod | None", change.old), cast("Pod", change.new)
         if old is None or old.spec.node_name or not new.spec.node_name:
             return
-        doubtful = self._doubtful.pop(new.uid, None)
+        doubtful = self._doubtful.pop(new.uid)
         if doubtful is not None:
             self._report(self._judged_late(doubtful, new))
         elif self.state.is_responsible_for(old) and new.uid not in self._judged:
@@ -349,8 +350,9 @@ class Judge:
     # Judging ------------------------------------------------------------------------------------
 
     def _judge(self, taken: _Taken, node: str, profile: Profile, bound_at: float) -> None:
-        pod, decision = taken.pod, taken.decision
-        assert decision is not None
+        pod, plain = taken.pod, taken.decision
+        assert plain is not None
+        decision = plain
         found = PlacementComparison(decision.pod, decision.node, node, SAME, time=self.now)
         if decision.node != node:
             decision = self.decided(pod, profile, recording=True)
@@ -364,7 +366,7 @@ class Judge:
         self._move_cursors(decision)
         judgement = Judgement(pod, taken.attempt, found, decision, profile, self.now)
         if found.kind == DIFFERENT:
-            self._doubtful[pod.uid] = judgement
+            self._doubtful.put(pod.uid, judgement, plain)
         else:
             self._report(judgement)
         self._judged.add(pod.uid)
