@@ -44,6 +44,8 @@ def select_from_answers(
     decision.consumed, decision.feasible_count = len(order), count
     if rejections := answers.rejections():
         decision.histogram = rejections.copy()
+    if groups is not None and groups.rejections:
+        decision.histogram = rejections + groups.rejections
     attempt.mark("Computing predicates done")
     best: Sequence[int] | np.ndarray | None
     if count > 1 and profile.pre_scores:
@@ -53,7 +55,10 @@ def select_from_answers(
     else:
         best = answers.best_of_groups(pod, groups) if groups is not None else None
         if best is None:
-            rows, best = _best_feasible(pod, answers, order)
+            found = answers.feasible(order)
+            if found is None:
+                return None
+            rows, best = found, _best_of(pod, answers, found)
     attempt.mark("Prioritizing done")
     return int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
 
@@ -74,16 +79,12 @@ def _covers_all_rows(view: View, attempt: Attempt) -> bool:
     return not (profile.nominated_first and pod.pod.status.nominated_node_name)
 
 
-def _best_feasible(
-    pod: Incoming, answers: ClassAnswers, order: np.ndarray
-) -> tuple[np.ndarray, Sequence[int] | np.ndarray]:
-    """The feasible rows, and the positions of the best among them; a single one is not scored."""
-    rows = answers.feasible(order)
-    assert rows is not None
+def _best_of(pod: Incoming, answers: ClassAnswers, rows: np.ndarray) -> Sequence[int] | np.ndarray:
+    """The positions of the best feasible rows; a single one is not scored."""
     if len(rows) == 1:
-        return rows, [0]
+        return [0]
     totals = answers.totals(pod, rows)
-    return rows, np.flatnonzero(totals == totals.max())
+    return np.flatnonzero(totals == totals.max())
 
 
 def select_node(

@@ -11,13 +11,15 @@ the two.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from podium.engine.fast.row_answers import RowAnswers, RowRules
 from podium.engine.framework.class_scopes import scopes_of
+from podium.engine.framework.decision import NO_REJECTIONS
 from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope, Watched
 from podium.engine.pipelines.filtering import Fit, run_filters
 from podium.engine.pipelines.scoring import run_scores
@@ -25,10 +27,9 @@ from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Hashable, Sequence
 
-    from podium.engine.fast.score_index import GroupIndex, ScoreIndex
+    from podium.engine.fast.score_index import GroupIndex, Groups, ScoreIndex
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Everywhere
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -38,6 +39,18 @@ BYTES_PER_ROW = 36
 #: The answers of so many classes are kept at most, besides what they share.
 MOST_CLASSES = 4096
 _ANYTHING, _SELECTORS = int(Watched.ANYTHING), int(Watched.SELECTORS)
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibleGroups:
+    """The groups of rows that a pod fits on."""
+
+    index: GroupIndex
+    groups: Groups
+    #: How many rows they have.
+    count: int
+    #: How many rows of other groups were rejected with which verdict.
+    rejections: Counter[int]
 
 
 class ClassRowRules:
@@ -230,46 +243,73 @@ class ClassAnswers:
             self._in_range = known
         return self.rows.by_score(order)
 
-    def grouped(self, pod: Incoming, order: np.ndarray) -> GroupIndex | None:
-        """The index by group, if all other scores are the same for all rows of a group.
+    def grouped(self, pod: Incoming, order: np.ndarray) -> FeasibleGroups | None:
+        """The feasible groups, if all other rules answer the same for all rows of a group.
 
-        To be called after `indexed` gave none.
+        To be called after `indexed` gave none. None as well where no group is left.
         """
         if self._ungrouped:
             self._ungrouped -= 1
             return None
         keys = self._group_keys(pod)
-        groups = self.rows.by_group(order, keys) if keys else None
-        if groups is None:
+        index = self.rows.by_group(order, keys) if keys else None
+        if index is None:
             # Mostly there will be none next time either, and looking for it costs a little.
             self._ungrouped = self.profile.tuning.steady_decisions
-        return groups
+            return None
+        groups = index.feasible_groups(self.view)
+        if not self._evaluated:
+            return FeasibleGroups(index, groups, index.count, NO_REJECTIONS)
+        rows = ManyRows(self.view, groups.rows.index, groups.rows.memo)
+        fit = run_filters(pod, rows, self._evaluated)
+        if fit.errors:
+            return None
+        rejections: Counter[int] = Counter()
+        codes = fit.codes.tolist()
+        for code, count in zip(codes, index.counts(groups), strict=True):
+            if code:
+                rejections[code] += count
+        if rejections:
+            groups = index.narrowed(self.view, tuple(code == FITS for code in codes))
+        count = index.count - sum(rejections.values())
+        return FeasibleGroups(index, groups, count, rejections) if count else None
 
     def _group_keys(self, pod: Incoming) -> tuple[str, ...]:
-        """The label keys by which all scores that differ can be grouped; none if they cannot."""
-        known = self._everywhere
-        if self._evaluated or known is None or not self.rows.has_scores():
+        """The label keys by which everything else can be grouped; none if it cannot.
+
+        Verdicts of single rows must come before those of groups.
+        """
+        if not self.rows.has_scores():
             return ()
+        evaluated = self._evaluated
+        if evaluated and min(map(_position, evaluated)) < self.rows.last_position:
+            return ()
+        known = self._everywhere
+        if known is None:
+            known = self._everywhere = self._ask_everywhere(pod)
         self._sort_joint(known)
         if self._constant is None:
             return ()
         try:
-            keys = [each.priority.group_keys(pod, self.view) for each in self._differing]
+            keys = [each.rule.domain_keys(pod, self.view) for each in evaluated]
+            keys += [each.priority.group_keys(pod, self.view) for each in self._differing]
         except AttemptError:
             return ()  # scoring reports the error, if it comes to that
         return tuple(sorted(set().union(*keys))) if all(keys) else ()
 
-    def best_of_groups(self, pod: Incoming, groups: GroupIndex) -> Sequence[int] | None:
-        """The best positions of the index by group; None if scoring fails.
+    def best_of_groups(self, pod: Incoming, found: FeasibleGroups) -> Sequence[int] | None:
+        """The best positions of the feasible groups; None if scoring fails.
 
         Then `totals` reports it, about the first row that is concerned.
         """
-        at = groups.feasible_groups(self.view)
+        if not self._differing:
+            return found.index.best(found.groups, [0] * len(found.groups.numbers))
+        rows = found.groups.rows
         try:
-            scores = run_scores(pod, at, self._differing, self.profile, known=self._not_known)
+            scores = run_scores(pod, rows, self._differing, self.profile, known=self._not_known)
         except AttemptError:
             return None
-        return groups.best(scores.tolist())
+        return found.index.best(found.groups, scores.tolist())
 
     def rejections(self) -> Counter[int]:
         """How many nodes were rejected with which verdict by single rows; kept up to date."""

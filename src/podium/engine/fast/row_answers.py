@@ -55,6 +55,8 @@ class RowAnswers:
         self._highest = profile.highest_score
         self.of_node, self.of_pods, self.flat = rules
         used = (*(p.rule for p in rules.of_pods), *(each.priority for each in rules.flat))
+        #: The position of the last filter.
+        self.last_position = max((p.position for p in (*self.of_node, *self.of_pods)), default=-1)
         self._by_columns = any(rule.by_columns for rule in used)
         self.index: ScoreIndex | None = None
         #: By label keys; None where these tell too many rows apart.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from podium.engine.state.view import View
+
+
+#: So many sets of groups are kept with the facts of their rows.
+MOST_NARROWED = 32
 
 
 class _Buckets:
@@ -100,6 +103,13 @@ class ScoreIndex:
         return self._buckets.best()[1]
 
 
+class Groups(NamedTuple):
+    """Some groups of rows: one row of each, and their numbers."""
+
+    rows: ManyRows
+    numbers: list[int]
+
+
 class GroupIndex:
     """Feasible positions by the values of some label keys, and by total score within each group.
 
@@ -113,6 +123,7 @@ class GroupIndex:
         "_group_of",
         "_groups",
         "_keys",
+        "_narrowed",
         "_numbers",
         "_totals",
         "count",
@@ -143,8 +154,9 @@ class GroupIndex:
             _Buckets(positions[groups == number], found[groups == number])
             for number in range(len(first))
         ]
-        #: One row of each group with feasible rows, and the numbers of these groups.
-        self._at: tuple[ManyRows, list[int]] | None = None
+        #: The groups with feasible rows, and some of them by which ones these are.
+        self._at: Groups | None = None
+        self._narrowed: dict[tuple[bool, ...], Groups] = {}
 
     def _ids(self, row: int, view: View) -> tuple[int, ...]:
         return tuple(view.nodes.label_column(key).ids.item(row) for key in self._keys)
@@ -184,21 +196,38 @@ class GroupIndex:
                 return False
         return True
 
-    def feasible_groups(self, view: View) -> ManyRows:
-        """One row of each group that has feasible rows."""
+    def feasible_groups(self, view: View) -> Groups:
+        """The groups that have feasible rows."""
         if self._at is None:
-            numbers = [n for n, group in enumerate(self._groups) if group.count]
-            memo: dict[Hashable, Any] = {}
-            rows = np.array([self._first[n] for n in numbers], np.int64)
-            self._at = ManyRows(view, rows, memo), numbers
-        return self._at[0]
+            self._narrowed = {}
+            self._at = self._groups_of(
+                view, [n for n, each in enumerate(self._groups) if each.count]
+            )
+        return self._at
 
-    def best(self, scores: Sequence[int]) -> Sequence[int]:
-        """The best positions in node order, by total plus the score of the feasible group."""
-        assert self._at is not None
+    def narrowed(self, view: View, fits: tuple[bool, ...]) -> Groups:
+        """Those of the groups with feasible rows that are flagged."""
+        found = self._narrowed.get(fits)
+        if found is None:
+            if len(self._narrowed) >= MOST_NARROWED:
+                self._narrowed.clear()
+            numbers = list(compress(self.feasible_groups(view).numbers, fits))
+            found = self._narrowed[fits] = self._groups_of(view, numbers)
+        return found
+
+    def _groups_of(self, view: View, numbers: list[int]) -> Groups:
+        rows = np.array([self._first[n] for n in numbers], np.int64)
+        return Groups(ManyRows(view, rows, {}), numbers)
+
+    def counts(self, groups: Groups) -> list[int]:
+        """How many rows of each group fit."""
+        return [self._groups[number].count for number in groups.numbers]
+
+    def best(self, groups: Groups, scores: Sequence[int]) -> Sequence[int]:
+        """The best positions of these groups in node order, by total plus score of the group."""
         highest: int | None = None
         lists: list[list[int]] = []
-        for number, score in zip(self._at[1], scores, strict=True):
+        for number, score in zip(groups.numbers, scores, strict=True):
             total, positions = self._groups[number].best()
             total += score
             if highest is None or total > highest:

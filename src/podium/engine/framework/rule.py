@@ -223,6 +223,10 @@ class FilterRule(Rule):
             return Activity.SKIPPED
         return Activity.OWN_ROW if scope.of_row else Activity.ACTIVE
 
+    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:  # noqa: ARG002
+        """Label keys: rows with equal values of all of them get equal verdicts. Empty: no such."""
+        return ()
+
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A verdict code per row, 0 where the pod fits. Errors are reported through `at.fail`."""
         raise NotImplementedError

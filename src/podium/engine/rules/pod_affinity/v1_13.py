@@ -184,6 +184,19 @@ class MatchInterPodAffinity(FilterRule):
             + [(carried.tally, carried.term.topology_key) for carried in minding],
         )
 
+    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """The topology keys of the terms of the pod, and of those of placed pods that match it.
+
+        Without metadata all pods are walked for each row.
+        """
+        if metadata_unavailable(pod.cls, view):
+            return ()
+        own = own_terms(pod.cls)
+        placed = view.terms_selecting(pod.cls.labels)
+        minding = (each.term for each in placed if each.kind == REQUIRED_ANTI_AFFINITY)
+        terms = (*own.affinity, *own.anti_affinity, *minding)
+        return tuple({term.topology_key: None for term in terms})
+
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The generic reason, followed by the one that applies."""
         if metadata_unavailable(pod.cls, at.view):

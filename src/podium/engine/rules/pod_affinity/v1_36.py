@@ -194,6 +194,13 @@ class InterPodAffinity(FilterRule):
         )
         return None if domains is None else (view.catalog.namespaces.version, domains)
 
+    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """The topology keys of the terms of the pod, and of those of placed pods that match it."""
+        own = own_terms(pod.cls, view)
+        minding = (each.term for each in _anti_affinity_of_placed_pods(pod.cls, view))
+        terms = (*own.affinity, *own.anti_affinity, *minding)
+        return tuple({term.topology_key: None for term in terms})
+
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The first that applies: the pod's affinity, its anti-affinity, that of placed pods."""
         own = own_terms(pod.cls, at.view)

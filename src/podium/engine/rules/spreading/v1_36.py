@@ -142,6 +142,10 @@ class PodTopologySpread(FilterRule):
         """On every row: only counts are read."""
         return all_rows(at)
 
+    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """The topology keys of the hard constraints."""
+        return tuple(each.key for each in constraints_of(pod, view, HARD, self.defaults))
+
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The reason of the first constraint that is not met."""
         verdicts = at.view.verdicts
@@ -232,7 +236,18 @@ class PodTopologySpread(FilterRule):
     def _skewed_domains(
         self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
     ) -> np.ndarray:
-        """The domains that the pod would take beyond maxSkew."""
+        """The domains that the pod would take beyond maxSkew; kept until pods or nodes change."""
+        now = (view.journal.epoch, view.journal.changes)
+        known = pod.cls.memo.get(("skewed", constraint))
+        if known is None or known[0] != now or known[1] is not nodes:
+            found = self._find_skewed_domains(pod, constraint, nodes, view)
+            known = pod.cls.memo["skewed", constraint] = (now, nodes, found)
+        domains: np.ndarray = known[2]
+        return domains
+
+    def _find_skewed_domains(
+        self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
+    ) -> np.ndarray:
         counts = self._counts(pod.cls, constraint, nodes, view)
         lowest = 0
         if len(nodes.domains) and len(nodes.domains) >= constraint.min_domains:
