@@ -8,7 +8,8 @@ least CPU time of all rounds. Goals are in decisions a second on a machine where
 SchedulingBasic/5000Nodes of REV does 16,000: they are scaled by what it does here. Upstream's own
 workloads need the folder of its performance-config files. `--growth` adds 50,000 nodes; `--limit`
 also compares all workloads of `make bench` with the limit of 0.95; `--large` also measures the
-first decision in a very large cluster. Memory is the peak of the process.
+first decision in a very large cluster. Memory is the peak of the process. `--quick` takes small
+numbers everywhere, to see that all of it works.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ import compare
 #: What SchedulingBasic does on the machine that the goals are meant for.
 BASIC = 16_000
 PERF = "PODIUM_SCHEDULER_PERF"
+#: The sizes of `--quick`, for `podium bench`.
+SMALL = ("--nodes", "50", "--existing", "20", "--pods", "20")
 
 
 @dataclass
@@ -63,7 +66,9 @@ LINES = (
 )
 
 
-def arguments_of(line: Line, folder: Path | None, nodes: int | None = None) -> list[str] | None:
+def arguments_of(
+    line: Line, folder: Path | None, nodes: int | None = None, *, quick: bool = False
+) -> list[str] | None:
     """The arguments of `podium bench` for a line; None if upstream's folder is needed."""
     if line.file and folder is None:
         return None
@@ -71,6 +76,8 @@ def arguments_of(line: Line, folder: Path | None, nodes: int | None = None) -> l
     if line.file:
         assert folder is not None
         given += ["-f", str(folder / line.file / "performance-config.yaml")]
+    if quick:
+        return [*given, *SMALL]
     if line.pods is not None:
         given += ["--pods", str(line.pods)]
     return given if nodes is None else [*given, "--nodes", str(nodes)]
@@ -102,12 +109,17 @@ def script(tree: Path, *command: str) -> Any:
 
 
 def measure_lines(
-    trees: Sequence[tuple[Path, str]], lines: Sequence[Line], folder: Path | None, repeat: int
+    trees: Sequence[tuple[Path, str]],
+    lines: Sequence[Line],
+    folder: Path | None,
+    repeat: int,
+    *,
+    quick: bool,
 ) -> None:
     """Run every line in both trees, in turns."""
     for number in range(repeat):
         for line in lines:
-            given = arguments_of(line, folder)
+            given = arguments_of(line, folder, quick=quick)
             if given is None:
                 continue
             print(f"round {number + 1}: {line.workload} …", file=sys.stderr, flush=True)
@@ -118,14 +130,15 @@ def measure_lines(
                     line.memory[side] = max(line.memory.get(side, 0.0), found[1])
 
 
-def measure_mix(trees: Sequence[tuple[Path, str]], repeat: int) -> Line:
+def measure_mix(trees: Sequence[tuple[Path, str]], repeat: int, *, quick: bool) -> Line:
     """The realistic mix, in both trees."""
     mix = Line("realistic mix (bench_mix.py), 5000 nodes, 50000 pods, 700 classes", 5_000)
     for _ in range(repeat):
         for tree, side in trees:
             print(f"mix, {side} …", file=sys.stderr, flush=True)
             here = str(Path(__file__).with_name("bench_mix.py"))
-            found = script(tree, here, "--tree", str(tree), "--profiles", "v1.36")
+            small = ("--quick",) if quick else ()
+            found = script(tree, here, "--tree", str(tree), "--profiles", "v1.36", *small)
             if found:
                 (mix.before if side == "before" else mix.after).append(found[0]["cpuMs"])
     return mix
@@ -160,12 +173,13 @@ def rows(lines: Sequence[Line], scale: float) -> Iterator[str]:
         )
 
 
-def first_decision(trees: Sequence[tuple[Path, str]]) -> Iterator[str]:
+def first_decision(trees: Sequence[tuple[Path, str]], *, quick: bool) -> Iterator[str]:
     """The first decision in a very large cluster."""
     yield "The first decision after 100,000 nodes and 1,000,000 pods were loaded (goal: 30 CPU-ms):"
     for tree, side in trees:
         print(f"100,000 nodes, {side} …", file=sys.stderr, flush=True)
-        found = script(tree, str(tree / "benchmarks" / "bench_memory.py"))
+        small = ("--quick",) if quick else ()
+        found = script(tree, str(tree / "benchmarks" / "bench_memory.py"), *small)
         shown = found.get("firstCpuMs", found) if found else "not measured"
         yield f"{side}: {shown}"
 
@@ -180,32 +194,34 @@ def main() -> int:
     parser.add_argument("--growth", action="store_true", help="also with 50,000 nodes")
     parser.add_argument("--limit", action="store_true", help="also all workloads of make bench")
     parser.add_argument("--large", action="store_true", help="also 100,000 nodes, 1,000,000 pods")
+    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
     given = parser.parse_args()
+    quick = given.quick
     folder = Path(os.environ[PERF]) if os.environ.get(PERF) else None
     lines = list(LINES)
     failed = 0
     with compare.checked_out(given.revision) as older:
         compare.check_source(older)
         trees = ((older, "before"), (compare.ROOT, "after"))
-        measure_lines(trees, lines, folder, given.repeat)
-        lines.append(measure_mix(trees, given.repeat))
+        measure_lines(trees, lines, folder, given.repeat, quick=quick)
+        lines.append(measure_mix(trees, given.repeat, quick=quick))
         if given.growth:
             for line in lines[:-1]:
-                words = arguments_of(line, folder, 50_000)
+                words = arguments_of(line, folder, 50_000, quick=quick)
                 found = figures(compare.ROOT, words) if words is not None else None
                 line.grown = found[0] if found else None
         basic = next(line for line in lines if line.workload == "SchedulingBasic/5000Nodes")
         scale = 1000 / min(basic.before) / BASIC if basic.before else 1.0
         print("\n".join(rows(lines, scale)), flush=True)
         if given.large:
-            print("\n" + "\n".join(first_decision(trees)), flush=True)
+            print("\n" + "\n".join(first_decision(trees, quick=quick)), flush=True)
         if given.limit:
             compared = [
                 compare.Comparison(name, generation)
                 for name in compare.names(compare.WORKLOADS)
                 for generation in compare.GENERATIONS
             ]
-            compare.measure(older, compared, (), given.repeat)
+            compare.measure(older, compared, SMALL if quick else (), given.repeat)
             print("\n" + "\n".join(compare.table(compared)))
             late = compare.slower(compared, compare.LIMIT)
             for each in late:
