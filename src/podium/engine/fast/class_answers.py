@@ -124,6 +124,8 @@ class ClassAnswers:
         self._differing: list[Weighted] = []
         self._not_known: list[Everywhere | None] = []
         self._constant: int | None = None
+        #: What the answers of cluster-wide rules that are kept per row depend on besides the row.
+        self._contexts: list[Hashable] = []
         #: For so many decisions the index by group is not asked for.
         self._ungrouped = 0
         self._steady = {
@@ -136,6 +138,10 @@ class ClassAnswers:
 
     def _ask_activities(self, pod: Incoming) -> list[Activity]:
         return [each.rule.activity(pod, self.view) for each in self._cluster_rules]
+
+    def _ask_contexts(self, pod: Incoming) -> list[Hashable]:
+        """What the rules on single rows depend on besides."""
+        return [each.rule.row_context(pod, self.view) for each in self._on_own_row]
 
     def _sort_cluster_rules(self) -> None:
         """Cluster-wide rules whose answers are kept now, and those asked at every decision."""
@@ -162,6 +168,7 @@ class ClassAnswers:
         """Find the answers for single rows, or make them."""
         self.epoch = self.view.journal.epoch
         self.namespaces = self.view.catalog.namespaces.version
+        self._contexts = self._ask_contexts(pod)
         if not self.has_own_rows:
             self.rows = self._cache.shared_rows(pod, self.single)
             return
@@ -178,8 +185,12 @@ class ClassAnswers:
         """Ask the cluster-wide rules again; whether other answers are to be kept than before."""
         changed = False
         before, self._activities = self._activities, self._ask_activities(pod)
+        if self._on_own_row:
+            contexts = self._ask_contexts(pod)
+            changed = contexts != self._contexts
+            self._contexts = contexts
         if before == self._activities and not self._kept and Activity.ACTIVE not in before:
-            return False
+            return changed
         for each, was, activity in zip(self._cluster_rules, before, self._activities, strict=True):
             if (was is Activity.OWN_ROW) != (activity is Activity.OWN_ROW):
                 changed = True

@@ -77,7 +77,8 @@ class Activity(IntEnum):
     SKIPPED = 0
     #: It rejects no row; with pods added or removed it might.
     IDLE = 1
-    #: What it says of a row depends on the node and the pods on that row alone.
+    #: What it says of a row depends on the node and the pods on that row alone, as long as its
+    #: `row_context` stays the same.
     OWN_ROW = 2
     #: What it says of a row may depend on anything in its scope.
     ACTIVE = 3
@@ -222,6 +223,13 @@ class FilterRule(Rule):
         if scope is Scope.NONE:
             return Activity.SKIPPED
         return Activity.OWN_ROW if scope.of_row else Activity.ACTIVE
+
+    def row_context(self, pod: Incoming, view: View) -> Hashable:  # noqa: ARG002
+        """What verdicts depend on besides the row, where its activity is `OWN_ROW`; None: nothing.
+
+        In trials the verdict on a row may depend on more, where this is not None.
+        """
+        return None
 
     def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:  # noqa: ARG002
         """Label keys: rows with equal values of all of them get equal verdicts. Empty: no such."""

@@ -231,6 +231,8 @@ def kept_for(failed: FailedSearch, policy: Hashable) -> KeptVictims | None:
         activity = rule.activity(pod, view)
         if activity is Activity.ACTIVE:
             return None
+        if activity is Activity.OWN_ROW and rule.row_context(pod, view) is not None:
+            return None
         activities.append((position, activity))
     catalog = view.catalog
     key = (

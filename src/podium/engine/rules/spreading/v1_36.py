@@ -116,7 +116,10 @@ class PodTopologySpread(FilterRule):
             raise AttemptError(f"get constraints from pod: {error}") from error
 
     def activity(self, pod: Incoming, view: View) -> Activity:
-        """Skipped without hard constraints; idle while every domain meets all of them."""
+        """Skipped without hard constraints; idle while every domain meets all of them.
+
+        If every node is a domain of its own, pods elsewhere count by the fewest of a domain only.
+        """
         constraints = constraints_of(pod, view, HARD, self.defaults)
         if not constraints:
             return Activity.SKIPPED
@@ -124,7 +127,20 @@ class PodTopologySpread(FilterRule):
             nodes.everywhere and not self._skewed_domains(pod, each, nodes, view).any()
             for each, nodes in self._counted_nodes(pod.cls, constraints, view)
         )
-        return Activity.IDLE if met else Activity.ACTIVE
+        if met:
+            return Activity.IDLE
+        columns = map(view.nodes.label_column, (each.key for each in constraints))
+        near = all(column.one_row_each for column in columns)
+        return Activity.OWN_ROW if near else Activity.ACTIVE
+
+    def row_context(self, pod: Incoming, view: View) -> Hashable:
+        """The constraints, and the fewest pods of a domain for each."""
+        constraints = constraints_of(pod, view, HARD, self.defaults)
+        per_constraint = self._counted_nodes(pod.cls, constraints, view)
+        return (
+            constraints,
+            *(self._skewed_beyond(pod, each, nodes, view) for each, nodes in per_constraint),
+        )
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """The constraints, and the domains that would exceed maxSkew for each."""
@@ -236,23 +252,30 @@ class PodTopologySpread(FilterRule):
     def _skewed_domains(
         self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
     ) -> np.ndarray:
-        """The domains that the pod would take beyond maxSkew; kept until pods or nodes change."""
+        """The domains that the pod would take beyond maxSkew."""
+        return self._skewed_now(pod, constraint, nodes, view)[1]
+
+    def _skewed_beyond(
+        self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
+    ) -> int:
+        """The number of pods beyond which a domain is one of those."""
+        return self._skewed_now(pod, constraint, nodes, view)[0]
+
+    def _skewed_now(
+        self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
+    ) -> tuple[int, np.ndarray]:
+        """That number and those domains; kept until pods or nodes change."""
         now = (view.journal.epoch, view.journal.changes)
         known = pod.cls.memo.get(("skewed", constraint))
         if known is None or known[0] != now or known[1] is not nodes:
-            found = self._find_skewed_domains(pod, constraint, nodes, view)
-            known = pod.cls.memo["skewed", constraint] = (now, nodes, found)
-        domains: np.ndarray = known[2]
-        return domains
-
-    def _find_skewed_domains(
-        self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
-    ) -> np.ndarray:
-        counts = self._counts(pod.cls, constraint, nodes, view)
-        lowest = 0
-        if len(nodes.domains) and len(nodes.domains) >= constraint.min_domains:
-            lowest = int(counts[nodes.domains].min())
-        return counts > self._allowed_lead(pod, constraint) + lowest
+            counts = self._counts(pod.cls, constraint, nodes, view)
+            lowest = 0
+            if len(nodes.domains) and len(nodes.domains) >= constraint.min_domains:
+                lowest = int(counts[nodes.domains].min())
+            most = self._allowed_lead(pod, constraint) + lowest
+            known = pod.cls.memo["skewed", constraint] = (now, nodes, (most, counts > most))
+        found: tuple[int, np.ndarray] = known[2]
+        return found
 
     def _counts(
         self, cls: PodClass, constraint: Constraint, nodes: _CountedNodes, view: View
