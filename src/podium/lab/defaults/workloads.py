@@ -9,6 +9,7 @@ from podium.lab.defaults.pods import set_template_defaults
 from podium.objects.kinds.meta import JsonObject
 
 _HISTORY_LIMIT = 10
+MAX_INT32 = 2**31 - 1
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
 _CONTROLLER_UID_LABELS = (CONTROLLER_UID_LABEL, "controller-uid")
@@ -107,10 +108,12 @@ def set_job_defaults(item: JsonObject) -> None:
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
-    spec.setdefault("backoffLimit", 6)
+    spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else MAX_INT32)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("manualSelector", False)
+    replaced = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
+    spec.setdefault("podReplacementPolicy", replaced)
 
 
 def set_job_selector(item: JsonObject) -> None:

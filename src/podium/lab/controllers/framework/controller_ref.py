@@ -5,7 +5,7 @@ Upstream: pkg/controller/controller_ref_manager.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.object_fields import (
@@ -14,6 +14,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_owner,
     uid_of,
 )
+from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 
@@ -37,11 +38,17 @@ def adopt(item: JsonObject, owner: JsonObject) -> None:
 
 
 def claim_pods(
-    cluster: Cluster, owner: JsonObject, selector: Selector, relabelled: Iterable[Key]
+    cluster: Cluster,
+    owner: JsonObject,
+    selector: Selector,
+    relabelled: Iterable[Key],
+    *,
+    may_own: Callable[[PodInfo], bool] = lambda _: True,
 ) -> None:
     """Release owned pods that *selector* no longer matches, and adopt matching orphans.
 
-    *relabelled* are the keys of pods whose labels changed since the last sync.
+    *relabelled* are the keys of pods whose labels changed since the last sync; *may_own* says which
+    orphans can be adopted at all.
     """
     if is_terminating(owner):
         return
@@ -52,5 +59,5 @@ def claim_pods(
         if pod is not None and not pod.terminating and not selector.matches(pod.labels):
             cluster.update("Pod", key, lambda found: remove_owner(found, uid))
     for orphan in list(cluster.pods.orphans_in(owner["metadata"]["namespace"]).values()):
-        if orphan.active and selector.matches(orphan.labels):
+        if orphan.active and may_own(orphan) and selector.matches(orphan.labels):
             cluster.update("Pod", orphan.key, lambda found: adopt(found, owner))

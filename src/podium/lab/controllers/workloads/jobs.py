@@ -7,11 +7,14 @@ Upstream: pkg/controller/job.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller_ref import claim_pods
+from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -22,6 +25,19 @@ from podium.lab.controllers.framework.object_fields import (
 )
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.framework.pod_template import pod_from_template
+from podium.lab.controllers.workloads.job_policies import (
+    COUNT,
+    FAIL_INDEX,
+    FAIL_JOB,
+    FAILURE_COUNT,
+    IGNORE,
+    IGNORED_COUNT,
+    action_of,
+    failures_of_index,
+    format_indexes,
+    matched_success_rule,
+    parse_indexes,
+)
 from podium.objects.kinds.meta import JsonObject
 
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
@@ -34,7 +50,7 @@ _BURST: Final = 100
 
 
 class _TerminatingPod(NamedTuple):
-    """A key for a pod of a job that is being deleted."""
+    """A key for a pod of a job that is being deleted, or that no job manages any more."""
 
     pod: Key
 
@@ -47,16 +63,29 @@ class JobController(Controller[Key | _TerminatingPod]):
     def __init__(self, cluster: Cluster) -> None:
         """Watch jobs and pods."""
         super().__init__(cluster)
+        #: Owned pods whose labels changed since the last sync, by owner.
+        self._relabelled: dict[Key, dict[Key, None]] = {}
         self.watch("Job", lambda old, new: self.enqueue(changed_key(old, new)))
         self.watch_pods(self._on_pod)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old
         assert pod is not None
+        relabelled = old is not None and new is not None and old.labels is not new.labels
+        if old is not None and old.owner != pod.owner and old.owner and old.owner[0] == "Job":
+            self.enqueue((pod.key[0], old.owner[1]))
+            self.enqueue(_TerminatingPod(pod.key))
         if pod.owner is not None and pod.owner[0] == "Job":
-            self.enqueue((pod.key[0], pod.owner[1]))
+            key = (pod.key[0], pod.owner[1])
+            if relabelled:
+                self._relabelled.setdefault(key, {})[pod.key] = None
+            self.enqueue(key)
             if new is not None and new.terminating:
                 self.enqueue(_TerminatingPod(new.key))
+        elif pod.owner is None and new is not None and (old is None or relabelled or old.owner):
+            for each in self.cluster.list_in_namespace("Job", pod.key[0]):
+                if compile_selector(each["spec"].get("selector")).matches(pod.labels):
+                    self.enqueue(key_of(each))
 
     def sync(self, key: Key | _TerminatingPod) -> None:
         """Count finished pods of a job, create or delete pods, and update the status.
@@ -68,7 +97,10 @@ class JobController(Controller[Key | _TerminatingPod]):
             return
         job = self.cluster.get("Job", *key)
         if job is None:
+            self._relabelled.pop(key, None)
             return
+        selector = compile_selector(job["spec"].get("selector"))
+        claim_pods(self.cluster, job, selector, self._relabelled.pop(key, {}))
         if is_terminating(job):
             for pod in list(self.cluster.pods.of_owner(uid_of(job))):
                 if pod.terminating:
@@ -77,9 +109,11 @@ class JobController(Controller[Key | _TerminatingPod]):
         _JobSync(self, job).run()
 
     def _release_uncounted(self, key: Key) -> None:
-        """Release a terminating pod that never had a node or whose job is gone."""
+        """Release a terminating pod that never had a node, or a pod whose job is gone."""
         pod = self.cluster.pods.all.get(key)
-        if pod is not None and pod.owner is not None:
+        if pod is not None and pod.owner is None:
+            self.release(key)
+        elif pod is not None and pod.owner is not None:
             job = self.cluster.get("Job", key[0], pod.owner[1])
             if not pod.node or job is None or uid_of(job) != pod.owner[2]:
                 self.release(key)
@@ -105,6 +139,8 @@ class _JobSync:
         self.status: JsonObject = dict(job.get("status") or {})
         self.pods = list(self.cluster.pods.of_owner(uid_of(job)))
         self.indexed = self.spec.get("completionMode") == "Indexed"
+        #: What a pod failure policy says of the whole job.
+        self.failed_by_policy = ""
 
     def run(self) -> None:
         counted = self._count_finished()
@@ -112,6 +148,8 @@ class _JobSync:
             self._delete_active_pods()
         elif (failure := self._failure()) is not None:
             self._finish("Failed", *failure)
+        elif message := matched_success_rule(self.spec, self._indexes("completedIndexes")):
+            self._finish("Complete", "SuccessPolicy", message)
         elif self._has_succeeded():
             self._finish(
                 "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
@@ -130,33 +168,52 @@ class _JobSync:
         """Count finished pods that are not in the status yet; all pods that may be released."""
         uncounted = self.status.get("uncountedTerminatedPods") or {}
         known = {*(uncounted.get("succeeded") or ()), *(uncounted.get("failed") or ())}
-        finished: list[PodInfo] = []
+        finished = list(self._tracked_pods())
         added: dict[str, list[str]] = {"succeeded": [], "failed": []}
-        completed = set(_parse_indexes(self.status.get("completedIndexes", "")))
-        for pod in self.pods:
-            if not pod.finished:
-                continue
-            whole = self.cluster.get("Pod", *pod.key)
-            finalizers = () if whole is None else whole["metadata"].get("finalizers") or ()
-            if TRACKING_FINALIZER not in finalizers:
-                continue
-            finished.append(pod)
+        completed = self._indexes("completedIndexes")
+        for pod, whole in finished:
             if pod.uid in known:
                 continue
-            result = "succeeded" if pod.phase == "Succeeded" else "failed"
-            added[result].append(pod.uid)
-            if result == "succeeded" and self.indexed:
-                completed.add(_index_of(pod))
+            if pod.phase == "Succeeded":
+                added["succeeded"].append(pod.uid)
+                completed |= {_index_of(pod)} if self.indexed else set()
+            elif self._counts_as_failed(pod, whole):
+                added["failed"].append(pod.uid)
         for result, uids in added.items():
             if uids:
                 self.status[result] = self.status.get(result, 0) + len(uids)
         if self.indexed:
-            self.status["completedIndexes"] = _format_indexes(completed)
+            self.status["completedIndexes"] = format_indexes(completed)
             self.status["succeeded"] = len(completed)
         self.status["uncountedTerminatedPods"] = {
             result: uids for result, uids in added.items() if uids
         }
-        return finished
+        return [pod for pod, _ in finished]
+
+    def _tracked_pods(self) -> Iterator[tuple[PodInfo, JsonObject]]:
+        """The finished pods that the tracking finalizer keeps."""
+        for pod in self.pods:
+            whole = self.cluster.get("Pod", *pod.key) if pod.finished else None
+            finalizers = None if whole is None else whole["metadata"].get("finalizers")
+            if whole is not None and TRACKING_FINALIZER in (finalizers or ()):
+                yield pod, whole
+
+    def _indexes(self, name: str) -> set[int]:
+        """The indexes that a field of the status lists."""
+        return set(parse_indexes(self.status.get(name) or ""))
+
+    def _counts_as_failed(self, pod: PodInfo, whole: JsonObject) -> bool:
+        """Whether a failed pod is counted; its pod failure policy may fail the job or its index."""
+        found = action_of(self.spec, whole)
+        if found.action == FAIL_JOB:
+            self.failed_by_policy = self.failed_by_policy or found.message
+        limit = self.spec.get("backoffLimitPerIndex")
+        if limit is not None and self.indexed:
+            failures = failures_of_index(whole)[0] + (found.action != IGNORE)
+            if found.action == FAIL_INDEX or failures > limit:
+                failed = self._indexes("failedIndexes") | {_index_of(pod)}
+                self.status["failedIndexes"] = format_indexes(failed)
+        return found.action != IGNORE
 
     def _active_pods(self) -> list[PodInfo]:
         return [pod for pod in self.cluster.pods.of_owner(uid_of(self.job)) if pod.active]
@@ -176,9 +233,27 @@ class _JobSync:
 
     def _failure(self) -> tuple[str, str] | None:
         """The reason and message of a failed job; None if it may go on."""
+        if self.failed_by_policy:
+            return "PodFailurePolicy", self.failed_by_policy
         limit = self.spec.get("backoffLimit", 6)
         if self.status.get("failed", 0) > limit:
             return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        return self._failed_indexes() or self._missed_deadline()
+
+    def _failed_indexes(self) -> tuple[str, str] | None:
+        """Whether too many indexes failed, or all others are done."""
+        if self.spec.get("backoffLimitPerIndex") is None:
+            return None
+        failed, most = self._indexes("failedIndexes"), self.spec.get("maxFailedIndexes")
+        if most is not None and len(failed) > most:
+            text = "Job has exceeded the specified maximal number of failed indexes"
+            return "MaxFailedIndexesExceeded", text
+        done = len(failed | self._indexes("completedIndexes"))
+        if failed and done >= self.spec.get("completions", 0):
+            return "FailedIndexes", "Job has failed indexes"
+        return None
+
+    def _missed_deadline(self) -> tuple[str, str] | None:
         deadline, started = self.spec.get("activeDeadlineSeconds"), self.status.get("startTime")
         if deadline is None or not started or self.spec.get("suspend"):
             return None
@@ -229,36 +304,75 @@ class _JobSync:
         wanted = 1 if parallelism is None else parallelism
         completions = self.spec.get("completions")
         if completions is not None:
-            wanted = min(wanted, completions - self.status.get("succeeded", 0))
+            ended = self.status.get("succeeded", 0) + len(self._indexes("failedIndexes"))
+            wanted = min(wanted, completions - ended)
         elif self.status.get("succeeded", 0):
             wanted = len(active)  # a work queue gets no new pods once one has succeeded
-        for pod in active[max(wanted, 0) :]:
+        failed = self._indexes("failedIndexes")
+        surplus = [pod for pod in active if self.indexed and _index_of(pod) in failed]
+        staying = [pod for pod in active if pod not in surplus]
+        for pod in [*surplus, *staying[max(wanted, 0) :]]:
             self._delete_uncounted(pod)
-        missing = wanted - len(active)
-        if missing <= 0 or self._is_backing_off():
+        missing = wanted - len(staying)
+        if self._replaces_when_failed():
+            missing -= sum(pod.terminating and not pod.finished for pod in self.pods)
+        if missing <= 0 or (
+            self.spec.get("backoffLimitPerIndex") is None and self._is_backing_off()
+        ):
             return
-        free = self._free_indexes(active) if self.indexed else []
-        for place in range(min(missing, _BURST)):
+        free = self._free_indexes(staying) if self.indexed else []
+        for place in range(min(missing, _BURST, len(free) if self.indexed else missing)):
             self._create_pod(free[place] if self.indexed else None)
         if missing > _BURST:
             self.controller.enqueue(self.key)
+
+    def _replaces_when_failed(self) -> bool:
+        """Whether a terminating pod is replaced only after it has ended."""
+        default = "Failed" if self.spec.get("podFailurePolicy") else "TerminatingOrFailed"
+        return (self.spec.get("podReplacementPolicy") or default) == "Failed"
 
     def _is_backing_off(self) -> bool:
         """Whether the last failure is too recent to create another pod."""
         failed = self.status.get("failed", 0)
         if not failed:
             return False
-        failures = (_finished_at(pod) for pod in self.pods if pod.phase == "Failed")
-        backoff = min(_FIRST_BACKOFF * 2.0 ** min(failed - 1, 20), _MAX_BACKOFF)
-        left = max(failures, default=0.0) + backoff - self.cluster.now()
+        return self._waits_after([pod for pod in self.pods if pod.phase == "Failed"], failed)
+
+    def _waits_after(self, failed_pods: list[PodInfo], failures: int) -> bool:
+        """Whether the last of these failures is too recent; then the job is looked at later."""
+        backoff = min(_FIRST_BACKOFF * 2.0 ** min(failures - 1, 20), _MAX_BACKOFF)
+        last = max((_finished_at(pod) for pod in failed_pods), default=0.0)
+        left = last + backoff - self.cluster.now()
         if left > 0:
             self.controller.enqueue(self.key, after=left)
         return bool(left > 0)
 
     def _free_indexes(self, active: list[PodInfo]) -> list[int]:
         taken = {_index_of(pod) for pod in active}
-        taken |= set(_parse_indexes(self.status.get("completedIndexes", "")))
-        return [n for n in range(self.spec.get("completions") or 0) if n not in taken]
+        taken |= self._indexes("completedIndexes") | self._indexes("failedIndexes")
+        free = [n for n in range(self.spec.get("completions") or 0) if n not in taken]
+        if self.spec.get("backoffLimitPerIndex") is None:
+            return free
+        return [n for n in free if not self._index_waits(n)]
+
+    def _index_waits(self, index: int) -> bool:
+        """Whether the last failure of an index is too recent for another pod of it."""
+        failed = [pod for pod in self.pods if pod.phase == "Failed" and _index_of(pod) == index]
+        return bool(failed) and self._waits_after(failed, len(failed))
+
+    def _failures_before(self, index: int) -> dict[str, str]:
+        """The annotations with the failures of an index so far, for its next pod."""
+        counted = ignored = 0
+        for pod in self.pods:
+            whole = None
+            if pod.phase == "Failed" and _index_of(pod) == index:
+                whole = self.cluster.get("Pod", *pod.key)
+            if whole is None:
+                continue
+            before, left_out = failures_of_index(whole)
+            counts = action_of(self.spec, whole).action in {COUNT, FAIL_JOB}
+            counted, ignored = max(counted, before + counts), max(ignored, left_out + (not counts))
+        return {FAILURE_COUNT: str(counted), **({IGNORED_COUNT: str(ignored)} if ignored else {})}
 
     def _create_pod(self, index: int | None) -> None:
         pod = pod_from_template(self.spec["template"], self.job)
@@ -275,6 +389,8 @@ class _JobSync:
             annotations = metadata.get("annotations") or {}
             metadata["generateName"] = f"{name}-{index}-"
             metadata["labels"][INDEX_LABEL] = str(index)
+            if self.spec.get("backoffLimitPerIndex") is not None:
+                annotations = {**annotations, **self._failures_before(index)}
             metadata["annotations"] = {**annotations, INDEX_LABEL: str(index)}
             pod["spec"]["hostname"] = f"{name}-{index}"
         made = self.cluster.create("Pod", pod)
@@ -334,23 +450,3 @@ def _finished_at(pod: PodInfo) -> float:
 def _index_of(pod: PodInfo) -> int:
     text = pod.labels.get(INDEX_LABEL, "")
     return int(text) if text.isdigit() else -1
-
-
-def _parse_indexes(text: str) -> list[int]:
-    """Parse completed indexes such as "0,2-4"."""
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
-
-
-def _format_indexes(numbers: set[int]) -> str:
-    """Format completed indexes, with runs of numbers as "2-4"."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller_ref import claim_pods
+from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     Key,
     is_terminating,
@@ -28,6 +31,8 @@ from podium.objects.kinds.meta import JsonObject
 
 #: Pods created by one sync where they need not wait for each other.
 _BURST: Final = 100
+#: Seconds until a pod that was refused is tried again.
+_FAILED_CREATE_DELAY: Final = 1.0
 #: Numbers of the status that are written even when they are 0.
 _ALWAYS_WRITTEN: Final = frozenset({"replicas", "availableReplicas", "collisionCount"})
 
@@ -40,20 +45,41 @@ class StatefulSetController(Controller[Key]):
     def __init__(self, cluster: Cluster) -> None:
         """Watch stateful sets and pods."""
         super().__init__(cluster)
+        #: Owned pods whose labels changed since the last sync, by owner.
+        self._relabelled: dict[Key, dict[Key, None]] = {}
         self.watch("StatefulSet", lambda old, new: self.enqueue(changed_key(old, new)))
         self.watch_pods(self._on_pod)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old
         assert pod is not None
-        if pod.owner is not None and pod.owner[0] == "StatefulSet":
-            self.enqueue((pod.key[0], pod.owner[1]))
+        relabelled = old is not None and new is not None and old.labels is not new.labels
+        for each in (old, new):
+            if each is not None and each.owner is not None and each.owner[0] == "StatefulSet":
+                key = (each.key[0], each.owner[1])
+                if relabelled:
+                    self._relabelled.setdefault(key, {})[each.key] = None
+                self.enqueue(key)
+        if pod.owner is None and new is not None:
+            # A pod that belongs to no set may have the name and the labels of one of a set's pods.
+            parent = pod.key[1].rpartition("-")[0]
+            if parent and self.cluster.get("StatefulSet", pod.key[0], parent) is not None:
+                self.enqueue((pod.key[0], parent))
 
     def sync(self, key: Key) -> None:
         """Create, replace or delete the next pod, then update the status."""
         owner = self.cluster.get("StatefulSet", *key)
         if owner is None:
+            self._relabelled.pop(key, None)
             return
+        prefix = f"{owner['metadata']['name']}-"
+        claim_pods(
+            self.cluster,
+            owner,
+            compile_selector(owner["spec"].get("selector")),
+            self._relabelled.pop(key, {}),
+            may_own=lambda pod: pod.key[1].removeprefix(prefix).isdigit(),
+        )
         if not is_terminating(owner):
             self._sync_pods(owner)
         self._update_status(key)
@@ -152,7 +178,14 @@ class StatefulSetController(Controller[Key]):
         spec["hostname"] = name
         if owner["spec"].get("serviceName"):
             spec["subdomain"] = owner["spec"]["serviceName"]
-        self.cluster.create("Pod", pod)
+        try:
+            self.cluster.create("Pod", pod)
+        except StatusError as error:
+            what = f"create Pod {name} in StatefulSet {owner['metadata']['name']} failed error"
+            text = f"{what}: {error.message}"
+            self.cluster.events.warning(owner, "FailedCreate", text, self.name)
+            self.enqueue(key_of(owner), after=_FAILED_CREATE_DELAY)
+            return
         text = f"create Pod {name} in StatefulSet {owner['metadata']['name']} successful"
         self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
 
