@@ -13,11 +13,14 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from builders import node, objects, pod
+from builders import claim, claim_volume, node, objects, pod, storage_class
 from daemon.attempts import NOON, attempted
 from podium.cluster.simulation import Simulation
 from podium.daemon.observers import AttemptResult
 from podium.daemon.tracing import SpanObserver, Tracing
+from podium.engine.cycle.attempt import Attempt
+from podium.engine.cycle.cycle import decide
+from podium.engine.cycle.ties import First
 from podium.errors import InputError
 from podium.library.profiles import default_profile
 
@@ -50,21 +53,55 @@ def test_a_placed_pod_has_a_span_for_each_part_of_its_attempt(
     observer.attempted(placed)
     observer.bound(placed, "n1", 0.5)
     found = {each.name: each for each in spans.get_finished_spans()}
-    assert list(found) == ["queue", "prefilter", "filter", "bind", "schedulePod"]
+    assert list(found) == [
+        *("queue", "RunPreFilterPlugins", "RunFilterPlugins", "schedulingCycle"),
+        *("RunBindPlugins", "bindingCycle", "schedulePod"),
+    ]
     root = found["schedulePod"]
     assert root.attributes is not None
     assert root.attributes["k8s.pod.name"] == "p"
     assert root.attributes["k8s.node.name"] == "n1"
     assert root.attributes["scheduler.result"] == "placed"
-    assert root.context is not None
-    for each in found.values():
-        if each is not root:
-            assert each.parent is not None
-            assert each.parent.span_id == root.context.span_id
+    parents = {
+        "queue": "schedulePod",
+        "schedulingCycle": "schedulePod",
+        "RunPreFilterPlugins": "schedulingCycle",
+        "RunFilterPlugins": "schedulingCycle",
+        "bindingCycle": "schedulePod",
+        "RunBindPlugins": "bindingCycle",
+    }
+    for child, parent in parents.items():
+        context, above = found[parent].context, found[child].parent
+        assert context is not None
+        assert above is not None
+        assert above.span_id == context.span_id
     assert seconds(found["queue"]) == pytest.approx(1.0)
-    assert seconds(found["filter"]) == pytest.approx(0.002)
-    assert seconds(found["bind"]) == pytest.approx(0.5)
+    assert seconds(found["RunFilterPlugins"]) == pytest.approx(0.002)
+    assert seconds(found["bindingCycle"]) == pytest.approx(0.5)
     assert seconds(root) == pytest.approx(1.51)
+
+
+def test_what_a_pod_reserves_is_a_step_of_its_own(
+    observer: SpanObserver, spans: InMemorySpanExporter
+) -> None:
+    steps: list[str] = []
+    profile = default_profile()
+    world = Simulation(profile)
+    later = storage_class("later", provisioner="p.io", mode="WaitForFirstConsumer")
+    world.load(objects(node("n1"), claim("data", storage_class="later"), later))
+    wanted = pod("p", uid="u", volumes=[claim_volume("data")])
+    attempt = Attempt(
+        world.cache.columns.pods.incoming(wanted), profile, world.cache.order(), First(),
+        mark=steps.append,
+    )  # fmt: skip
+    decision = decide(world.cache.columns, attempt)
+    assert steps[-1] == "Reserving done"
+    taken = tuple((step, 0.001) for step in steps)
+    observer.attempted(attempted(wanted, decision, profile, seconds=0.01, steps=taken))
+    names = [each.name for each in spans.get_finished_spans()]
+    assert names[1:-1] == [
+        *("RunPreFilterPlugins", "RunFilterPlugins", "selectHost", "RunReservePluginsReserve"),
+    ]
 
 
 def seconds(span: Any) -> float:
@@ -87,7 +124,7 @@ def test_a_failed_binding_is_an_error(observer: SpanObserver, spans: InMemorySpa
     observer.attempted(placed)
     observer.bind_failed(placed, "n1", "refused")
     found = {each.name: each for each in spans.get_finished_spans()}
-    assert found["bind"].status.description == "refused"
+    assert found["RunBindPlugins"].status.description == "refused"
     assert not found["schedulePod"].status.is_ok
 
 

@@ -1,9 +1,13 @@
 """OpenTelemetry spans of scheduling attempts.
 
 An attempt is one span, `schedulePod`, from the moment the pod was queued to its binding or its
-failure. Below it are `queue`, `prefilter`, `filter`, `score`, `postfilter` and `bind`, where the
-attempt had them. Spans are made afterwards from the durations that every attempt has anyway, so
-that nothing is measured for them, and without this observer nothing is done at all.
+failure. Below it are `queue`, `schedulingCycle` and, for a placed pod, `bindingCycle`. The steps of
+the cycles have the names of the framework's functions: `RunPreFilterPlugins`, `RunFilterPlugins`,
+`RunScorePlugins`, `selectHost`, `RunReservePluginsReserve` where something was reserved,
+`RunPostFilterPlugins` where no node fit, and `RunBindPlugins`. That is the shape of Kubernetes'
+enhancement 5927 on tracing in kube-scheduler. Spans are made afterwards from the durations that
+every attempt has anyway, so that nothing is measured for them, and without this observer nothing is
+done at all.
 
 The configuration is that of Kubernetes' TracingConfiguration: an endpoint and a sampling rate per
 million attempts.
@@ -22,10 +26,12 @@ if TYPE_CHECKING:
 
 #: The spans for the steps of a decision.
 _STEPS: Final = {
-    "Basic checks done": "prefilter",
-    "Computing predicates done": "filter",
-    "Prioritizing done": "score",
-    "Preemption done": "postfilter",
+    "Basic checks done": "RunPreFilterPlugins",
+    "Computing predicates done": "RunFilterPlugins",
+    "Prioritizing done": "RunScorePlugins",
+    "Selecting host done": "selectHost",
+    "Reserving done": "RunReservePluginsReserve",
+    "Preemption done": "RunPostFilterPlugins",
 }
 #: Attempts that were decided and not bound yet; beyond that the oldest are ended.
 MOST_OPEN: Final = 10_000
@@ -62,11 +68,7 @@ class SpanObserver(Observer):
         )
         if root.is_recording():
             self._child(root, "queue", queued, began)
-            at = began
-            for step, seconds in result.steps:
-                after = at + _nanos(seconds)
-                self._child(root, _STEPS.get(step, step), at, after)
-                at = after
+            self._add_cycle(root, result, began, end)
             if decision.node is not None:
                 root.set_attribute("k8s.node.name", decision.node)
             elif decision.message:
@@ -94,17 +96,31 @@ class SpanObserver(Observer):
         if root is None:
             return
         end = at + _nanos(seconds)
-        self._child(root, "bind", at, end, error)
-        if error:
-            _set_error(root, error)
-        root.end(end)
+        cycle = self._start(root, "bindingCycle", at)
+        self._child(cycle, "RunBindPlugins", at, end, error)
+        for span in (cycle, root):
+            if error:
+                _set_error(span, error)
+            span.end(end)
 
-    def _child(self, root: Any, name: str, start: int, end: int, error: str = "") -> None:
+    def _add_cycle(self, root: Any, result: AttemptResult, began: int, end: int) -> None:
+        """Add the span of the decision, with one for each of its steps."""
+        cycle = self._start(root, "schedulingCycle", began)
+        at = began
+        for step, seconds in result.steps:
+            after = at + _nanos(seconds)
+            self._child(cycle, _STEPS.get(step, step), at, after)
+            at = after
+        cycle.end(max(end, at))
+
+    def _start(self, parent: Any, name: str, start: int) -> Any:
         from opentelemetry import trace  # noqa: PLC0415  an extra
 
-        span = self._tracer.start_span(
-            name, context=trace.set_span_in_context(root), start_time=start
-        )
+        context = trace.set_span_in_context(parent)
+        return self._tracer.start_span(name, context=context, start_time=start)
+
+    def _child(self, parent: Any, name: str, start: int, end: int, error: str = "") -> None:
+        span = self._start(parent, name, start)
         if error:
             _set_error(span, error)
         span.end(end)

@@ -62,6 +62,8 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
         if row is not None:
             attempt.mark("Selecting host done")
             reserve(view, attempt, decision, row)
+            if decision.reservations:
+                attempt.mark("Reserving done")
         elif profile.post_filters:
             failed = FailedSearch(
                 pod,
