@@ -278,3 +278,67 @@ def test_deletion_options_hold_for_custom_objects(server: LabServer) -> None:
     assert server.get(f"{WIDGETS}/one")["metadata"]["deletionTimestamp"]
     patched(server, {"metadata": {"finalizers": None}})
     assert server.call("GET", f"{WIDGETS}/one").status == 404
+
+
+def gauges(*rules: Json, **properties: Json) -> Json:
+    """A definition of gauges, whose spec has some rules."""
+    spec = {"type": "object", "x-kubernetes-validations": [*rules], "properties": properties}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gauges.factory.example.com"},
+        "spec": {
+            "group": "factory.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "gauges", "kind": "Gauge"},
+            "versions": [version],
+        },
+    }
+
+
+GAUGES = "/apis/factory.example.com/v1/namespaces/default/gauges"
+
+
+def gauge(**spec: Any) -> Json:
+    return {
+        "apiVersion": "factory.example.com/v1",
+        "kind": "Gauge",
+        "metadata": {"name": "one"},
+        "spec": spec,
+    }
+
+
+def test_rules_in_cel_hold_for_new_objects_and_for_changes(lab_server: LabServer) -> None:
+    number = {"type": "integer"}
+    rules = (
+        {"rule": "self.low <= self.high", "message": "low is above high"},
+        {"rule": "self.unit == oldSelf.unit", "messageExpression": "'was ' + oldSelf.unit"},
+    )
+    lab_server.post(CRDS, gauges(*rules, low=number, high=number, unit={"type": "string"}))
+    refused = lab_server.call("POST", GAUGES, gauge(low=3, high=2, unit="V"))
+    assert refused.status == 422
+    assert refused.body["message"] == (
+        'Gauge.factory.example.com "one" is invalid: spec: Invalid value: "object": '
+        "low is above high"
+    )
+    lab_server.post(GAUGES, gauge(low=1, high=2, unit="V"))
+    body = {"spec": {"unit": "A"}}
+    changed = patched(lab_server, body, path=f"{GAUGES}/one")
+    assert changed.status == 422
+    assert 'spec: Invalid value: "object": was V' in changed.body["message"]
+    assert patched(lab_server, {"spec": {"high": 9}}, path=f"{GAUGES}/one").status == 200
+
+
+def test_a_rule_that_cannot_be_compiled_is_refused(lab_server: LabServer) -> None:
+    refused = lab_server.call("POST", CRDS, gauges({"rule": "self. < 3"}))
+    assert refused.status == 422
+    assert "x-kubernetes-validations[0].rule" in refused.body["message"]
+    assert "compilation failed" in refused.body["message"]
+
+
+def test_a_rule_with_an_unknown_function_is_a_warning(lab_server: LabServer) -> None:
+    told = lab_server.call("POST", CRDS, gauges({"rule": "isURL(self.unit)"}))
+    assert told.status == 201
+    assert "is not evaluated here" in told.headers["warning"]

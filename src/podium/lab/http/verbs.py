@@ -33,6 +33,7 @@ from podium.lab.registry.binding import bind
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import unknown_fields
 from podium.lab.store.selection import selection
+from podium.lab.validation.custom_definitions import rules_not_evaluated
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 
@@ -208,7 +209,10 @@ def _read(
         return to_stored(resource, item), _warning_headers(texts)
     item = bodies.read_object(resource, body, content_type, strict=options.strict)
     idle = IDLE.get(resource.kind)
-    return item, _warnings(request, resource, item) + _warning_headers([idle] if idle else [])
+    texts = [idle] if idle else []
+    if resource.kind == "CustomResourceDefinition":
+        texts += rules_not_evaluated(item)[:_MOST_WARNINGS]
+    return item, _warnings(request, resource, item) + _warning_headers(texts)
 
 
 def _warning_headers(texts: list[str]) -> Headers:

@@ -36,6 +36,7 @@ from podium.lab.registry.kind_behaviour import behaviour_of
 from podium.lab.registry.subscriptions import Subscriber, Subscriptions
 from podium.lab.store.selection import fields_of, selection
 from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, Record, Store
+from podium.lab.validation.custom_rules import rule_errors
 from podium.lab.validation.metadata import validate_metadata_update
 from podium.objects.kinds.meta import JsonObject
 
@@ -127,7 +128,8 @@ class Registry:
         about = item["metadata"]
         admission.admit_create(self, resource, item)
         behaviour.prepare_for_create(resource, item)
-        self._refuse_invalid(resource, item, behaviour.create_errors(item))
+        errors = behaviour.create_errors(item) + _rule_errors(resource, item, None)
+        self._refuse_invalid(resource, item, errors)
         admission.check_bounds(self, resource, item)
         key = key_of(resource, about.get("namespace", ""), about["name"])
         taken = self.store.get(resource.storage, key)
@@ -289,6 +291,7 @@ class Registry:
             errors += behaviour.update_errors(item, old)
         elif subresource == "status":
             errors += behaviour.status_errors(item, old)
+        errors += _rule_errors(resource, item, old)
         self._refuse_invalid(resource, item, errors)
         if behaviour.changes_generation(item, old):
             item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -419,3 +422,8 @@ class Registry:
 def key_of(resource: Resource, namespace: str, name: str) -> Key:
     """The key of an object of this resource."""
     return Key(namespace if resource.namespaced else "", name)
+
+
+def _rule_errors(resource: Resource, item: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    """What the rules in the schema of a custom object say against it."""
+    return [] if resource.custom is None else rule_errors(resource.custom.schema, item, old)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from podium.lab.api.field_errors import FieldError, invalid_value, not_supported, required
+from podium.lab.validation.custom_rules import definition_errors, unevaluated
 from podium.objects.kinds.meta import JsonObject
 
 _SCOPES: Final = ("Cluster", "Namespaced")
@@ -41,6 +42,15 @@ def validate_definition(item: JsonObject) -> Iterator[FieldError]:
     yield from _version_errors(spec.get("versions") or [])
 
 
+def rules_not_evaluated(item: JsonObject) -> list[str]:
+    """A sentence for each rule of a definition's schemas that is not evaluated here."""
+    found: dict[str, None] = {}
+    for each in (item.get("spec") or {}).get("versions") or ():
+        schema = (each.get("schema") or {}).get("openAPIV3Schema") or {}
+        found.update(dict.fromkeys(unevaluated(schema)))
+    return list(found)
+
+
 def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
     stored = [each for each in versions if each.get("storage")]
     if versions and len(stored) != 1:
@@ -61,6 +71,7 @@ def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
             yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
             continue
         yield from _schema_errors(schema, f"{path}.schema.openAPIV3Schema", is_root=True)
+        yield from definition_errors(schema, f"{path}.schema.openAPIV3Schema")
         for number, column in enumerate(each.get("additionalPrinterColumns") or ()):
             where = f"{path}.additionalPrinterColumns[{number}]"
             if not column.get("jsonPath"):

@@ -1,7 +1,6 @@
 """Validation of custom objects by the schema of their CustomResourceDefinition.
 
-The messages are those of the API server. Rules in CEL (`x-kubernetes-validations`) are not
-evaluated.
+The messages are those of the API server. Rules in CEL are in `custom_rules`.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/validation, kube-openapi/pkg/validation/validate.
 """

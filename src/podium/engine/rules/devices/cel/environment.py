@@ -28,7 +28,7 @@ from podium.engine.rules.devices.cel.values import CelError, DomainMap, Quantity
 from podium.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from podium.engine.rules.devices.cel.evaluation import Step
     from podium.objects.kinds.devices import Device, DeviceAttribute
@@ -113,6 +113,20 @@ class Expression:
     def matches(self, driver: str, device: Device) -> bool:
         """Whether the expression selects a device; errors are `CelError`."""
         return evaluate(self.step, variables_of(driver, device), COST_LIMIT)
+
+
+@cache
+def compile_rule(text: str) -> Step | CompileError:
+    """A compiled expression over the variables `self` and `oldSelf` of any type, or its error."""
+    try:
+        checked = decode(_rule_environment().compile(text).serialize())
+    except RuntimeError as error:
+        shown = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+        return CompileError(f"compilation failed: {shown}")
+    try:
+        return compiled(checked)
+    except UnsupportedError as error:
+        return CompileError(f"program instantiation failed: the function {error} is not supported")
 
 
 @cache
@@ -214,7 +228,28 @@ def _inside(node: Node) -> Sequence[Node]:
 
 @cache
 def _environment() -> Any:
-    """The environment of the CEL library; made once."""
+    """The environment of device selectors; made once."""
+
+    def variables(kind: Any, quantity: Any) -> dict[str, Any]:
+        values = kind.Map(kind.STRING, kind.Map(kind.STRING, kind(_ANY)))
+        return {
+            "device.driver": kind.STRING,
+            "device.allowMultipleAllocations": kind.BOOL,
+            "device.attributes": values,
+            "device.capacity": kind.Map(kind.STRING, kind.Map(kind.STRING, quantity)),
+        }
+
+    return _new_environment(variables)
+
+
+@cache
+def _rule_environment() -> Any:
+    """The environment of rules about custom objects; made once."""
+    return _new_environment(lambda kind, _: {"self": kind.DYN, "oldSelf": kind.DYN})
+
+
+def _new_environment(variables: Callable[[Any, Any], dict[str, Any]]) -> Any:
+    """An environment of the CEL library with some variables, given its types and quantities."""
     try:
         from cel_expr_python import cel  # noqa: PLC0415 - only commands that use devices load it
     except ImportError:
@@ -249,16 +284,9 @@ def _environment() -> Any:
         )
         for name, overloads in _declared()
     ]
-    values = kind.Map(kind.STRING, kind.Map(kind.STRING, kind(_ANY)))
-    amounts = kind.Map(kind.STRING, kind.Map(kind.STRING, types["quantity"]))
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_CONFIG),
-        variables={
-            "device.driver": kind.STRING,
-            "device.allowMultipleAllocations": kind.BOOL,
-            "device.attributes": values,
-            "device.capacity": amounts,
-        },
+        variables=variables(kind, types["quantity"]),
         functions=functions,
     )
 
