@@ -1,0 +1,181 @@
+"""Pods with claims outlive a killed leader and a killed API server: no device is given twice."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from lab.command.lab_process import ROOT, LabProcess
+
+PODS = "/api/v1/namespaces/default/pods"
+DEVICES = "/apis/resource.k8s.io/v1/namespaces/default"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/podium"
+NODES, DEVICES_PER_NODE, WANTED = 30, 9, 200
+SECONDS = 120.0
+LEASE_FLAGS = (
+    *("--leader-elect-resource-namespace", "kube-system"),
+    *("--leader-elect-lease-duration", "10s", "--leader-elect-renew-deadline", "8s"),
+    *("--leader-elect-retry-period", "1s"),
+)
+TEMPLATE = {
+    "metadata": {"name": "one"},
+    "spec": {
+        "spec": {
+            "devices": {
+                "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.lab.podium"}}]
+            }
+        }
+    },
+}
+
+
+def claiming(name: str) -> dict[str, Any]:
+    spec = {
+        "containers": [{"name": "app", "image": "app"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}],
+        "terminationGracePeriodSeconds": 1,
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+class Client:
+    """Requests to the lab, over restarts."""
+
+    def __init__(self, lab: LabProcess) -> None:
+        self._address = urlsplit(lab.told["server"]).netloc
+        self._token = lab.told["token"]
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        with contextlib.closing(http.client.HTTPConnection(self._address, timeout=60)) as wire:
+            wire.request(method, path, None if body is None else json.dumps(body), headers)
+            response = wire.getresponse()
+            answer = json.loads(response.read())
+        assert response.status < 300, answer
+        return answer
+
+    def pods(self) -> dict[str, Any]:
+        return {each["metadata"]["name"]: each for each in self.call("GET", PODS)["items"]}
+
+    def bound(self) -> int:
+        return sum("nodeName" in each["spec"] for each in self.pods().values())
+
+    def claims(self) -> list[Any]:
+        found: list[Any] = self.call("GET", f"{DEVICES}/resourceclaims")["items"]
+        return found
+
+
+def until(what: str, true: Callable[[], bool]) -> None:
+    ends = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < ends, what
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def schedulers(tmp_path: Path) -> Iterator[Callable[[Path, str], subprocess.Popen[bytes]]]:
+    """Start replicas of `podium run` that end with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(kubeconfig: Path, name: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "podium", "run", "--kubeconfig", str(kubeconfig)]
+        with (tmp_path / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*command, *LEASE_FLAGS, "--port", "0"],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for each in started:
+        each.kill()
+        each.wait()
+
+
+def check(client: Client) -> None:
+    """No device is given twice, and nothing is reserved for a pod that is gone."""
+    pods = {each["metadata"]["uid"]: each for each in client.pods().values()}
+    given: Counter[tuple[str, str]] = Counter()
+    for claim in client.claims():
+        status = claim.get("status") or {}
+        consumers = status.get("reservedFor") or []
+        assert all(each["uid"] in pods for each in consumers), claim
+        results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
+        given.update((each["pool"], each["device"]) for each in results)
+        for each in consumers:
+            node = pods[each["uid"]]["spec"].get("nodeName")
+            assert node in {None, results[0]["pool"]}, claim
+    assert [device for device, count in given.items() if count > 1] == []
+
+
+def test_claims_outlive_a_killed_leader_and_a_killed_server(
+    tmp_path: Path, schedulers: Callable[[Path, str], subprocess.Popen[bytes]]
+) -> None:
+    arguments = (
+        *("--data", str(tmp_path / "data"), "--nodes", str(NODES), "--no-scheduler"),
+        *("--devices", str(DEVICES_PER_NODE)),
+    )
+    lab = LabProcess(tmp_path, *arguments)
+    port = urlsplit(lab.told["server"]).port
+    client = Client(lab)
+    try:
+        first = schedulers(lab.kubeconfig, "first")
+        until("the first leads", lambda: _is_led(client))
+        schedulers(lab.kubeconfig, "second")
+        client.call("POST", f"{DEVICES}/resourceclaimtemplates", TEMPLATE)
+        for number in range(WANTED):
+            client.call("POST", PODS, claiming(f"p{number}"))
+        until("some pods are bound", lambda: client.bound() >= 20)
+        first.send_signal(signal.SIGKILL)
+        check(client)
+        for number in range(0, WANTED, 5):
+            client.call("DELETE", f"{PODS}/p{number}")
+            client.call("POST", PODS, claiming(f"again-{number}"))
+        until("the second binds pods", lambda: client.bound() >= WANTED // 2)
+
+        lab.end(signal.SIGKILL)
+        lab = LabProcess(tmp_path, *arguments, "--listen", f"127.0.0.1:{port}")
+        check(client)
+        until("all pods run", lambda: _running(client) == WANTED)
+        check(client)
+        until("every claim is reserved", lambda: _reserved(client) == WANTED)
+
+        for number in range(WANTED):
+            if number % 5:
+                client.call("DELETE", f"{PODS}/p{number}")
+        left = WANTED // 5
+        until("claims go with their pods", lambda: len(client.claims()) == left)
+        check(client)
+        assert _reserved(client) == _running(client) == left
+    finally:
+        lab.end(signal.SIGKILL)
+
+
+def _is_led(client: Client) -> bool:
+    with contextlib.suppress(AssertionError):
+        return bool(client.call("GET", LEASE)["spec"].get("holderIdentity"))
+    return False
+
+
+def _running(client: Client) -> int:
+    return sum(each["status"].get("phase") == "Running" for each in client.pods().values())
+
+
+def _reserved(client: Client) -> int:
+    return sum(bool((each.get("status") or {}).get("reservedFor")) for each in client.claims())
