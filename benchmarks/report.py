@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,6 +46,7 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
         _mix(found["mix"]),
         _workloads(found["workloads"]),
         _upstream(found["upstream"]),
+        _devices(found["devices"]),
         _cluster(found["cluster"]),
     )
     return "\n".join(line for part in parts for line in (*part, ""))
@@ -296,6 +298,59 @@ def _upstream(found: list[dict[str, Any]]) -> Iterator[str]:
         for each in found
     ]
     yield from _table(("workload", "pods/s", "CPU-ms/pod", "upstream's threshold"), rows)
+
+
+DEVICES = """\
+## Devices
+
+Pods with a claim of their own, in memory, on one core: 5,000 nodes with eight devices each, and
+upstream's workloads about devices (`PODIUM_SCHEDULER_PERF`), steady states for ten seconds. A
+threshold is for upstream's whole system on its machine. Pods per second of processor time depend
+little on other work on the machine.
+"""
+#: Sections that can be written alone.
+SECTIONS = ("devices",)
+
+
+def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
+    yield DEVICES
+    rows = []
+    for each in found:
+        of_cpu = 1000 / each["cpuMsPerPod"]
+        limit = each["threshold"]
+        rows.append(
+            (
+                each["workload"],
+                f"{each['nodes']:,}",
+                f"{each['pods']:,}",
+                f"{each['podsPerSecond']:,}",
+                f"{of_cpu:,.0f}",
+                f"{limit:,.0f}" if limit else NOTHING,
+                f"{of_cpu / limit:.0f}" if limit else NOTHING,
+            )
+        )
+    header = ("workload", "nodes", "pods", "pods/s", "pods/s of CPU", "threshold", "times as fast")
+    yield from _table(header, rows)
+
+
+def section(name: str, where: dict[str, str], found: Any) -> str:
+    """The text of one section, with the load of the machine it was measured on."""
+    lines = list({"devices": _devices}[name](found))
+    noted = f"{where['date']}, load when started: {where['load when started']}"
+    return "\n".join([*lines, "", f"Measured alone: {noted}.", ""])
+
+
+def with_section(text: str, section: str) -> str:
+    """The results with one section replaced, or added before those of the real API server."""
+    heading = section.splitlines()[0]
+    parts = re.split(r"(?m)^(?=## )", text)
+    kept = [part for part in parts if not part.startswith(f"{heading}\n")]
+    place = next(
+        (i for i, part in enumerate(parts) if part.startswith(f"{heading}\n")),
+        next((i for i, part in enumerate(kept) if part.startswith("## On a real")), len(kept)),
+    )
+    kept.insert(place, section + "\n")
+    return "".join(kept)
 
 
 def _row(each: dict[str, Any]) -> tuple[str, ...]:

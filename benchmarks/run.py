@@ -1,6 +1,7 @@
 """Run all benchmarks, each in a process of its own, and write what they say to RESULTS.md.
 
 python benchmarks/run.py            everything, some minutes
+python benchmarks/run.py --only devices    that section alone; the others stay as they are
 python benchmarks/run.py --quick    small numbers, to see that it works; nothing is rewritten
 """
 
@@ -33,6 +34,7 @@ SCRIPTS = (
     "workloads",
     "mix",
     "upstream",
+    "devices",
     "cluster",
 )
 FLAGS = {"cluster": ["--beside", "kube-scheduler"]}
@@ -84,8 +86,18 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small numbers; print, do not write")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", choices=report.SECTIONS, help="write this section alone")
+    given = parser.parse_args()
+    quick = given.quick
     where = machine()
+    if given.only:
+        results = HERE / "RESULTS.md"
+        section = report.section(given.only, where, measured(given.only, quick=quick))
+        if quick:
+            print(section)
+        else:
+            results.write_text(report.with_section(results.read_text("utf-8"), section), "utf-8")
+        return
     found = {name: measured(name, quick=quick) for name in SCRIPTS}
     text = report.text(where, found)
     if quick:

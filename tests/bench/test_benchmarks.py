@@ -17,6 +17,7 @@ SECTIONS = (
     "## Rules of your own",
     "## A realistic mix",
     "## All workloads",
+    "## Devices",
 )
 
 

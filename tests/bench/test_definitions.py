@@ -34,8 +34,9 @@ def test_every_size_of_every_case_is_a_workload() -> None:
     assert names == ["Everything/Small", "Everything/Large", "Strange/Small", "Steady/Small"]
 
 
-def test_the_sample_uses_every_operation() -> None:
-    used = {type(op).__struct_config__.tag for op in sample("Everything/Small").ops}
+def test_the_samples_use_every_operation() -> None:
+    others = [op for each in read_workloads(SAMPLE.parent / "devices.yaml") for op in each.ops]
+    used = {type(op).__struct_config__.tag for op in [*sample("Everything/Small").ops, *others]}
 
     assert used == set(OPCODES)
 
@@ -77,7 +78,7 @@ def test_a_configuration_of_the_scheduler_is_not_read_and_that_is_said() -> None
         ),
         pytest.param(
             "Steady",
-            "workload Steady/Small: createPods: object contains unknown field `steadyState`",
+            "workload Steady/Small: createPods: object contains unknown field `podsInPairs`",
             id="a field that would change what is measured",
         ),
     ],

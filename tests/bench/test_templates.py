@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.bench.templates import UNNAMED, Template, evaluate
+from podium.bench.go_template import GoTemplate, evaluate
+from podium.bench.templates import UNNAMED, Template
 from podium.errors import InputError
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.workloads import Service
@@ -52,7 +53,7 @@ def template(tmp_path: Path) -> Callable[[str], Template]:
     ],
 )
 def test_what_stands_between_braces_is_computed(expression: str, value: float) -> None:
-    assert evaluate(expression, {".Index": 7, ".Count": 20}) == value
+    assert evaluate(expression, {"Index": 7, "Count": 20}) == value
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,38 @@ def test_what_stands_between_braces_is_computed(expression: str, value: float) -
 )
 def test_what_cannot_be_computed_is_said(expression: str) -> None:
     with pytest.raises(InputError, match=r"cannot fill in .*known: \.Index, \.Count, AddFloat"):
-        evaluate(expression, {".Index": 7, ".Count": 20})
+        evaluate(expression, {"Index": 7, "Count": 20})
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("{{range 3}}{{.}},{{end}}", "0,1,2,"),
+        ("{{$n := or .many 2}}{{range $i := ($n | Int)}}<{{$i}}{{Mod . 2}}>{{end}}", "<00><11>"),
+        ("{{if .wanted}}a{{else}}b{{end}}", "b"),
+        ("{{if eq .Index 7}}a{{else if .wanted}}b{{else}}c{{end}}", "a"),
+        ("{{if ge .Index (8 | Int)}}a{{else if not .wanted}}b{{end}}", "b"),
+        ("a {{- .Index -}} b", "a7b"),
+        ('{{or .text "x y"}}', "x y"),
+        ("{{/* nothing */}}", ""),
+    ],
+)
+def test_blocks_and_variables(text: str, filled: str) -> None:
+    assert GoTemplate(text).filled({"Index": 7}) == filled
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{{range 3}}", "{{range}} has no {{end}}"),
+        ("{{if .Index}}{{else}}", "{{if}} has no {{end}}"),
+        ("{{end}}", "{{end}} has no beginning"),
+    ],
+)
+def test_blocks_that_are_not_whole(text: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        GoTemplate(text)
+    assert words in str(error.value)
 
 
 def test_a_place_is_filled_in_for_each_object(template: Callable[[str], Template]) -> None:

@@ -40,6 +40,9 @@ class RunningChurn:
             self._due += self._interval * (1 + (now - self._due) // self._interval)
             self._step()
 
+    def finish(self) -> None:
+        """Churn goes on until the workload ends."""
+
     def _step(self) -> None:
         op, step = self._op, self._steps
         if op.mode != RECREATE and op.number and step >= op.number:
@@ -73,3 +76,9 @@ class RunningDeletion:
         for uid in self._uids[self._deleted : due]:
             self._executor.delete_pod(uid)
         self._deleted = max(self._deleted, due)
+
+    def finish(self) -> None:
+        """Delete all that is left: an operation waits for it."""
+        for uid in self._uids[self._deleted :]:
+            self._executor.delete_pod(uid)
+        self._deleted = len(self._uids)

@@ -1,7 +1,7 @@
 """Definitions of workloads in the format of scheduler_perf's `performance-config.yaml`.
 
-A test case is a list of operations; a workload is a test case with one set of parameters. Fields
-for kube-scheduler itself, such as thresholds and feature gates, are not read.
+A test case is a list of operations; a workload is a test case with one set of parameters.
+Thresholds are not read; of feature gates only those that Podium does not have.
 
 Upstream: test/integration/scheduler_perf.
 """
@@ -21,6 +21,17 @@ from podium.objects.reading.yaml_text import documents
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)")
 RECREATE, CREATE = "recreate", "create"
+
+#: Feature gates of cases that Podium does not have.
+MISSING_GATES = frozenset(
+    {
+        "DRADeviceCompatibilityGroups",
+        "DRADeviceTaintRules",
+        "DRAListTypeAttributes",
+        "DRAWorkloadResourceClaims",
+        "GenericWorkload",
+    }
+)
 
 Params = dict[str, Any]
 
@@ -90,6 +101,23 @@ class CreatePods(_Counted, tag="createPods", frozen=True):
     skip_wait_to_completion: bool = False
     persistent_volume_template_path: str = ""
     persistent_volume_claim_template_path: str = ""
+    #: Whether pods are created and deleted again for some time, instead of so many.
+    steady_state: bool = False
+    steady_state_param: str = ""
+    duration: str = "0s"
+    duration_param: str = ""
+    template_params: dict[str, Any] = {}
+
+    def is_steady(self, params: Params) -> bool:
+        """Whether batches of pods follow each other until the time is over."""
+        if self.steady_state_param:
+            return bool(parameter(self.steady_state_param, params))
+        return self.steady_state
+
+    def seconds(self, params: Params) -> float:
+        """How long batches follow each other."""
+        given = self.duration_param
+        return seconds(str(parameter(given, params)) if given else self.duration)
 
 
 class CreatePodSets(_Counted, tag="createPodSets", frozen=True):
@@ -104,6 +132,55 @@ class CreateAny(_Counted, tag="createAny", frozen=True):
 
     template_path: str = ""
     namespace: str = ""
+    template_params: dict[str, Any] = {}
+
+
+class UpdateAny(_Counted, tag="updateAny", frozen=True):
+    """Replaces objects by those of a template with the same names."""
+
+    template_path: str = ""
+    namespace: str = ""
+    update_per_second: int = 0
+    subresources: list[str] = []
+
+
+class CreateResourceDriver(_Op, tag="createResourceDriver", frozen=True):
+    """Publishes a slice with devices for every node whose name matches a pattern."""
+
+    driver_name: str = ""
+    nodes: str = ""
+    max_claims_per_node: int = 0
+    max_claims_per_node_param: str = ""
+
+    def devices(self, params: Params) -> int:
+        """The number of devices of each node."""
+        given = self.max_claims_per_node_param
+        return int(parameter(given, params)) if given else self.max_claims_per_node
+
+
+class CreateResourceClaims(_Counted, tag="createResourceClaims", frozen=True):
+    """Creates claims from one template."""
+
+    template_path: str = ""
+    namespace: str = ""
+
+
+class AllocResourceClaims(_Op, tag="allocResourceClaims", frozen=True):
+    """Allocates the claims of a namespace without pods, or those of all namespaces."""
+
+    namespace: str = ""
+
+
+class StartCollectingMetrics(_Op, tag="startCollectingMetrics", frozen=True):
+    """Measures the pods of some namespaces from now on, in whichever operation they are tried."""
+
+    name: str = ""
+    namespaces: list[str] = []
+    label_selector: dict[str, str] = {}
+
+
+class StopCollectingMetrics(_Op, tag="stopCollectingMetrics", frozen=True):
+    """Ends what `startCollectingMetrics` began."""
 
 
 class DeletePods(_Op, tag="deletePods", frozen=True):
@@ -154,6 +231,12 @@ Known = (
     | CreatePods
     | CreatePodSets
     | CreateAny
+    | UpdateAny
+    | CreateResourceDriver
+    | CreateResourceClaims
+    | AllocResourceClaims
+    | StartCollectingMetrics
+    | StopCollectingMetrics
     | DeletePods
     | Churn
     | Barrier
@@ -169,6 +252,7 @@ class Size(Struct, rename="camel", frozen=True):
     name: str
     params: Params = {}
     labels: list[str] = []
+    feature_gates: dict[str, bool] = {}
 
 
 class _CaseText(Struct, rename="camel", frozen=True):
@@ -178,6 +262,7 @@ class _CaseText(Struct, rename="camel", frozen=True):
     default_pod_template_path: str = ""
     scheduler_config_path: str = ""
     description: str = ""
+    feature_gates: dict[str, bool] = {}
     #: Rules that a profile needs for this case.
     needs: list[str] = []
 
@@ -195,6 +280,8 @@ class Workload(Struct, frozen=True):
     labels: tuple[str, ...] = ()
     description: str = ""
     needs: tuple[str, ...] = ()
+    #: Feature gates that it needs and Podium does not have.
+    missing_gates: tuple[str, ...] = ()
     #: Warnings about fields of the file that are ignored.
     notes: tuple[str, ...] = ()
 
@@ -205,6 +292,9 @@ class Workload(Struct, frozen=True):
 
     def check(self) -> None:
         """Raise an error if an operation cannot be executed."""
+        for gate in self.missing_gates:
+            what = f"needs the feature gate {gate}, which is off by default and not supported"
+            raise InputError(what, object=f"workload {self.name}", hint="choose another workload")
         for op in self.ops:
             if isinstance(op, Unknown):
                 raise InputError(op.sentence, object=f"workload {self.name}")
@@ -222,6 +312,18 @@ def parameter(name: str, params: Params) -> Any:
         known = ", ".join(params) or "none"
         raise InputError(f"there is no parameter {name}", hint=f"known: {known}")
     return params[bare]
+
+
+def template_params(given: Params, params: Params) -> Params:
+    """The values of an operation's `templateParams`: `$name`, `$name|default`, or plain values."""
+    found = {}
+    for name, value in given.items():
+        if isinstance(value, str) and value.startswith("$"):
+            wanted, bar, default = value[1:].partition("|")
+            found[name] = params.get(wanted, default) if bar else parameter(wanted, params)
+        else:
+            found[name] = value
+    return found
 
 
 def seconds(text: str) -> float:
@@ -273,9 +375,14 @@ def _case(value: object, path: Path) -> list[Workload]:
             description=case.description,
             needs=tuple(case.needs),
             notes=tuple(notes),
+            missing_gates=_missing_gates({**case.feature_gates, **size.feature_gates}),
         )
         for size in case.workloads
     ]
+
+
+def _missing_gates(gates: dict[str, bool]) -> tuple[str, ...]:
+    return tuple(name for name, on in gates.items() if on and name in MISSING_GATES)
 
 
 def _op(value: dict[str, Any], place: str) -> Op:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from podium.bench.background import RunningChurn, RunningDeletion
 from podium.bench.definitions import (
+    AllocResourceClaims,
     Barrier,
     Churn,
     CreateAny,
@@ -22,14 +23,22 @@ from podium.bench.definitions import (
     CreateNodes,
     CreatePods,
     CreatePodSets,
+    CreateResourceClaims,
+    CreateResourceDriver,
     DeletePods,
     Op,
     Params,
     Sleep,
+    StartCollectingMetrics,
+    StopCollectingMetrics,
+    UpdateAny,
     Workload,
     parameter,
     seconds,
+    template_params,
 )
+from podium.bench.devices import WorkloadDevices
+from podium.bench.measured_section import MeasuredSection
 from podium.bench.templates import UNNAMED, Template
 from podium.bench.workload_objects import (
     bound_claim,
@@ -40,6 +49,7 @@ from podium.bench.workload_objects import (
     with_claim,
 )
 from podium.errors import InputError
+from podium.objects.kinds.devices import ResourceClaimTemplate
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.registry import (
@@ -59,8 +69,18 @@ if TYPE_CHECKING:
     from podium.cluster.simulation import Simulation, Step
     from podium.objects.kinds.meta import Object
 
+#: Nodes that no strategy changes.
+_PLAIN_NODES = CreateNodes()
 BUILT_IN = Path(__file__).parent / "workloads"
 DEFAULT_NODE, DEFAULT_POD = "templates/node.yaml", "templates/pod.yaml"
+
+
+class Batches(NamedTuple):
+    """Pods that are created, scheduled and deleted batch by batch."""
+
+    make: Callable[[], Sequence[Pod]]
+    #: How long batches follow each other.
+    seconds: float
 
 
 class WorkloadExecutor:
@@ -73,6 +93,9 @@ class WorkloadExecutor:
         *,
         clock: Callable[[], float],
         measure: Callable[[WorkloadExecutor, str, Sequence[Pod]], None],
+        measure_steadily: Callable[[WorkloadExecutor, str, Batches], None] | None = None,
+        sections: Callable[[WorkloadExecutor, StartCollectingMetrics], MeasuredSection]
+        | None = None,
         watch: Callable[[Step], None] | None = None,
     ) -> None:
         self.workload = workload
@@ -83,6 +106,10 @@ class WorkloadExecutor:
         self._clock = clock
         self._slept = 0.0
         self._measure = measure
+        self._measure_steadily = measure_steadily
+        self._sections = sections
+        self._section: MeasuredSection | None = None
+        self.devices = WorkloadDevices(simulation)
         self._watch = watch
         self._names = 0
         self._background: list[RunningChurn | RunningDeletion] = []
@@ -102,6 +129,12 @@ class WorkloadExecutor:
             CreatePods: self._create_pods,
             CreatePodSets: self._create_pod_sets,
             CreateAny: self._create_any,
+            UpdateAny: self._update_any,
+            CreateResourceDriver: self._create_driver,
+            CreateResourceClaims: self._create_claims,
+            AllocResourceClaims: self._allocate_claims,
+            StartCollectingMetrics: self._start_collecting,
+            StopCollectingMetrics: self._stop_collecting,
             DeletePods: self._delete_pods,
             Churn: self._churn,
             Barrier: self._retry_pending,
@@ -136,8 +169,60 @@ class WorkloadExecutor:
     def _create_any(self, op: CreateAny, _: str) -> None:
         template = self.template(op.template_path)
         count = op.number(self._params) if op.count or op.count_param else 1
+        params = template_params(op.template_params, self._params)
+        if template.is_ignored(params):
+            return
         for index in range(count):
-            self.create(template, index, count, op.namespace)
+            self.create(template, index, count, op.namespace, params)
+
+    def _update_any(self, op: UpdateAny, _: str) -> None:
+        """Replace objects at once; pods that wait are tried by the next barrier."""
+        template = self.template(op.template_path)
+        count = op.number(self._params) if op.count or op.count_param else 1
+        for index in range(count):
+            found = template.make(index, count)
+            if isinstance(found, Pod):
+                self._update_pod(found, op.namespace or found.namespace)
+            elif isinstance(found, Node):
+                self.simulation.cache.put_node(prepare_node(found, found.name, _PLAIN_NODES, index))
+            else:
+                self.create(template, index, count, op.namespace)
+
+    def _update_pod(self, pod: Pod, namespace: str) -> None:
+        pod = self._pod(pod, namespace)
+        cache = self.simulation.cache
+        resident = cache.columns.pods.by_uid.get(pod.uid)
+        if resident is not None:
+            node = cache.columns.nodes.names[resident.row]
+            self.simulation.remove(pod.uid)
+            made = Objects()
+            made.pods.append(replace(pod, spec=replace(pod.spec, node_name=node)))
+            self.simulation.load(made)
+        elif pod.uid in self.pending:
+            self.pending[pod.uid] = pod
+        else:
+            what = f"there is no pod {pod.key} to update"
+            raise InputError(what, object=f"workload {self.workload.name}")
+
+    def _create_driver(self, op: CreateResourceDriver, _: str) -> None:
+        self.devices.publish(op, self._params)
+
+    def _create_claims(self, op: CreateResourceClaims, place: str) -> None:
+        template, count = self.template(op.template_path), op.number(self._params)
+        for index in range(count):
+            self.create(template, index, count, op.namespace or place)
+
+    def _allocate_claims(self, op: AllocResourceClaims, _: str) -> None:
+        self.devices.allocate(op.namespace)
+
+    def _start_collecting(self, op: StartCollectingMetrics, _: str) -> None:
+        if self._sections is not None:
+            self._section = self._sections(self, op)
+
+    def _stop_collecting(self, _: StopCollectingMetrics, __: str) -> None:
+        if self._section is not None:
+            self._section.stop()
+            self._section = None
 
     def _create_pod_sets(self, op: CreatePodSets, _: str) -> None:
         for number in range(op.number(self._params)):
@@ -147,8 +232,21 @@ class WorkloadExecutor:
         namespace, count = op.namespace or place, op.number(self._params)
         default = self.workload.default_pod_template
         template = self.template(op.pod_template_path or default, DEFAULT_POD)
-        indices = range(count)
-        pods = [self._pod(instantiate(template, index, count, Pod), namespace) for index in indices]
+        params = template_params(op.template_params, self._params)
+
+        def make() -> list[Pod]:
+            return [
+                self.devices.with_claims(
+                    self._pod(instantiate(template, index, count, Pod, params), namespace)
+                )
+                for index in range(count)
+            ]
+
+        if op.is_steady(self._params):
+            if self._measure_steadily is not None:
+                self._measure_steadily(self, namespace, Batches(make, op.seconds(self._params)))
+            return
+        pods = make()
         if op.persistent_volume_claim_template_path:
             pods = self._with_volumes(op, pods)
         if op.collect_metrics:
@@ -165,11 +263,11 @@ class WorkloadExecutor:
         made, count = Objects(), len(pods)
         for index, pod in enumerate(pods):
             volume = instantiate(volumes, index, count, PersistentVolume)
-            made.of(PERSISTENT_VOLUME).append(bound_volume(volume, pod))
+            made.of(PERSISTENT_VOLUME).append(bound_volume(volume, pod.namespace, index))
             claim = instantiate(claims, index, count, PersistentVolumeClaim)
-            made.of(PERSISTENT_VOLUME_CLAIM).append(bound_claim(claim, pod))
+            made.of(PERSISTENT_VOLUME_CLAIM).append(bound_claim(claim, pod.namespace, index))
         self.simulation.load(made)
-        return [with_claim(pod) for pod in pods]
+        return [with_claim(pod, index) for index, pod in enumerate(pods)]
 
     def _delete_pods(self, op: DeletePods, _: str) -> None:
         wanted = op.label_selector.items()
@@ -200,14 +298,27 @@ class WorkloadExecutor:
         self.tick()
 
     def _retry_pending(self, op: Barrier, _: str) -> None:
-        chosen = [
+        """Try the pods that wait again, until none of them finds a place.
+
+        All pods were tried once when they were created, which is all that some barriers ask for.
+        """
+        if op.stage_requirement == "Attempted":
+            return
+        for each in self._background:
+            each.finish()
+        waiting = 0
+        while waiting != len(self.pending):
+            waiting = len(self.pending)
+            for pod in self._waiting(op):
+                self.schedule(pod)
+
+    def _waiting(self, op: Barrier) -> list[Pod]:
+        return [
             pod
             for pod in self.pending.values()
             if (not op.namespaces or pod.namespace in op.namespaces)
             and op.label_selector.items() <= pod.labels.items()
         ]
-        for pod in chosen:
-            self.schedule(pod)
 
     # Objects
 
@@ -220,11 +331,18 @@ class WorkloadExecutor:
             self._templates[whole] = Template(whole)
         return self._templates[whole]
 
-    def create(self, template: Template, index: int, count: int, namespace: str) -> Object:
+    def create(
+        self,
+        template: Template,
+        index: int,
+        count: int,
+        namespace: str,
+        params: Params | None = None,
+    ) -> Object:
         """Create an object of any kind; a pod without a node is scheduled."""
-        found = template.make(index, count)
+        found = template.make(index, count, params)
         if isinstance(found, Pod):
-            pod = self._pod(found, namespace or found.namespace)
+            pod = self.devices.with_claims(self._pod(found, namespace or found.namespace))
             if pod.spec.node_name:
                 made = Objects()
                 made.pods.append(pod)
@@ -236,6 +354,8 @@ class WorkloadExecutor:
         if namespace and KINDS[found.kind].namespaced:
             metadata = replace(metadata, namespace=namespace)
         found = replace(found, metadata=metadata)
+        if isinstance(found, ResourceClaimTemplate):
+            self.devices.add_template(found)
         made = Objects()
         made.add(found.kind, found)
         self.simulation.load(made)
@@ -259,6 +379,7 @@ class WorkloadExecutor:
         self.pending.pop(uid, None)
         if self.simulation.cache.columns.pods.by_uid.get(uid) is not None:
             self.simulation.remove(uid)
+            self.devices.pod_gone(uid)
 
     def _name(self, item: Object) -> str:
         """The name in the template, or its prefix with a number that is used once."""
@@ -276,6 +397,14 @@ class WorkloadExecutor:
 
     def schedule(self, pod: Pod) -> bool:
         """Schedule a pod; whether it has a node now."""
+        section = self._section
+        if section is None or not section.counts(pod):
+            return self._schedule(pod)
+        with section.measuring(pod) as tried:
+            tried.placed = self._schedule(pod)
+        return tried.placed
+
+    def _schedule(self, pod: Pod) -> bool:
         decision = None
         for step in self.simulation.run((pod,)):
             decision = step.decision
@@ -286,6 +415,7 @@ class WorkloadExecutor:
                 self._watch(step)
         if decision is not None and decision.node is not None:
             self.pending.pop(pod.uid, None)
+            self.devices.note_placed(pod)
             return True
         self.pending[pod.uid] = pod
         return False

@@ -5,9 +5,16 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
-from podium.bench.definitions import CreatePods, CreatePodSets, Workload
-from podium.bench.executor import WorkloadExecutor
-from podium.bench.measurement import Clocks, Result, measure_pods, reset_peak_memory
+from podium.bench.definitions import CreatePods, CreatePodSets, StartCollectingMetrics, Workload
+from podium.bench.executor import Batches, WorkloadExecutor
+from podium.bench.measured_section import MeasuredSection
+from podium.bench.measurement import (
+    Clocks,
+    Result,
+    measure_batches,
+    measure_pods,
+    reset_peak_memory,
+)
 from podium.cluster.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -53,7 +60,7 @@ def run_workload(
     simulation = Simulation(profile, fast=fast)
     results: list[tuple[str, Result]] = []
 
-    def measure(executor: WorkloadExecutor, namespace: str, pods: Sequence[Pod]) -> None:
+    def started(executor: WorkloadExecutor, name: str) -> Result:
         columns = executor.simulation.cache.columns
         result = Result(
             workload.name,
@@ -62,11 +69,28 @@ def run_workload(
             nodes=len(columns.nodes.order),
             existing=columns.pods.total,
         )
-        measure_pods(executor, pods, result, clocks, progress)
-        results.append((namespace, result))
+        results.append((name, result))
+        return result
+
+    def measure(executor: WorkloadExecutor, namespace: str, pods: Sequence[Pod]) -> None:
+        measure_pods(executor, pods, started(executor, namespace), clocks, progress)
+
+    def measure_steadily(executor: WorkloadExecutor, namespace: str, batches: Batches) -> None:
+        made = iter(batches.make, None)
+        measure_batches(executor, made, batches.seconds, started(executor, namespace), clocks)
+
+    def sections(executor: WorkloadExecutor, op: StartCollectingMetrics) -> MeasuredSection:
+        result = started(executor, op.name or "/".join(op.namespaces))
+        return MeasuredSection(op, result, clocks, lambda done: progress(done.pods))
 
     executor = WorkloadExecutor(
-        workload, simulation, clock=clocks.wall, measure=measure, watch=watch
+        workload,
+        simulation,
+        clock=clocks.wall,
+        measure=measure,
+        measure_steadily=measure_steadily,
+        sections=sections,
+        watch=watch,
     )
     for place, op in enumerate(workload.ops):
         executor.run(place, op)

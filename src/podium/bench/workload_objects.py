@@ -21,7 +21,7 @@ from podium.objects.kinds.storage import (
 )
 
 if TYPE_CHECKING:
-    from podium.bench.definitions import AllocatableStrategy, CreateNodes
+    from podium.bench.definitions import AllocatableStrategy, CreateNodes, Params
     from podium.bench.templates import Template
     from podium.objects.kinds.node import Node
 
@@ -30,9 +30,11 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 _Kind = TypeVar("_Kind", bound=Object)
 
 
-def instantiate(template: Template, index: int, count: int, kind: type[_Kind]) -> _Kind:
+def instantiate(
+    template: Template, index: int, count: int, kind: type[_Kind], params: Params | None = None
+) -> _Kind:
     """An object of the template, which must be of this kind."""
-    found = template.make(index, count)
+    found = template.make(index, count, params)
     if not isinstance(found, kind):
         what = f"holds a {found.kind}, where a {kind.__name__} is needed"
         raise InputError(what, where=str(template.path))
@@ -66,10 +68,10 @@ def csi_node(name: str, strategy: AllocatableStrategy) -> CsiNode:
     return replace(made, metadata=replace(made.metadata, name=name, annotations=annotations))
 
 
-def bound_volume(volume: PersistentVolume, pod: Pod) -> PersistentVolume:
-    """A volume with a disk of its own, bound to the claim of the pod."""
-    name = f"{pod.namespace}-{pod.name}"
-    spec = replace(volume.spec, claim_ref=ObjectReference(pod.name, pod.namespace, name))
+def bound_volume(volume: PersistentVolume, namespace: str, index: int) -> PersistentVolume:
+    """A volume with a disk of its own, bound to the claim with this index."""
+    name = f"{namespace}-pv-{index}"
+    spec = replace(volume.spec, claim_ref=ObjectReference(_claim(index), namespace, name))
     if spec.csi is not None:
         spec = replace(spec, csi=replace(spec.csi, volume_handle=name))
     if spec.aws_elastic_block_store is not None:
@@ -79,15 +81,20 @@ def bound_volume(volume: PersistentVolume, pod: Pod) -> PersistentVolume:
     return replace(volume, metadata=metadata, spec=spec, status=VolumeStatus("Bound"))
 
 
-def bound_claim(claim: PersistentVolumeClaim, pod: Pod) -> PersistentVolumeClaim:
-    """A claim named like the pod, bound to the volume of the pod."""
-    volume = f"{pod.namespace}-{pod.name}"
-    metadata = replace(claim.metadata, name=pod.name, namespace=pod.namespace, uid=volume)
+def bound_claim(claim: PersistentVolumeClaim, namespace: str, index: int) -> PersistentVolumeClaim:
+    """The claim with this index, bound to its volume."""
+    volume = f"{namespace}-pv-{index}"
+    metadata = replace(claim.metadata, name=_claim(index), namespace=namespace, uid=volume)
     spec = replace(claim.spec, volume_name=volume)
     return replace(claim, metadata=metadata, spec=spec, status=VolumeStatus("Bound"))
 
 
-def with_claim(pod: Pod) -> Pod:
-    """The pod with a volume of the claim of the same name."""
-    volume = Volume(name="vol", persistent_volume_claim=ClaimVolume(pod.name))
+def with_claim(pod: Pod, index: int) -> Pod:
+    """The pod with a volume of the claim with this index."""
+    volume = Volume(name="vol", persistent_volume_claim=ClaimVolume(_claim(index)))
     return replace(pod, spec=replace(pod.spec, volumes=[volume]))
+
+
+def _claim(index: int) -> str:
+    """The name of a claim; templates of other pods may name it."""
+    return f"pvc-{index}"

@@ -133,6 +133,33 @@ class ClaimWriter:
                 self._claims.drop(current)
                 found.claims[current.key] = None
 
+    def allocate(self, pod: Pod, plan: DevicePlan, now: float) -> None:
+        """Allocate the claims of a plan and reserve them for no pod."""
+        for claim in self.bind(pod, plan, now).claims.values():
+            if claim is not None:
+                self._claims.put(unreserved(claim, pod.uid))
+
+    def gone(self, pod: Pod) -> None:
+        """The pod is gone: claims that were made for it go, others lose its reservation.
+
+        A claim that no pod needs any more is deallocated.
+        """
+        made = self._claims.made_for(pod.uid, pod.name)
+        if made is not None:
+            self._claims.drop(made)
+        noted = {each.name: each for each in pod.status.resource_claim_statuses or ()}
+        for entry in pod.spec.resource_claims or ():
+            status = noted.get(entry.name)
+            name = entry.resource_claim_name or (status and status.resource_claim_name) or ""
+            claim = self._claims.get(name, pod.namespace)
+            if claim is None:
+                continue
+            if entry.resource_claim_name is None:
+                self._claims.drop(claim)
+            elif claim.is_reserved_for(pod.uid):
+                left = unreserved(claim, pod.uid)
+                self._claims.put(left if left.status.reserved_for else deallocated(left))
+
     def release(self, release: ClaimRelease) -> ClaimWrites:
         """Give a claim back, or delete it."""
         found = ClaimWrites()
