@@ -28,6 +28,88 @@ DEVICE = Device(
 )
 
 
+TIMES = [
+    "timestamp('2026-02-03T04:05:06.789Z').getFullYear() == 2026",
+    "timestamp('2026-02-03T04:05:06Z').getMonth() == 1",
+    "timestamp('2026-02-03T04:05:06Z').getDate() == 3",
+    "timestamp('2026-02-03T04:05:06Z').getDayOfMonth() == 2",
+    "timestamp('2026-02-03T04:05:06Z').getDayOfYear() == 33",
+    "timestamp('2026-02-01T04:05:06Z').getDayOfWeek() == 0",
+    "timestamp('2026-02-03T23:05:06Z').getHours('+02:00') == 1",
+    "timestamp('2026-02-03T04:05:06.789Z').getMilliseconds() == 789",
+    "timestamp('2026-02-03T04:05:06Z') - timestamp('2026-02-03T04:05:00Z') == duration('6s')",
+    "timestamp('2026-02-03T04:05:06Z') + duration('1h') > timestamp('2026-02-03T05:05:05Z')",
+    "string(timestamp('2026-02-03T04:05:06.5+01:00')) == '2026-02-03T03:05:06.5Z'",
+    "int(timestamp('1970-01-01T00:01:00Z')) == 60",
+    "duration('1h30m').getMinutes() == 90",
+    "duration('-1.5s').getMilliseconds() == -1500",
+    "string(duration('1m0.5s')) == '60.5s'",
+    "duration('1s') < duration('1m')",
+]
+NETWORKS = [
+    "ip('192.168.0.1').family() == 4",
+    "ip('::1').isLoopback()",
+    "isIP('10.0.0.1') && !isIP('10.0.0.256') && !isIP('::ffff:1.2.3.4') && !isIP('fe80::1%eth0')",
+    "ip.isCanonical('2001:db8::abcd') && !ip.isCanonical('2001:DB8::ABCD')",
+    "ip('0.0.0.0').isUnspecified()",
+    "ip('224.0.0.1').isLinkLocalMulticast() && ip('ff02::1').isLinkLocalMulticast()",
+    "ip('169.254.169.254').isLinkLocalUnicast()",
+    "ip('192.168.0.1').isGlobalUnicast() && !ip('255.255.255.255').isGlobalUnicast()",
+    "ip('127.0.0.1') == ip('127.0.0.1')",
+    "string(ip('2001:DB8::1')) == '2001:db8::1'",
+    "cidr('192.168.0.0/24').containsIP('192.168.0.1')",
+    "!cidr('192.168.0.0/24').containsIP(ip('192.168.1.1'))",
+    "cidr('192.168.0.0/16').containsCIDR('192.168.10.0/24')",
+    "!cidr('192.168.0.0/24').containsCIDR(cidr('192.168.0.0/23'))",
+    "string(cidr('192.168.1.7/24').masked()) == '192.168.1.0/24'",
+    "cidr('192.168.1.7/24').ip() == ip('192.168.1.7')",
+    "cidr('::1/128').prefixLength() == 128",
+    "isCIDR('10.0.0.0/8') && !isCIDR('10.0.0.0/33') && !isCIDR('10.0.0.0')",
+    "url('https://example.com:8080/a%20b?x=1&y=2&x=3').getPort() == '8080'",
+    "url('https://[::1]:80/').getHostname() == '::1'",
+    "url('https://example.com:8080/').getHost() == 'example.com:8080'",
+    "url('HTTPS://example.com/').getScheme() == 'https'",
+    "url('https://example.com/a b/').getEscapedPath() == '/a%20b/'",
+    "url('https://example.com/?x=1&y=2&x=3').getQuery()['x'] == ['1', '3']",
+    "isURL('/path') && !isURL('../path') && !isURL('http://a:b/')",
+]
+
+
+@pytest.mark.parametrize("expression", [*TIMES, *NETWORKS])
+def test_times_and_networks(expression: str) -> None:
+    assert answer(expression) is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "error"),
+    [
+        ("duration('1 hour') > duration('1s')", 'time: invalid duration "1 hour"'),
+        ("timestamp('yesterday').getDate() == 1", 'parsing time "yesterday" as'),
+        ("timestamp('2026-02-03T04:05:06Z').getHours('Mars') == 1", "unknown time zone Mars"),
+        (
+            "ip('1.2.3').family() == 4",
+            'IP Address "1.2.3" parse error during conversion from string: ParseAddr("1.2.3")',
+        ),
+        ("ip('fe80::1%eth0').family() == 6", 'IP address "fe80::1%eth0" with zone value is not'),
+        ("ip('::ffff:1.2.3.4').family() == 6", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not'),
+        (
+            "cidr('10.0.0.0').prefixLength() == 8",
+            (
+                "network address parse error during conversion from string: "
+                "netip.ParsePrefix(\"10.0.0.0\"): no '/'"
+            ),
+        ),
+        (
+            "url('../path').getHost() == ''",
+            'URL parse error during conversion from string: parse "../path": invalid URI for',
+        ),
+        ("ip('::1').getPort() == ''", "compile: compilation failed"),
+    ],
+)
+def test_times_and_networks_that_cannot_be_read(expression: str, error: str) -> None:
+    assert str(answer(expression)).startswith(error)
+
+
 def answer(expression: str) -> bool | str:
     """The answer for the device, or the text of the error."""
     compiled = compile_expression(expression)

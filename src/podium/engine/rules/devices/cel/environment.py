@@ -46,6 +46,7 @@ stdlib:
   - name: _<=_
   - name: _>_
   - name: _>=_
+  - name: string
 extensions:
 - {name: lists, version: latest}
 - {name: sets, version: latest}
@@ -87,10 +88,45 @@ find                string.(string) -> string
 findAll             string.(string) -> strings, string.(string int) -> strings
 isSorted            list.() -> bool
 sum                 ints.() -> int, doubles.() -> double
+ip                  (string) -> ip, cidr.() -> ip
+isIP                (string) -> bool
+ip.isCanonical      (string) -> bool
+family              ip.() -> int
+isUnspecified       ip.() -> bool
+isLoopback          ip.() -> bool
+isLinkLocalMulticast ip.() -> bool
+isLinkLocalUnicast  ip.() -> bool
+isGlobalUnicast     ip.() -> bool
+cidr                (string) -> cidr
+isCIDR              (string) -> bool
+containsIP          cidr.(ip) -> bool, cidr.(string) -> bool
+containsCIDR        cidr.(cidr) -> bool, cidr.(string) -> bool
+masked              cidr.() -> cidr
+prefixLength        cidr.() -> int
+string              (bool) -> string, (int) -> string, (uint) -> string, (double) -> string, \
+(string) -> string, (bytes) -> string, (timestamp) -> string, (duration) -> string, \
+(ip) -> string, (cidr) -> string
+url                 (string) -> url
+isURL               (string) -> bool
+getScheme           url.() -> string
+getHost             url.() -> string
+getHostname         url.() -> string
+getPort             url.() -> string
+getEscapedPath      url.() -> string
+getQuery            url.() -> query
 min                 ints.() -> int, doubles.() -> double, strings.() -> string, bools.() -> bool
 max                 ints.() -> int, doubles.() -> double, strings.() -> string, bools.() -> bool
 """
-_COMPARED: Final = ("int", "uint", "double", "bool", "string", "bytes")
+_COMPARED: Final = (
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "timestamp",
+    "duration",
+)
 _NUMBERS: Final = ("int", "uint", "double")
 _ANY: Final = "google.protobuf.Any"
 #: A field of the device is always there; the library does not know `device` as a value.
@@ -271,6 +307,12 @@ def _new_environment(variables: Callable[[Any, Any], dict[str, Any]]) -> Any:
         "ints": kind.List(kind.INT),
         "doubles": kind.List(kind.DOUBLE),
         "bools": kind.List(kind.BOOL),
+        "timestamp": kind.TIMESTAMP,
+        "duration": kind.DURATION,
+        "ip": kind.AbstractType("net.IP"),
+        "cidr": kind.AbstractType("net.CIDR"),
+        "url": kind.AbstractType("kubernetes.URL"),
+        "query": kind.Map(kind.STRING, kind.List(kind.STRING)),
         "quantity": kind.AbstractType("kubernetes.Quantity"),
         "semver": kind.AbstractType("kubernetes.Semver"),
     }

@@ -13,6 +13,8 @@ from functools import cmp_to_key, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
+from podium.engine.rules.devices.cel.network import Cidr, Ip, Url, contains, is_valid
+from podium.engine.rules.devices.cel.times import SECOND, Duration, Timestamp
 from podium.engine.rules.devices.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -78,12 +80,22 @@ def add(one: Any, two: Any) -> Any:
     if isinstance(one, str | bytes | list):
         _need(type(one) is type(two))
         return one + two
+    if isinstance(one, Timestamp | Duration):
+        _need(isinstance(two, Timestamp | Duration))
+        _need(isinstance(one, Duration) or isinstance(two, Duration))
+        kind = Duration if isinstance(one, Duration) and isinstance(two, Duration) else Timestamp
+        return kind.of(one.nanoseconds + two.nanoseconds)
     _same_numbers("_+_", one, two)
     return one + two if isinstance(one, float) else _fitting(one, one + two)
 
 
 def subtract(one: Any, two: Any) -> Any:
-    """The difference of two numbers (`-`)."""
+    """The difference of two numbers, moments or durations (`-`)."""
+    if isinstance(one, Timestamp | Duration):
+        _need(isinstance(two, (type(one), Duration)))
+        moved = isinstance(one, Timestamp) and isinstance(two, Duration)
+        kind = Timestamp if moved else Duration
+        return kind.of(one.nanoseconds - two.nanoseconds)
     _same_numbers("_-_", one, two)
     return one - two if isinstance(one, float) else _fitting(one, one - two)
 
@@ -132,7 +144,7 @@ def logical_not(value: Any) -> Any:
 
 def _comparison(operator: str, test: Callable[[Any, Any], bool]) -> Function:
     def run(one: Any, two: Any) -> bool:
-        if not isinstance(one, bool | int | float | str | bytes):
+        if not isinstance(one, bool | int | float | str | bytes | Timestamp | Duration):
             raise CelError(f"{NO_SUCH_OVERLOAD}: {operator}")
         return test(one, two)
 
@@ -206,6 +218,120 @@ def size(value: Any) -> int:
     return len(value)
 
 
+# Times --------------------------------------------------------------------------------------------
+
+
+def to_duration(value: Any) -> Duration:
+    """A value as a duration (`duration(x)`)."""
+    _need(isinstance(value, str | Duration))
+    return Duration.parse(value) if isinstance(value, str) else value
+
+
+def to_timestamp(value: Any) -> Timestamp:
+    """A value as a moment (`timestamp(x)`): RFC 3339, or seconds since 1970."""
+    if isinstance(value, Timestamp):
+        return value
+    if isinstance(value, str):
+        return Timestamp.parse(value)
+    _need(_whole(value))
+    return Timestamp.of(value * SECOND)
+
+
+def _of_moment(read: Callable[[Any], int]) -> Function:
+    """A part of a moment in UTC, or in the time zone of the second argument."""
+
+    def run(value: Any, zone: Any = "") -> int:
+        if not isinstance(value, Timestamp) or not isinstance(zone, str):
+            raise NotApplicableError
+        return read(value.at(zone))
+
+    return run
+
+
+def _of_time(read: Callable[[Any], int], unit: int) -> Function:
+    """A part of a moment, or how many units a duration has."""
+
+    def run(value: Any, zone: Any = "") -> int:
+        if isinstance(value, Duration):
+            return value.count(unit)
+        return int(_of_moment(read)(value, zone))
+
+    return run
+
+
+def milliseconds(value: Any, zone: Any = "") -> int:
+    """The milliseconds of a moment's second, or those of a duration."""
+    del zone
+    if isinstance(value, Duration):
+        return value.count(10**6)
+    found: Timestamp = _take(value, Timestamp)
+    return found.milliseconds
+
+
+# Networks -----------------------------------------------------------------------------------------
+
+
+def to_ip(value: Any) -> Ip:
+    """A text as an IP address, or the address of a network (`ip(x)`, `x.ip()`)."""
+    if isinstance(value, Cidr):
+        return Ip(value.address)
+    return Ip.parse(_take(value, str))
+
+
+def _valid(kind: type[Ip | Cidr | Url]) -> Function:
+    return lambda text: is_valid(kind, _take(text, str))
+
+
+def is_canonical(text: Any) -> bool:
+    """Whether an IP address is written in its usual form."""
+    return bool(str(Ip.parse(_take(text, str))) == text)
+
+
+def _of_ip(read: Callable[[Any], Any]) -> Function:
+    return lambda value: read(_take(value, Ip).address)
+
+
+def _is_local_multicast(address: Any) -> bool:
+    if address.version == 4:
+        return bool(address.packed[:3] == bytes((224, 0, 0)))
+    return bool(address.packed[0] == 0xFF and address.packed[1] & 0x0F == 0x02)
+
+
+def _is_global_unicast(address: Any) -> bool:
+    none = str(address) == "255.255.255.255" or address.is_unspecified or address.is_loopback
+    return not (none or address.is_multicast or address.is_link_local)
+
+
+def to_cidr(text: Any) -> Cidr:
+    """A text as a network (`cidr(x)`)."""
+    return Cidr.parse(_take(text, str))
+
+
+def contains_ip(network: Any, other: Any) -> bool:
+    """Whether a network contains an address, given as such or as text."""
+    wanted = Ip.parse(other) if isinstance(other, str) else _take(other, Ip)
+    return contains(_take(network, Cidr), wanted)
+
+
+def contains_cidr(network: Any, other: Any) -> bool:
+    """Whether a network contains another, given as such or as text."""
+    wanted = Cidr.parse(other) if isinstance(other, str) else _take(other, Cidr)
+    return contains(_take(network, Cidr), wanted)
+
+
+def _of_cidr(read: Callable[[Cidr], Any]) -> Function:
+    return lambda value: read(_take(value, Cidr))
+
+
+def to_url(text: Any) -> Url:
+    """A text as a URL (`url(x)`)."""
+    return Url.parse(_take(text, str))
+
+
+def _of_url(read: Callable[[Url], Any]) -> Function:
+    return lambda value: read(_take(value, Url))
+
+
 # Conversions --------------------------------------------------------------------------------------
 
 
@@ -217,6 +343,10 @@ def to_int(value: Any) -> int:
         if not INT_MIN <= int(value) <= INT_MAX:
             raise CelError(f'strconv.ParseInt: parsing "{value}": value out of range')
         return int(value)
+    if isinstance(value, Timestamp):
+        return value.nanoseconds // SECOND
+    if isinstance(value, Duration):
+        return value.nanoseconds
     _need(is_number(value))
     if isinstance(value, float) and not (math.isfinite(value) and INT_MIN < value < INT_MAX):
         raise CelError("integer overflow")
@@ -258,7 +388,7 @@ def to_string(value: Any) -> str:
             return value.decode()
         except UnicodeDecodeError:
             raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
-    _need(isinstance(value, str | int))
+    _need(isinstance(value, str | int | Timestamp | Duration | Ip | Cidr))
     return str(value)
 
 
@@ -771,6 +901,8 @@ STANDARD: Final[dict[str, Function]] = {
     "string": to_string,
     "bytes": to_bytes,
     "bool": to_bool,
+    "duration": to_duration,
+    "timestamp": to_timestamp,
     "dyn": lambda value: value,
     "type": type_name,
     "contains": _strings(lambda text, part: part in text),
@@ -824,6 +956,39 @@ EXTENSIONS: Final[dict[str, Function]] = {
     "major": _part("major"),
     "minor": _part("minor"),
     "patch": _part("patch"),
+    "getFullYear": _of_moment(lambda at: at.year),
+    "getMonth": _of_moment(lambda at: at.month - 1),
+    "getDate": _of_moment(lambda at: at.day),
+    "getDayOfMonth": _of_moment(lambda at: at.day - 1),
+    "getDayOfWeek": _of_moment(lambda at: at.isoweekday() % 7),
+    "getDayOfYear": _of_moment(lambda at: at.timetuple().tm_yday - 1),
+    "getHours": _of_time(lambda at: at.hour, 3600 * SECOND),
+    "getMinutes": _of_time(lambda at: at.minute, 60 * SECOND),
+    "getSeconds": _of_time(lambda at: at.second, SECOND),
+    "getMilliseconds": milliseconds,
+    "ip": to_ip,
+    "isIP": _valid(Ip),
+    "ip.isCanonical": is_canonical,
+    "family": _of_ip(lambda address: address.version),
+    "isUnspecified": _of_ip(lambda address: address.is_unspecified),
+    "isLoopback": _of_ip(lambda address: address.is_loopback),
+    "isLinkLocalMulticast": _of_ip(_is_local_multicast),
+    "isLinkLocalUnicast": _of_ip(lambda address: address.is_link_local),
+    "isGlobalUnicast": _of_ip(_is_global_unicast),
+    "cidr": to_cidr,
+    "isCIDR": _valid(Cidr),
+    "containsIP": contains_ip,
+    "containsCIDR": contains_cidr,
+    "masked": _of_cidr(Cidr.masked),
+    "prefixLength": _of_cidr(lambda network: network.length),
+    "url": to_url,
+    "isURL": _valid(Url),
+    "getScheme": _of_url(lambda found: found.scheme),
+    "getHost": _of_url(lambda found: found.host),
+    "getHostname": _of_url(lambda found: found.hostname),
+    "getPort": _of_url(lambda found: found.port),
+    "getEscapedPath": _of_url(lambda found: found.escaped_path),
+    "getQuery": _of_url(Url.values),
     "optional.of": optional_of,
     "optional.ofNonZeroValue": optional_of_non_zero,
     "optional.none": optional_none,

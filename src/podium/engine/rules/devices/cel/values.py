@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from podium.objects.quantity import QuantityError, amount_of
 
@@ -207,6 +207,15 @@ def _pre_release(text: str) -> str:
     return text
 
 
+class Opaque:
+    """A value of a type that only its own functions look into."""
+
+    __slots__ = ()
+    cel_name: ClassVar[str]
+    #: Whether `<` and its like apply; such values are also unequal to values of other types.
+    ordered: ClassVar[bool] = False
+
+
 _NAMES: Final[tuple[tuple[type, str], ...]] = (
     (bool, "bool"),
     (UInt, "uint"),
@@ -224,6 +233,8 @@ _NAMES: Final[tuple[tuple[type, str], ...]] = (
 
 def type_name(value: Any) -> str:
     """The name of the type of a value."""
+    if isinstance(value, Opaque):
+        return value.cel_name
     return next((name for kind, name in _NAMES if isinstance(value, kind)), "null_type")
 
 
@@ -241,6 +252,8 @@ def equal(one: Any, two: Any) -> bool:
         return one is two
     if isinstance(one, Quantity | Semver):
         return _same_opaque(one, two)
+    if isinstance(one, Opaque) and not one.ordered and type(one) is not type(two):
+        raise CelError(NO_SUCH_OVERLOAD)
     if is_number(one) and is_number(two):
         return bool(one == two)
     if isinstance(one, list | dict | Optional):
@@ -274,6 +287,7 @@ def less(one: Any, two: Any) -> bool:
     """Whether one value orders before another."""
     if is_number(one) and is_number(two):
         return bool(one < two)
-    if type(one) is not type(two) or not isinstance(one, bool | str | bytes):
+    ordered = isinstance(one, bool | str | bytes) or (isinstance(one, Opaque) and one.ordered)
+    if type(one) is not type(two) or not ordered:
         raise CelError(NO_SUCH_OVERLOAD)
     return bool(one < two)
