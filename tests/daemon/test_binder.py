@@ -112,6 +112,23 @@ def test_a_lost_answer_is_sent_again_after_a_pause() -> None:
 
 
 @pytest.mark.parametrize("bound", [True, False])
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_a_refusal_after_a_lost_answer_is_not_believed(status: int, bound: bool) -> None:
+    """The request whose answer got lost may have been carried out."""
+    made = cluster()
+    made.api.script("bind", LOST, refused(status))
+    made.api.script("get", as_read("a", "a", "n1" * bound))
+
+    made.bind()
+
+    assert len(made.api.named("get")) == 1
+    if bound:
+        assert_bound(made)
+    else:
+        assert_not_bound(made, "no")
+
+
+@pytest.mark.parametrize("bound", [True, False])
 def test_when_all_answers_get_lost_the_pod_is_read_until_that_is_answered(
     bound: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

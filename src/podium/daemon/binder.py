@@ -168,15 +168,18 @@ class Binder:
     async def _post(self, pod: Pod, node: str) -> None:
         """Send the binding, again after a pause as long as no answer comes."""
         uid, seconds = pod.metadata.uid, self._timeout_seconds
+        is_lost = False
         for pause in PAUSES:
             try:
                 await self._client.bind(pod.namespace, pod.name, uid, node, timeout=seconds)
             except UnreachableError:
+                is_lost = True
                 await self._clocks.sleep(pause)
             except ApiError as error:
                 if error.status == _TOO_MANY:
                     await self._clocks.sleep(error.retry_after or pause)
-                elif error.status == _CONFLICT or error.status >= _SERVER_ERROR:
+                elif is_lost or error.status == _CONFLICT or error.status >= _SERVER_ERROR:
+                    # A refusal says nothing of an earlier request whose answer got lost.
                     await self._settle(pod, node, error)
                     return
                 else:

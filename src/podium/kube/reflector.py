@@ -144,7 +144,7 @@ class Reflector(Generic[Kind]):
                 asked_for = min(error.retry_after or 0.0, _LONGEST_ASKED_SECONDS)
                 if error.status == _GONE:
                     self.version = ""
-                    self._failures.succeeded(step)
+                    self._failures.succeeded(_WATCH)
                 else:
                     self._failures.failed(step, f"{self.path}: {error}; trying again")
             except Exception as error:  # noqa: BLE001  no error ends the watch
