@@ -73,15 +73,20 @@ def _repeated_bindings(world: World) -> Iterator[str]:
         if sent.answered and sent.answered < 300:
             told[sent.replica, uid] = sent.time
     bound: dict[str, tuple[str, str]] = {}
+    asked: dict[str, str] = {}
     for sent in world.network.sent:
+        if sent.verb == "get" and sent.answered >= 400:
+            asked[sent.path] = sent.replica
         if sent.verb != "bind":
             continue
         uid, node = sent.body["metadata"].get("uid", ""), sent.body["target"]["name"]
         first = bound.get(uid)
-        if first is not None and first[0] == sent.replica and first[1] != node:
+        unknown = asked.get(sent.path.removesuffix("/binding")) == sent.replica
+        if first is not None and first[0] == sent.replica and first[1] != node and not unknown:
             yield f"{sent.replica} binds {sent.path} to {node}, having bound it to {first[1]}"
         if sent.done:
             bound[uid] = (sent.replica, node)
+            asked.pop(sent.path.removesuffix("/binding"), None)
 
 
 def _decided_again(world: World) -> Iterator[str]:
@@ -175,6 +180,7 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
     nodes: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     bound: dict[str, tuple[str, int, Any]] = {}
     claims: dict[str, Any] = {}
+    forgotten: set[tuple[str, int]] = set()
     for entry in world.history:
         while following is not None and following.time <= entry.time:
             decided[following.replica, following.uid] = following
@@ -189,7 +195,7 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
             assert last is not None
             uid = last["metadata"]["uid"]
             if entry.after is None or entry.after["status"].get("phase") in FINISHED:
-                bound.pop(uid, None)
+                forgotten |= _forgotten_ports(bound.pop(uid, None), bound.values())
                 continue
             if is_binding(entry) and entry.writer not in {"", "fresh"}:
                 placement = decided.get((entry.writer, uid))
@@ -202,7 +208,7 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
                         if by == entry.writer or version <= placement.pods_seen
                     ]
                     seen = _versions(nodes[placement.node], placement.nodes_seen)
-                    yield from _misfit(entry, placement, seen, others, claims)
+                    yield from _misfit(entry, placement, seen, others, claims, forgotten=forgotten)
             node = entry.after["spec"].get("nodeName")
             if node:
                 by, version, _ = bound.get(uid, (entry.writer, entry.version, None))
@@ -215,8 +221,32 @@ def _versions(versions: list[tuple[int, Any]], seen: int) -> list[Any]:
     return before[-1:] + [node for version, node in versions if version > seen]
 
 
+def _forgotten_ports(
+    left: tuple[str, int, Any] | None, others: Iterable[tuple[str, int, Any]]
+) -> set[tuple[str, int]]:
+    """The ports of other pods that count as free once a pod has left that used them as well.
+
+    Only another scheduler puts two such pods onto a node; kube-scheduler keeps a set of the ports.
+    """
+    if left is None:
+        return set()
+    node = left[2]["spec"].get("nodeName")
+    return {
+        (each["metadata"]["uid"], port)
+        for _, _, each in others
+        if each["spec"].get("nodeName") == node
+        for port in _ports(each) & _ports(left[2])
+    }
+
+
 def _misfit(
-    entry: Entry, placement: Placement, seen: list[Any], others: list[Any], claims: dict[str, Any]
+    entry: Entry,
+    placement: Placement,
+    seen: list[Any],
+    others: list[Any],
+    claims: dict[str, Any],
+    *,
+    forgotten: set[tuple[str, int]],
 ) -> Iterator[str]:
     pod = entry.after
     assert pod is not None
@@ -240,7 +270,8 @@ def _misfit(
             yield f"{what}: {resource} {used} of {room}"
     if len(here) + 1 > max(int(node["status"]["allocatable"]["pods"]) for node in present):
         yield f"{what}: {len(here) + 1} pods"
-    if any(_ports(pod) & _ports(each) for each in here):
+    taken = {(each["metadata"]["uid"], port) for each in here for port in _ports(each)}
+    if _ports(pod) & {port for _, port in taken - forgotten}:
         yield f"{what}: its host port is taken"
     if any(_keeps_off(pod, each) or _keeps_off(each, pod) for each in here):
         yield f"{what}: it must not be beside a pod like itself"
@@ -384,15 +415,26 @@ def _nominated(world: World, replica: Replica) -> Iterator[str]:
         yield f"{replica.name} has nominations {held}, the API server {written}"
 
 
+def lost_nominations(world: World) -> list[str]:
+    """Pods that wait, and are nominated to nodes that do not exist."""
+    nodes = {_name(each) for each in world.cluster.registry.list("Node")}
+    return [
+        _name(pod)
+        for pod in world.cluster.registry.list("Pod")
+        if _waits(pod)
+        and ((pod.get("status") or {}).get("nominatedNodeName") or "") not in {"", *nodes}
+    ]
+
+
 def stored_findings(world: World) -> Iterator[str]:
     """What the API server shows once the cluster is at rest: nothing is waited for in vain."""
     nodes = {_name(each) for each in world.cluster.registry.list("Node")}
     for pod in world.cluster.registry.list("Pod"):
         nominated = (pod.get("status") or {}).get("nominatedNodeName")
-        # v1.13 keeps a nomination as long as there is no node at all, and when an attempt finds
-        # nodes on which preemption might help and no victims there.
-        kept = world.plan.generation == "v1.13" and (
-            not nodes or _attempted_since(world, pod, _deleted_at(world, nominated))
+        # An attempt may leave a nomination as it is: in v1.13 while there is no node at all, and
+        # wherever the pod may not preempt or preemption is not tried.
+        kept = _attempted_since(world, pod, _deleted_at(world, nominated)) or (
+            world.plan.generation == "v1.13" and not nodes
         )
         # A pod that is being deleted is not attempted any more.
         if nominated and _waits(pod) and nominated not in nodes and not kept:

@@ -43,6 +43,8 @@ REST_SECONDS = 400.0
 LONGEST_BACKOFF = 75.0
 #: How long claims of a pod may take to be bound.
 VOLUME_SECONDS = 30.0
+#: After this time every pod is attempted again, whatever has happened, and a little more.
+LONGEST_PARKED = 340.0
 #: After how many runs garbage is collected.
 _SEEDS_PER_COLLECTION = 5
 
@@ -261,6 +263,9 @@ class World:
             self._heal()
             if not self.network.is_stormed:
                 self._rest()
+                if self._waits_for_time():
+                    cluster.run_for(LONGEST_PARKED)
+                    self._rest()
                 self._check_rest()
             if self.network.is_stormed:
                 self.findings.append("more requests were sent than any backoff allows")
@@ -362,6 +367,15 @@ class World:
             ):
                 return
         self.findings.append(f"no rest within {REST_SECONDS:g} s: {self._restless()}")
+
+    def _waits_for_time(self) -> bool:
+        """Whether a pod may wait that no event wakes: it is attempted again after a time.
+
+        Nothing tells that a node is gone to which a pod is nominated, and v1.13 parks a pod whose
+        extender could not be asked.
+        """
+        v1_13_asks = self.plan.generation == "v1.13" and bool(self.plan.extender)
+        return v1_13_asks or bool(invariants.lost_nominations(self))
 
     def _only_backs_off(self) -> bool:
         """Whether nothing keeps the cluster from rest but pods that are attempted with pauses."""
