@@ -29,7 +29,7 @@ import compare
 #: What SchedulingBasic does on the machine that the goals are meant for.
 BASIC = 16_000
 PERF = "PODIUM_SCHEDULER_PERF"
-#: The sizes of `--quick`, for `podium bench`.
+#: The sizes of `--quick`, for `podium bench`; upstream's workloads take the number of pods only.
 SMALL = ("--nodes", "50", "--existing", "20", "--pods", "20")
 
 
@@ -77,7 +77,7 @@ def arguments_of(
         assert folder is not None
         given += ["-f", str(folder / line.file / "performance-config.yaml")]
     if quick:
-        return [*given, *SMALL]
+        return [*given, *(SMALL[-2:] if line.file else SMALL)]
     if line.pods is not None:
         given += ["--pods", str(line.pods)]
     return given if nodes is None else [*given, "--nodes", str(nodes)]

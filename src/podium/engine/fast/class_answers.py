@@ -358,7 +358,8 @@ class ClassAnswers:
             joint = run_scores(pod, at, self.joint, self.profile, known=known)
         else:
             joint = run_scores(pod, at, self._differing, self.profile, known=self._not_known)
-            joint += self._constant
+            if self._constant:
+                joint += self._constant
         joint += kept.sums(rows)
         return joint
 

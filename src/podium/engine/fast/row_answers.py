@@ -344,7 +344,7 @@ class RowAnswers:
 
     def sums(self, rows: np.ndarray) -> np.ndarray:
         """The weighted sums of the scores of these rows."""
-        found: np.ndarray = self._scores[rows]
+        found: np.ndarray = self._scores.take(rows)
         return found
 
 

@@ -49,7 +49,7 @@ def run_scores(
     `known` holds what the rules answered to `everywhere` in this decision, if they were asked.
     """
     highest = profile.highest_score
-    totals = np.zeros(len(at), np.int64)
+    totals: np.ndarray | None = None
     constant = 0
     errors: list[str] = []
     out_of_range = ""
@@ -63,7 +63,7 @@ def run_scores(
             errors += error.args
             continue
         if same is None:
-            totals += final * weight if weight != 1 else final
+            totals = final * weight if totals is None else totals + final * weight
             if columns is not None:
                 columns.append(ScoreColumn(rule.name, weight, raw, final))
         else:
@@ -75,6 +75,13 @@ def run_scores(
             out_of_range = _out_of_range(rule.name, given, highest)
     if errors or out_of_range:
         raise AttemptError(*(errors or [out_of_range]))
+    return _shifted(totals, constant, len(at))
+
+
+def _shifted(totals: np.ndarray | None, constant: int, size: int) -> np.ndarray:
+    """The sums of scores that differ between rows, if there are any, and of those that do not."""
+    if totals is None:
+        return np.full(size, constant, np.int64)
     if constant:
         totals += constant
     return totals
@@ -165,8 +172,8 @@ def _out_of_range(name: str, scores: np.ndarray | int, highest: int) -> str:
     """The error of a rule with a score outside 0 to `highest`; empty if there is none."""
     if isinstance(scores, int):
         wrong = [] if 0 <= scores <= highest else [scores]
-    elif not len(scores) or (scores.min() >= 0 and scores.max() <= highest):
-        return ""
+    elif not len(scores) or scores.view(np.uint64).max() <= highest:
+        return ""  # negative numbers are very large ones when they are read without a sign
     else:
         wrong = scores[(scores < 0) | (scores > highest)].tolist()
     if not wrong:

@@ -455,7 +455,7 @@ class InterPodAffinityPriority(ScoreRule):
             return (float(MAX_SCORE) * ((raw - lowest) / float(span))).astype(np.int64)
         # Few distinct sums: scale each once.
         table = (float(MAX_SCORE) * (np.arange(span + 1) / float(span))).astype(np.int64)
-        found: np.ndarray = table[raw - lowest]
+        found: np.ndarray = table.take(raw - lowest)
         return found
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
