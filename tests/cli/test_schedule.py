@@ -252,6 +252,29 @@ def test_a_recording_holds_its_configuration(podium: Podium, write: Files) -> No
     assert podium("verify", write(text, "mine.jsonl")).code == 0
 
 
+def test_a_recording_has_the_names_of_predicates_that_kube_scheduler_knows(
+    podium: Podium, write: Files
+) -> None:
+    names = ["GeneralPredicates", "MaxPDVolumeCountPredicate", "PodFitsHost"]
+    policy = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "predicates": [{"name": name} for name in names],
+        "priorities": [{"name": "EqualPriority", "weight": 1}],
+    }
+    path = write(json.dumps(policy), "policy.json")
+    text = recording_of(podium, write([*FIVE, pod("a")]), "--policy", path)
+
+    assert [each["name"] for each in json.loads(text)["policy"]["predicates"]] == [
+        "GeneralPredicates",
+        "MaxEBSVolumeCount",
+        "MaxGCEPDVolumeCount",
+        "MaxAzureDiskVolumeCount",
+        "HostName",
+    ]
+    assert podium("verify", write(text, "mine.jsonl")).code == 0
+
+
 def test_a_recording_cannot_hold_other_ties(classic: Podium, write: Files) -> None:
     result = classic("schedule", write(FIVE), "-o", "recording", "--ties", "first")
 

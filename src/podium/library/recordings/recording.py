@@ -10,6 +10,8 @@ from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import pending, seen_by
 from podium.library.recordings.replay import recorded_simulation
+from podium.profiles.policy.configured_predicates import with_registered_names
+from podium.profiles.policy.feature_gates import FeatureGates
 from podium.render.recording import v1_13, v1_36
 
 if TYPE_CHECKING:
@@ -103,7 +105,8 @@ def _scenario(
     made = v1_13.scenario(objects, waiting, steps, chosen.profile)
     made["options"] = _options(chosen)
     if chosen.policy is not None:
-        return made | {"policy": chosen.policy}
+        gates = FeatureGates(chosen.options.feature_gates)
+        return made | {"policy": with_registered_names(chosen.policy, gates)}
     return made | {"provider": chosen.provider}
 
 

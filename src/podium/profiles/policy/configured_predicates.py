@@ -7,7 +7,7 @@ an argument its name stands for what is registered at that point. The last regis
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS
 from podium.profiles.policy.arguments import rule_factory
@@ -108,6 +108,20 @@ def policy_predicates(
                 found.orders[name] = entry.order
     _add_notes(found)
     return found
+
+
+def with_registered_names(policy: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:
+    """The Policy with every predicate under a name that kube-scheduler knows as well."""
+    entries, known = policy.get("predicates"), registered(gates)
+    if not isinstance(entries, list):
+        return policy
+    found: list[dict[str, Any]] = []
+    for entry in entries:
+        name = entry["name"]
+        is_other = name in ALIASES and name not in known and entry.get("argument") is None
+        names = [each for each in ALIASES[name] if each in known] if is_other else [name]
+        found += [{**entry, "name": each} for each in names]
+    return {**policy, "predicates": found}
 
 
 def _register(entry: PredicatePolicy, found: ConfiguredPredicates) -> tuple[str, ...]:
