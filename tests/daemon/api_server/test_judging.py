@@ -174,8 +174,9 @@ def assert_judged(kind: str, found: dict[str, Any], *, at_least: int) -> None:
     assert found["pods"] >= at_least
     assert found["undecided"] == 0
     if kind == "preemption":
-        # When exactly pods failed, and were tried again, cannot be seen.
-        assert found["agreement"] >= 0.97
+        # When exactly pods failed, and were tried again, cannot be seen: of a small burst one
+        # placement may be explained by none of the orders that are tried, of a large one 0.1 %.
+        assert different[max(1, found["pods"] // 1000) :] == []
     else:
         assert different == []
         assert found["asGoodInAnotherOrder"] == 0

@@ -122,9 +122,11 @@ class OtherScheduler:
     def _bind(self, pod: Pod, node: str | None) -> None:
         known = self.pod(pod.key)
         assert node is not None
-        if known is not None and known.uid == pod.uid:
+        if known is not None and known.uid == pod.uid and not known.terminating:
             self.put(replace(known, spec=replace(known.spec, node_name=node)))
             self.soon(lambda: self._start(pod))
+        else:
+            self.state.forget(pod)  # the API server refuses to bind it
 
     def _start(self, pod: Pod) -> None:
         known = self.pod(pod.key)
@@ -169,6 +171,8 @@ class OtherScheduler:
 
     def _evict(self, key: str) -> None:
         victim = self.pod(key)
-        if victim is not None and not victim.terminating:
+        if victim is not None and not victim.spec.node_name:
+            self.delete("Pod", key)  # no kubelet has to end it first
+        elif victim is not None and not victim.terminating:
             self.put(as_victim(victim, self.behaviour, self.now))
             self.soon(lambda: self.delete("Pod", key))

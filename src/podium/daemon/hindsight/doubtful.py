@@ -1,4 +1,4 @@
-"""Judgements of placements that differ, until their binding is followed, within a limit of bytes.
+"""Judgements of placements that differ, until all orders are tried, within a limit of bytes.
 
 A judgement has a matrix: every verdict and every score of its decision. In a large cluster that is
 hundreds of kilobytes, and bindings may come much later than they are judged. Beyond the limit the

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from msgspec.structs import replace as changed
 from podium.cluster.queue.queued_pod import is_unschedulable
 from podium.daemon.cluster_state import ClusterState
 from podium.daemon.hindsight.doubtful import Doubtful
-from podium.daemon.hindsight.orders import Placed, PossibleOrders
+from podium.daemon.hindsight.orders import PossibleOrders
 from podium.daemon.observers import AttemptResult, Observer
 from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import decide
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from podium.cluster.queue.queued_pod import Turn
+    from podium.daemon.hindsight.orders import Placed
     from podium.daemon.hindsight.replay import Rules
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 #: How long the node of a pod may take to be seen after pods decided later were bound.
 WAIT_SECONDS: Final = 30.0
+#: With more changes to be followed, no pod is waited for: their memory is bounded.
+MOST_AHEAD: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,19 @@ class _Taken:
     reported: bool = False
 
 
+@dataclass(slots=True)
+class _Open:
+    """A placement that is different, until all orders in which it may not be are tried."""
+
+    place: Placed
+    profile: Profile
+    time: float
+    #: Where its binding was followed; 0 before that.
+    bound: int = 0
+    #: Pods that wait for a node and may have been decided before it.
+    awaited: set[str] = field(default_factory=set)
+
+
 class Judge:
     """Follows the changes of a cluster, and reports a judgement for each placement."""
 
@@ -89,16 +105,17 @@ class Judge:
         report: Callable[[Judgement], None],
         *,
         wait_seconds: float = WAIT_SECONDS,
+        most_ahead: int = MOST_AHEAD,
         clock: Callable[[], float] | None = None,
         observers: Sequence[Observer] = (),
     ) -> None:
         """Begin with an empty cluster; *report* is called with every judgement, in order.
 
         The node of a pod may take *wait_seconds* to be seen, by the *clock* if changes are fed as
-        they happen, else by their times.
+        they happen, else by their times; less if more than *most_ahead* changes come meanwhile.
         """
         self._rules, self._report = rules, report
-        self._wait_seconds, self._clock = wait_seconds, clock
+        self._wait_seconds, self._most_ahead, self._clock = wait_seconds, most_ahead, clock
         #: A pod whose binding was refused is tried again after this time at the earliest.
         backoff = rules.behaviour.queue.backoff
         self._retry_seconds = 0.5 * backoff.initial if backoff is not None else 0.0
@@ -121,7 +138,8 @@ class Judge:
         self._orders = PossibleOrders(self)
         #: Pods whose binding was judged and is not followed yet.
         self._judged: set[str] = set()
-        #: Placements that were different, until their binding is followed: it may come much later.
+        #: Placements that are different so far, by uid, and what was judged of them.
+        self._open: dict[str, _Open] = {}
         self._doubtful = Doubtful()
         self._finished = False
         #: Pods that the other scheduler found no node for, and Podium did.
@@ -136,6 +154,11 @@ class Judge:
         """The number of pods that wait for a node, or for a judgement."""
         queued = sum(self.state.queue.counts().values())
         return queued + len(self._taken) + len(self._postponed)
+
+    @property
+    def ahead(self) -> int:
+        """The number of changes that were fed and are not followed yet."""
+        return len(self._ahead)
 
     # Feeding ------------------------------------------------------------------------------------
 
@@ -163,6 +186,8 @@ class Judge:
         """Judge what is left: no further change will come."""
         self._finished = True
         self.advance()
+        for each in list(self._open.values()):
+            self._report_open(each)
 
     # Following ----------------------------------------------------------------------------------
 
@@ -177,18 +202,20 @@ class Judge:
         self._ahead.popleft()
         self._position += 1
         self._orders.note(change, self._position)
+        self._report_overdue()
         index = self.state.index(change.kind)
         if change.new is not None:
             if change.kind == "Pod":
                 self._report_first_seen(change)
             index.put(change.new)
         elif change.old is not None:
-            self._judged.discard(change.old.metadata.uid)
-            self._doubtful.pop(change.old.metadata.uid)
-            postponed = self._postponed.pop(change.old.metadata.uid, None)
+            uid = change.old.metadata.uid
+            self._judged.discard(uid)
+            postponed = self._postponed.pop(uid, None)
             if postponed is not None and postponed.turn is not None:
                 self.state.queue.done(postponed.turn)
             index.drop(change.old)
+            self._end_doubts(uid)
 
     def _pass_version(self, pod: Pod | None) -> None:
         assert pod is not None
@@ -202,9 +229,9 @@ class Judge:
         old, new = cast("Pod | None", change.old), cast("Pod", change.new)
         if old is None or old.spec.node_name or not new.spec.node_name:
             return
-        doubtful = self._doubtful.pop(new.uid)
-        if doubtful is not None:
-            self._report(self._judged_late(doubtful, new))
+        found = self._open.get(new.uid)
+        if found is not None:
+            self._judge_bound(found)
         elif self.state.is_responsible_for(old) and new.uid not in self._judged:
             self._report(Judgement(new, 1, None, None, None, change.time))
         self._judged.discard(new.uid)
@@ -305,7 +332,7 @@ class Judge:
         return not self._waited_long()
 
     def _waited_long(self) -> bool:
-        if self._finished:
+        if self._finished or len(self._ahead) > self._most_ahead:
             return True
         if self._clock is not None:
             return self._clock() - self.now > self._wait_seconds
@@ -343,9 +370,11 @@ class Judge:
             pod = changed(pod, status=changed(pod.status, nominated_node_name=nominated))
         queue = self.state.queue
         queue.requeue(taken.turn, pod, rejected_by=result.rejected_by)
-        self._orders.failed(pod, self._position)
+        self._orders.failed(pod, self._position, reported=reported is not None)
         if pod.status.nominated_node_name:
             queue.nominate(pod, pod.status.nominated_node_name)
+        if reported is not None:
+            self._end_doubts(pod.uid)
 
     # Judging ------------------------------------------------------------------------------------
 
@@ -358,7 +387,7 @@ class Judge:
             decision = self.decided(pod, profile, recording=True)
             found = compare_placement(decision, node, self.now)
         late = bound_at - self.now > self._retry_seconds
-        place = Placed(pod, node, self._position, taken.attempt, late=late)
+        place = self._orders.place(pod, node, self._position, taken.attempt, late=late)
         if found.kind == DIFFERENT:
             order = self._orders.other_order(place, self._ahead, profile)
             if order:
@@ -366,6 +395,7 @@ class Judge:
         self._move_cursors(decision)
         judgement = Judgement(pod, taken.attempt, found, decision, profile, self.now)
         if found.kind == DIFFERENT:
+            self._open[pod.uid] = _Open(place, profile, self.now)
             self._doubtful.put(pod.uid, judgement, plain)
         else:
             self._report(judgement)
@@ -374,6 +404,7 @@ class Judge:
         self.state.cache.assume(pod, node, self._reservations(pod, node, profile, decision))
         self._orders.placed(place)
         self._end(taken)
+        self._end_doubts(pod.uid)
 
     def _reservations(
         self, pod: Pod, node: str, profile: Profile, decision: Decision
@@ -388,17 +419,46 @@ class Judge:
         attempt = Attempt(columns.pods.incoming(pod), profile, np.array([row]), ties("first"))
         return decide(columns, attempt).reservations
 
-    def _judged_late(self, doubtful: Judgement, bound: Pod) -> Judgement:
+    # Placements that are different so far -------------------------------------------------------
+
+    def _judge_bound(self, found: _Open) -> None:
         """Judge a placement once more as of its binding: an attempt after a failed one, perhaps."""
-        comparison, profile = doubtful.comparison, doubtful.profile
+        place = found.place
+        found.bound = self._position
+        order = self._orders.as_of_binding(place.pod, place.node, found.profile)
+        if not order:
+            found.awaited = self._orders.undecided(place)
+        if order or not found.awaited:
+            self._report_open(found, order)
+
+    def _end_doubts(self, uid: str) -> None:
+        """Judge the placements once more that waited for the decision about a pod."""
+        for each in list(self._open.values()):
+            if uid in each.awaited:
+                each.awaited.remove(uid)
+                if not each.awaited:
+                    self._report_open(each)
+
+    def _report_overdue(self) -> None:
+        """Report a placement that has waited for other pods for long."""
+        first = next(iter(self._open.values()), None)
+        if first is not None and self.now - first.time > self._wait_seconds:
+            self._report_open(first)
+
+    def _report_open(self, found: _Open, order: str = "") -> None:
+        """Report a placement, as different unless there is an *order* in which it is not."""
+        place = found.place
+        del self._open[place.pod.uid]
+        judgement = self._doubtful.pop(place.pod.uid)
+        assert judgement is not None
+        comparison = judgement.comparison
         assert comparison is not None
-        assert profile is not None
-        order = self._orders.as_of_binding(doubtful.pod, comparison.theirs, profile)
-        if not order or bound.spec.node_name != comparison.theirs:
-            return doubtful
-        why = (order, *comparison.why)
-        found = replace(comparison, kind=OTHER_ORDER, detail="", why=why)
-        return replace(doubtful, comparison=found)
+        bound = found.bound or self._position
+        order = order or self._orders.decided_later(place, bound, found.profile)
+        if order:
+            why = (order, *comparison.why)
+            comparison = replace(comparison, kind=OTHER_ORDER, detail="", why=why)
+        self._report(replace(judgement, comparison=comparison))
 
     def _move_cursors(self, decision: Decision) -> None:
         """Leave the order of nodes and the rule for ties as the decision leaves them."""

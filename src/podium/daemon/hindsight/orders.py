@@ -10,8 +10,9 @@ here, on the state of the judge, which is afterwards as before.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count as numbers
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class Placed:
     node: str
     position: int
     attempt: int
+    #: Its place in the order of decisions, and where it was first seen, or reported as
+    #: failed last.
+    number: int = 0
+    since: int = 0
     #: Whether it was bound so late that its first binding may have been refused.
     late: bool = False
 
@@ -59,9 +64,11 @@ class PossibleOrders:
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
         self._placed: deque[Placed] = deque(maxlen=MOST_RECENT)
+        self._numbers = numbers(1)
         self._changes: deque[Undone] = deque(maxlen=MOST_RECENT)
-        #: Where each pending pod was first seen, or failed last.
+        #: Where each pending pod was first seen, or reported last as failed.
         self._since: dict[str, int] = {}
+        self._pending: dict[str, Pod] = {}
         self._has_failed: set[str] = set()
         #: Where pods were nominated to nodes, by uid, in that order.
         self._nominated: dict[str, int] = {}
@@ -69,6 +76,9 @@ class PossibleOrders:
         self.failed_unseen: set[str] = set()
         #: Pods that were decided and whose binding never came, on the node that Podium chose.
         self._unbound: dict[str, tuple[Pod, str]] = {}
+        #: Pods that were deleted before they were bound to a node, and where: they may have counted
+        #: on a node for a while.
+        self._vanished: deque[tuple[Pod, int, int]] = deque(maxlen=MOST_RECENT)
         #: Placements whose binding is not followed yet, by uid.
         self._in_flight: dict[str, Placed] = {}
 
@@ -85,8 +95,11 @@ class PossibleOrders:
         old, new = cast("Pod | None", change.old), cast("Pod | None", change.new)
         pod = new if new is not None else old
         assert pod is not None
+        if new is None and pod.uid in self._pending and self._is_own(pod):
+            self._vanished.append((pod, self._since[pod.uid], position))
         if new is None or new.spec.node_name:
             self._since.pop(pod.uid, None)
+            self._pending.pop(pod.uid, None)
             self._has_failed.discard(pod.uid)
             self._nominated.pop(pod.uid, None)
             self.failed_unseen.discard(pod.uid)
@@ -95,6 +108,7 @@ class PossibleOrders:
             self._in_flight.pop(pod.uid, None)
         if old is None and new is not None and not new.spec.node_name:
             self._since[pod.uid] = position
+            self._pending[pod.uid] = pod
         was, is_ = (bool(each is not None and each.spec.node_name) for each in (old, new))
         own_binding = old is not None and is_ and not was and self._is_own(old)
         if own_binding:
@@ -105,13 +119,22 @@ class PossibleOrders:
     def _is_own(self, pod: Pod) -> bool:
         return self._judge.state.is_responsible_for(pod)
 
-    def failed(self, pod: Pod, position: int) -> None:
-        """Note that an attempt failed: the next one is made any time from now on."""
-        self._since[pod.uid] = position
+    def failed(self, pod: Pod, position: int, *, reported: bool) -> None:
+        """Note that an attempt failed: if that was reported, the next one is made from now on.
+
+        Otherwise only Podium finds no node, and the pod may have been placed before.
+        """
+        if reported:
+            self._since[pod.uid] = position
         self._has_failed.add(pod.uid)
         self._nominated.pop(pod.uid, None)
         if pod.status.nominated_node_name:
             self._nominated[pod.uid] = position
+
+    def place(self, pod: Pod, node: str, position: int, attempt: int, *, late: bool) -> Placed:
+        """The placement that is decided next; `placed` notes it."""
+        since = self._since.get(pod.uid, 0)
+        return Placed(pod, node, position, attempt, next(self._numbers), since, late)
 
     def placed(self, place: Placed) -> None:
         """Note a placement."""
@@ -158,6 +181,70 @@ class PossibleOrders:
                 if self._best(place, profile):
                     return f"decided before the last {len(undone)} changes of nodes and pods"
         return self._unbound_order(place, profile)
+
+    def undecided(self, place: Placed) -> set[str]:
+        """The pods that wait for a node and may have been decided before a placement."""
+        is_assumed = self._judge.state.cache.is_assumed
+        return {
+            uid
+            for uid, pod in self._pending.items()
+            if self._may_overtake(pod, place) and not is_assumed(uid) and self._is_own(pod)
+        }
+
+    def _may_overtake(self, other: Pod, place: Placed) -> bool:
+        """Whether a pod that is taken after another one may have been decided before it."""
+        return other.priority != place.pod.priority or other.uid in self._has_failed
+
+    def decided_later(self, place: Placed, bound: int, profile: Profile) -> str:
+        """A sentence about an order in which pods were decided first that were taken later.
+
+        These are pods that were there before the pod was *bound*: a position in the order of
+        changes. "" if the node is not one of the best in any of these orders.
+        """
+        later = [each for each in self._placed if each.number > place.number]
+        changes = [each for each in self._changes if each.position > place.position]
+        first: list[Placed | Undone] = [
+            *(each for each in changes if each.position <= bound),
+            *(each for each in later if each.since < bound and self._may_overtake(each.pod, place)),
+        ]
+        ended = self._nominated_since(place.position)
+        vanished = self._vanished_beside(place, bound)
+        for key in (_when_taken, _when_seen):
+            first.sort(key=key)
+            for seen in ((), *_beginnings(first)):
+                kept = {id(each) for each in seen}
+                undone = [each for each in changes if id(each) not in kept]
+                without = [place, *(each for each in later if id(each) not in kept)]
+                with (
+                    self._undone(undone),
+                    self._without(without),
+                    self._judge.without_nominations(ended),
+                ):
+                    if self._best(place, profile) or self._best_beside(vanished, place, profile):
+                        return _decided_after([each for each in seen if isinstance(each, Placed)])
+        return ""
+
+    def _vanished_beside(self, place: Placed, bound: int) -> list[Pod]:
+        """The first pods that may have counted on a node meanwhile, and were never bound."""
+        found = [each for each in self._vanished if each[1] < bound and each[2] > place.position]
+        found.sort(key=lambda each: each[1])
+        return [pod for pod, _, _ in found[:MOST_REFUSED]]
+
+    def _best_beside(self, vanished: Sequence[Pod], place: Placed, profile: Profile) -> bool:
+        """Whether the node is one of the best while pods counted somewhere that were never bound.
+
+        Each counts on the node that is best for it, another one than the pod's if there is one.
+        """
+        with ExitStack() as added:
+            for pod in vanished:
+                nodes = self._judge.best_nodes(pod, profile)
+                node = next((each for each in nodes if each != place.node), None)
+                if node is None:
+                    continue
+                added.enter_context(self._with([Placed(pod, node, 0, 1)]))
+                if self._best(place, profile):
+                    return True
+        return False
 
     def fails_in_another_order(self, pod: Pod, profile: Profile) -> bool:
         """Whether there is no node for a pod before some of the last changes."""
@@ -349,11 +436,22 @@ def _counts(most: int) -> Iterator[int]:
         yield most
 
 
+def _when_taken(each: Placed | Undone) -> int:
+    return each.position
+
+
+def _when_seen(each: Placed | Undone) -> int:
+    """Where a change was followed, or a pod that was placed was first seen."""
+    return each.since if isinstance(each, Placed) else each.position
+
+
 def _decided_first(others: Sequence[Placed]) -> str:
     names = f"{others[0].pod.key} and {len(others) - 1} more" if len(others) > 1 else ""
     return f"decided before {names or others[0].pod.key}"
 
 
 def _decided_after(others: Sequence[Placed]) -> str:
+    if not others:
+        return "decided after changes of nodes and pods"
     names = f"{others[-1].pod.key} and {len(others) - 1} more" if len(others) > 1 else ""
     return f"decided after {names or others[-1].pod.key}"
