@@ -13,7 +13,9 @@ from podium.cluster.queue.queued_pod import Pool
 from podium.daemon.behaviour import V1_13, V1_36
 from podium.daemon.cluster_state import ClusterState
 from podium.daemon.observers import Observer
-from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.devices import ClaimMeta, ResourceClaim
+from podium.objects.kinds.meta import OwnerReference
+from podium.objects.kinds.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 
@@ -63,6 +65,25 @@ def test_a_pod_without_a_node_waits(state: ClusterState) -> None:
 
     assert state.queue.pool_of(A) is Pool.ACTIVE
     assert state.pod(A) is A
+
+
+def test_a_pod_whose_claims_are_missing_is_held_back() -> None:
+    profile, behaviour = PROFILES["v1.36"]
+    state = ClusterState({"default-scheduler": profile}, behaviour, Clock())
+    entry = PodResourceClaim("gpu", resource_claim_template_name="one")
+    held = version(pod("held", uid="7"), 1, spec={"resource_claims": [entry]})
+    state.index("Pod").put(held)
+    assert state.queue.pool_of(held) is Pool.GATED
+
+    made = [PodResourceClaimStatus("gpu", "held-gpu")]
+    noted = version(held, 2, status=replace(held.status, resource_claim_statuses=made))
+    state.index("Pod").put(noted)
+    assert state.queue.pool_of(noted) is Pool.GATED, "its claim is not known yet"
+
+    owner = OwnerReference("Pod", "held", "7", "v1", controller=True)
+    about = ClaimMeta(name="held-gpu", namespace="default", uid="8", owner_references=[owner])
+    state.index("ResourceClaim").put(ResourceClaim(kind="ResourceClaim", metadata=about))
+    assert state.queue.pool_of(noted) is Pool.ACTIVE
 
 
 def test_a_pod_of_another_scheduler_counts_but_does_not_wait(state: ClusterState) -> None:

@@ -24,7 +24,8 @@ class Behaviour:
     """What users see of a version besides its decisions."""
 
     queue: queues.QueueOptions
-    wake_rules: Callable[[Sequence[Profile]], WakeRules]
+    #: Makes the rules of the queue, with a function that names the plugin which holds a pod back.
+    wake_rules: Callable[[Sequence[Profile], Callable[[Pod], str]], WakeRules]
     #: The reason of the PodScheduled condition after an error, a refused binding, failed volumes.
     error_reason: str
     binding_reason: str
@@ -50,13 +51,13 @@ class Behaviour:
         return replace(self, queue=replace(self.queue, backoff=Backoff(initial, maximum)))
 
 
-def _move_rules(_profiles: Sequence[Profile]) -> WakeRules:
+def _move_rules(_profiles: Sequence[Profile], _held_by: Callable[[Pod], str]) -> WakeRules:
     return MoveRules()
 
 
-def _hint_rules(profiles: Sequence[Profile]) -> WakeRules:
+def _hint_rules(profiles: Sequence[Profile], held_by: Callable[[Pod], str]) -> WakeRules:
     filters = [rule for profile in profiles for rule in profile.predicates]
-    return HintRules(_requests(profiles[0].accounting), filters)
+    return HintRules(_requests(profiles[0].accounting), filters, held_by)
 
 
 def _requests(accounting: Accounting) -> Callable[[Pod], Mapping[str, int]]:

@@ -81,8 +81,21 @@ class ClusterState:
         self._others: dict[str, ObjectIndex[Any]] = {}
 
     def _new_queue(self, behaviour: Behaviour, clock: Callable[[], float]) -> SchedulingQueue:
-        rules = behaviour.wake_rules(tuple(self.profiles.values()))
+        rules = behaviour.wake_rules(tuple(self.profiles.values()), self._held_by)
         return SchedulingQueue(clock, rules, behaviour.queue)
+
+    def _held_by(self, pod: Pod) -> str:
+        """The plugin that keeps a pod out of the active queue, because claims of it are missing."""
+        if not pod.spec.resource_claims:
+            return ""
+        columns = self.cache.columns
+        profile = self.profiles.get(pod.spec.scheduler_name)
+        incoming = columns.pods.incoming(pod)
+        for gate in profile.gates if profile is not None else ():
+            refused = gate.hold(incoming, columns)
+            if refused is not None:
+                return refused.plugin
+        return ""
 
     def change_profiles(self, profiles: Mapping[str, Profile], behaviour: Behaviour) -> None:
         """Rebuild cache and queue for other profiles, which may count resources differently."""

@@ -11,7 +11,7 @@ gates at their defaults.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from podium.cluster.queue.queued_pod import QueuedPod
@@ -58,9 +58,18 @@ class HintRules:
 
     keeps_requests: ClassVar[bool] = True
 
-    def __init__(self, requests: Requests, filters: Sequence[FilterRule] = ()) -> None:
-        """*requests* computes what a pod requests; *filters* are those of all profiles."""
+    def __init__(
+        self,
+        requests: Requests,
+        filters: Sequence[FilterRule] = (),
+        held_by: Callable[[Pod], str] = lambda _: "",
+    ) -> None:
+        """*requests* computes what a pod requests; *filters* are those of all profiles.
+
+        *held_by* names the plugin that keeps a pod from being tried now; empty if none does.
+        """
         self._requests = requests
+        self._held_by = held_by
         self._known = _declared_events(requests, filters)
         self._by_event: dict[str, dict[str, Hint]] = {}
         self._merged: dict[str, dict[str, Hint]] = {}
@@ -122,8 +131,8 @@ class HintRules:
         return not queued.rejectors
 
     def gate(self, pod: Pod) -> str:
-        """A pod with scheduling gates is not tried."""
-        return "SchedulingGates" if pod.spec.scheduling_gates else ""
+        """A pod is not tried while it has scheduling gates, or while claims of it are missing."""
+        return "SchedulingGates" if pod.spec.scheduling_gates else self._held_by(pod)
 
     def awaited(self, queued: QueuedPod) -> Mapping[str, Sequence[str]]:
         """The events that the plugins have registered which rejected the pod."""
