@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from builders import node, nodes, pod, simulation
 from daemon.attempts import NOON, attempted, tried
@@ -16,6 +17,21 @@ from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.engine.framework.decision import Decision
 from podium.errors import InputError
+from podium.objects.kinds.devices import (
+    ClaimMeta,
+    Device,
+    DeviceClaim,
+    DeviceClass,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
+from podium.objects.kinds.meta import ObjectMeta
+from podium.objects.kinds.pod import PodResourceClaim
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from podium.render.decision.as_json import to_json
@@ -65,6 +81,33 @@ def test_the_json_is_that_of_explain_with_times_and_what_came_of_it() -> None:
     short = log.recent()[0].as_json(whole=False)
     assert "scores" not in short
     assert short["nodes"] == found["nodes"]
+
+
+def test_the_devices_of_claims_are_kept() -> None:
+    world, log = simulation(*nodes(2), profile=V1_36), DecisionLog()
+    catalog = world.cache.columns.catalog
+    devices = [Device("gpu-0"), Device("gpu-1")]
+    spec = ResourceSliceSpec("d.example.com", ResourcePool("n001", 1, 1), "n001", devices=devices)
+    catalog.resource_slices.put(ResourceSlice(metadata=ObjectMeta(name="s"), spec=spec))
+    catalog.device_classes.put(DeviceClass(metadata=ObjectMeta(name="d")))
+    wanted = DeviceClaim([DeviceRequest("gpu", ExactDeviceRequest("d", None, "ExactCount", 1))])
+    about = ClaimMeta(name="c", namespace="default", uid="1")
+    claim = ResourceClaim(metadata=about, spec=ResourceClaimSpec(wanted))
+    catalog.resource_claims.put(claim)
+    made = pod()
+    spec_of_pod = replace(made.spec, resource_claims=[PodResourceClaim("gpu", "c")])
+    told = tried(world, replace(made, spec=spec_of_pod), recording=True)
+    before = to_json(told.decision)
+    log.attempted(told)
+
+    kept = log.recent()[0].decision()
+
+    assert kept.node == "n001"
+    assert kept.devices is not None
+    [given] = kept.devices.claims
+    assert given.allocation is not None
+    assert [each.device for each in given.allocation.devices.results or ()] == ["gpu-0"]
+    assert to_json(kept) == before
 
 
 def test_preemption_is_kept() -> None:

@@ -18,7 +18,17 @@ import numpy as np
 
 from podium.engine.framework.decision import NO_CODES, Decision, Preemption, ScoreColumn, Victims
 from podium.engine.framework.rule import Refused
+from podium.engine.rules.devices.v1_36 import NAME as DEVICES
+from podium.engine.state.device_plan import ClaimPlan, DevicePlan
 from podium.engine.state.volume_plan import VolumePlan
+from podium.objects.kinds.devices import (
+    Allocation,
+    ClaimMeta,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+)
+from podium.objects.kinds.pod import ContainerExtendedResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -150,6 +160,7 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
         scores,
         columns.shapes,
         matrix,
+        _packed_devices(decision.devices),
     )
     packed = _encode(head)
     body = b"".join((len(packed).to_bytes(4, "little"), packed, *columns.parts))
@@ -171,6 +182,8 @@ def unpack(data: bytes, pod: str, uid: str, profile: str, vocabularies: Vocabula
     made.post_code, made.post_message = head[12], head[13]
     if head[14] is not None:
         made.reservations = {"volumes": VolumePlan(head[14][0], tuple(head[14][1]))}
+    if head[20] is not None:
+        made.reservations = {**made.reservations, DEVICES: _devices(head[20])}
     made.extender_failed = head[15] or {}
     reader = _Reader(body[end:], head[18])
     if head[19]:
@@ -191,6 +204,40 @@ def _fill_matrix(made: Decision, reader: _Reader, names: NodeNames, scores: Any)
             ScoreColumn(name, weight, reader.take(), reader.take(), uniform=uniform)
             for name, weight, uniform in scores
         )
+
+
+def _packed_devices(plan: DevicePlan | None) -> Any:
+    """The claims of a pod and what they get, with the parts of claims that pages show."""
+    if plan is None:
+        return None
+    claims = [
+        (
+            each.claim.metadata.name,
+            each.claim.metadata.namespace,
+            each.claim.metadata.uid,
+            msgspec.to_builtins(each.claim.spec),
+            msgspec.to_builtins(each.claim.status.allocation),
+            msgspec.to_builtins(each.allocation),
+            each.special,
+        )
+        for each in plan.claims
+    ]
+    return claims, [msgspec.to_builtins(each) for each in plan.mappings]
+
+
+def _devices(packed: Any) -> DevicePlan:
+    claims, mappings = packed
+    plans = []
+    for name, namespace, uid, spec, held, given, special in claims:
+        claim = ResourceClaim(
+            kind="ResourceClaim",
+            metadata=ClaimMeta(name=name, namespace=namespace, uid=uid),
+            spec=msgspec.convert(spec, ResourceClaimSpec),
+            status=ResourceClaimStatus(allocation=msgspec.convert(held, Allocation | None)),
+        )
+        plans.append(ClaimPlan(claim, msgspec.convert(given, Allocation | None), special))
+    made = tuple(msgspec.convert(each, ContainerExtendedResource) for each in mappings)
+    return DevicePlan(tuple(plans), made)
 
 
 def _packed_refusal(refused: Refused | None) -> tuple[str, str, bool, tuple[str, ...]] | None:
