@@ -84,6 +84,15 @@ function Volumes({ volumes }) {
   </ul></section>`;
 }
 
+function Devices({ claims }) {
+  if (!claims || !claims.length) return null;
+  return html`<section><h2>Devices</h2><ul>
+    ${claims.map(({ claim, devices }) => devices.length
+      ? devices.map((each) => html`<li>claim ${claim}, request ${each.request}: ${each.driver}/${each.pool}/${each.device}</li>`)
+      : html`<li>claim ${claim} had its devices before</li>`)}
+  </ul></section>`;
+}
+
 function Headline({ decision }) {
   const rest = decision.headline.startsWith(decision.pod) ? decision.headline.slice(decision.pod.length) : `: ${decision.headline}`;
   const [before, after] = decision.node && rest.includes(decision.node) ? rest.split(decision.node) : [rest, null];
@@ -104,6 +113,7 @@ export function Decision({ decision }) {
     <${Preemption} decision=${decision} />
     ${decision.totals ? html`<${HeatMap} decision=${decision} />` : html`<${Unscored} decision=${decision} />`}
     <${Tie} decision=${decision} />
+    <${Devices} claims=${decision.claims} />
     <${Rejections} decision=${decision} />
     <${Volumes} volumes=${decision.volumes} />
   </article>`;
