@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from builders import node
 from daemon.fakes import LOST, VERSIONS, Cluster, cluster, refused, running, waiting
 from podium.cluster.queue.queued_pod import Pool
+from podium.daemon.pod_status import Outcome
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.decision import Preemption, Victims
 from podium.engine.framework.rule import Refused
@@ -153,6 +154,36 @@ def test_after_a_status_that_cannot_be_written_that_pod_alone_is_attempted_again
     assert made.pool(waiting()) is Pool.ACTIVE
     assert made.pool(parked) is Pool.UNSCHEDULABLE
     assert made.time.slept == [1.0]
+
+
+def test_outcomes_of_a_pod_are_written_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first request takes long; the second one waits, and its outcome stays."""
+    made = cluster()
+    handler, written = made.actions.failure_handler, []
+
+    async def run() -> None:
+        gate = asyncio.Event()
+
+        async def write(_: Pod, outcome: Outcome) -> None:
+            if outcome.message == "first":
+                await gate.wait()
+            written.append(outcome.message)
+
+        monkeypatch.setattr(handler._status, "write", write)
+        _, result = made.attempt(**rejected())
+        first, second = (
+            asyncio.create_task(handler._write(waiting(), Outcome("A", text), result, ()))
+            for text in ("first", "second")
+        )
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert written == []
+        gate.set()
+        await asyncio.gather(first, second)
+
+    asyncio.run(run())
+    assert written == ["first", "second"]
+    assert handler._writing == {}
 
 
 def test_pauses_before_a_status_is_tried_again_are_doubled_and_bounded() -> None:

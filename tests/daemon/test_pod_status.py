@@ -97,10 +97,36 @@ def test_a_nomination_is_removed_with_null_and_not_written_twice() -> None:
     api = FakeApi()
     writer, nominated = writer_to(api), waiting(nominated="n1")
 
-    asyncio.run(writer.nominate(nominated, ""))
     asyncio.run(writer.nominate(nominated, "n1"))
+    asyncio.run(writer.nominate(nominated, ""))
 
     assert statuses(api) == [{"nominatedNodeName": None}]
+
+
+def test_a_nomination_that_was_written_and_not_seen_yet_is_removed() -> None:
+    """The watch is late: the pod is known without its nomination, and must not keep it."""
+    api = FakeApi()
+    writer, known = writer_to(api), waiting()
+    asyncio.run(writer.nominate(known, "n1"))
+
+    asyncio.run(writer.nominate(known, ""))
+
+    assert statuses(api) == [{"nominatedNodeName": "n1"}, {"nominatedNodeName": None}]
+    writer.pod_seen(known, waiting(nominated="n1"))
+    writer.pod_seen(known, known)
+    asyncio.run(writer.nominate(known, ""))
+    assert len(statuses(api)) == 2, "the watch has told the last one"
+    assert writer._nominated == {}
+
+
+def test_a_nomination_is_forgotten_with_its_pod() -> None:
+    writer, known = writer_to(FakeApi()), waiting()
+    asyncio.run(writer.nominate(known, "n1"))
+    assert writer._nominated
+
+    writer.pod_seen(known, None)
+
+    assert writer._nominated == {}
 
 
 def test_other_conditions_stay() -> None:

@@ -85,6 +85,8 @@ class FailureHandler:
         self._clocks = clocks
         #: The tasks that wait to retry, by the uid of their pod.
         self._retries: dict[str, asyncio.Task[None]] = {}
+        #: The end of the last write about a pod, by uid, while it is under way.
+        self._writing: dict[str, asyncio.Event] = {}
 
     @property
     def retrying(self) -> int:
@@ -178,6 +180,21 @@ class FailureHandler:
     # --- the requests ---------------------------------------------------------------------------
 
     async def _write(
+        self, pod: Pod, outcome: Outcome, result: AttemptResult, victims: Iterable[Pod]
+    ) -> None:
+        """Carry out the effects of an attempt, after those of the one before it."""
+        before, ended = self._writing.get(pod.uid), asyncio.Event()
+        self._writing[pod.uid] = ended
+        try:
+            if before is not None:
+                await before.wait()
+            await self._carry_out(pod, outcome, result, victims)
+        finally:
+            ended.set()
+            if self._writing.get(pod.uid) is ended:
+                del self._writing[pod.uid]
+
+    async def _carry_out(
         self, pod: Pod, outcome: Outcome, result: AttemptResult, victims: Iterable[Pod]
     ) -> None:
         """Write the outcome, then end nominations, then evict; the first failure ends the list.

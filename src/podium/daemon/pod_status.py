@@ -54,6 +54,8 @@ class PodStatusWriter(Observer):
         self._now = now
         #: Reason and message that were last written into a pod, by uid.
         self._last: dict[str, tuple[str, str]] = {}
+        #: Nominations that were written and not seen yet, by uid.
+        self._nominated: dict[str, str] = {}
 
     def with_condition(self, pod: Pod, outcome: Outcome) -> Pod:
         """The pod as it will be once the outcome is written."""
@@ -93,7 +95,7 @@ class PodStatusWriter(Observer):
                 }
             ]
         if outcome.nomination is not None:
-            status.update(_nomination(pod, outcome.nomination))
+            status.update(self._nomination(pod, outcome.nomination))
         if not status:
             return
         # Before the request: a pod that is deleted meanwhile is forgotten for good.
@@ -106,7 +108,7 @@ class PodStatusWriter(Observer):
 
     async def nominate(self, pod: Pod, node: str) -> None:
         """Write the nominated node of a pod; "" removes it."""
-        status = _nomination(pod, node)
+        status = self._nomination(pod, node)
         if status:
             await self._patch(pod, status)
 
@@ -123,16 +125,25 @@ class PodStatusWriter(Observer):
         await self._patch(pod, {"conditions": [condition]})
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
-        """Forget the last condition of a pod that was deleted or bound."""
+        """Forget what was written into a pod that was deleted or bound, and what was seen."""
         if old is not None and (new is None or new.spec.node_name):
             self._last.pop(old.uid, None)
+            self._nominated.pop(old.uid, None)
+        elif (
+            new is not None
+            and self._nominated
+            and self._nominated.get(new.uid) == new.status.nominated_node_name
+        ):
+            del self._nominated[new.uid]
 
     async def _patch(self, pod: Pod, status: dict[str, Any]) -> None:
         about = {"uid": pod.metadata.uid} if pod.metadata.uid else {}
         patch = {"metadata": about, "status": status}
+        if "nominatedNodeName" in status:
+            self._nominated[pod.uid] = status["nominatedNodeName"] or ""
         await self._client.patch_pod_status(pod.namespace, pod.name, patch)
 
-
-def _nomination(pod: Pod, node: str) -> dict[str, Any]:
-    same = pod.status.nominated_node_name == node
-    return {} if same else {"nominatedNodeName": node or None}
+    def _nomination(self, pod: Pod, node: str) -> dict[str, Any]:
+        """What changes the nomination; a watch that is late may not know what was written."""
+        known = {pod.status.nominated_node_name or "", self._nominated.get(pod.uid, node)}
+        return {} if known == {node} else {"nominatedNodeName": node or None}
