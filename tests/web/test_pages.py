@@ -114,6 +114,9 @@ def test_a_decision_shows_scores_ties_and_rejections(page: Page, site: Served) -
     expect(page.locator(".rejections")).to_contain_text("PodToleratesNodeTaints")
     expect(page.locator(".rejections")).to_contain_text("CheckNodeUnschedulable")
     expect(page.get_by_text("Attempt 1, decided at")).to_be_visible()
+    expect(page.locator(".rejections .causes").first).to_contain_text("is not tolerated")
+    page.get_by_text("How the scores come about").click()
+    expect(page.locator(".formulas")).to_contain_text("(capacity - requested) * 10 / capacity")
 
 
 def test_the_heat_map_sorts_and_compares(page: Page, site: Served) -> None:
@@ -142,6 +145,7 @@ def test_preemption_names_candidates_and_why(page: Page, site: Served) -> None:
 
     expect(page.locator("h1.headline")).to_contain_text("evicting pods from")
     expect(page.locator(".list.wide tr.winner")).to_contain_text("chosen")
+    expect(page.locator(".list.wide tr.winner")).to_contain_text("with it back, cpu: wants 3500m")
     expect(page.locator("section", has_text="Preemption").first).to_contain_text(
         "Pods are evicted from"
     )

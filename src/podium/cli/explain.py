@@ -38,7 +38,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Try a pod that names a node (spec.nodeName) as one that waits and insists on it.",
 )
-@click.option("-v", "--timings", is_flag=True, help="Add how long each step took.")
+@click.option(
+    "-v",
+    "--timings",
+    is_flag=True,
+    help="Add how long each step took, and how every score is computed.",
+)
 @output_flag("table", "json", "yaml", "html")
 @profile_flags
 def explain(

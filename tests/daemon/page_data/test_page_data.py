@@ -246,3 +246,32 @@ def test_candidates_are_told_in_the_order_of_their_cost() -> None:
     assert [each["node"] for each in told["candidates"]] == ["a1", "a2"]
     assert told["node"] == "a1"
     assert told["criterionWords"] == "the sum of the priorities of its victims is the lowest"
+    [victim] = told["candidates"][0]["victims"]
+    assert victim["why"] == "with it back, cpu: wants 4, 0 free of 4 (4 used)"
+
+
+def test_a_placed_pod_is_told_with_its_causes() -> None:
+    made = playground("a1", "a2", "a3")
+    made.cache.add_pod(pod("large", node="a1", requests={"cpu": "4"}))
+    made.create(pod("small", requests={"cpu": "1"}))
+    made.work()
+
+    told = asyncio.run(_told(made, "small"))
+
+    assert (told["outcome"], told["source"]) == ("placed", "recorded")
+    [group] = told["rejections"]
+    assert [line["text"] for line in group["causeLines"]] == ["cpu: wants 1, 0 free of 4 (4 used)"]
+    assert all(line["formula"] for line in told["scoreLines"])
+    assert len(told["scoreLines"]) == len(told["scores"])
+
+
+def test_nodes_without_a_candidate_are_told_with_the_reason() -> None:
+    made = playground("a1")
+    made.cache.add_pod(pod("peer", node="a1", priority=10, requests={"cpu": "4"}))
+    made.create(pod("urgent", priority=10, requests={"cpu": "4"}))
+    made.work()
+
+    told = asyncio.run(_told(made, "urgent"))["preemption"]
+
+    [line] = told["noCandidates"]
+    assert (line["nodes"], line["text"]) == (["a1"], "no pod of lower priority is there")

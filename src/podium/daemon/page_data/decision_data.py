@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from podium.render.decision import sentences
 from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
-from podium.render.decision.causes import cause_lines, causes_of_groups
+from podium.render.decision.causes import (
+    cause_lines,
+    causes_of_groups,
+    no_candidate_lines,
+    score_lines,
+    victim_cause_text,
+)
 from podium.render.decision.explanation import Explanation
 from podium.render.plain import counted
 
@@ -55,6 +61,7 @@ def decision_data(
         "maxScore": max_score,
         "ruleNames": list(sentences.rule_names(decision)),
         "separation": _separation(decision),
+        "scoreLines": _score_lines(decision),
     }
     groups = rejection_groups(decision)
     grouped = zip(found["rejections"], causes_of_groups(decision, groups), strict=True)
@@ -100,6 +107,21 @@ def _separation(decision: Decision) -> Data | None:
     }
 
 
+def _score_lines(decision: Decision) -> list[Data]:
+    """How each score is computed, with the numbers of the two best nodes, if causes were found."""
+    if decision.totals is None:
+        return []
+    return [
+        {
+            "priority": line.priority,
+            "weight": line.weight,
+            "formula": line.formula,
+            "nodes": [{"node": node, "text": text} for node, text in line.nodes],
+        }
+        for line in score_lines(decision, ranking(decision)[:2])
+    ]
+
+
 def _hopeless(decision: Decision, *, never: bool) -> str:
     """Why preemption does not help, where it does not."""
     preemption = decision.preemption
@@ -113,14 +135,26 @@ def _preemption(decision: Decision) -> Data:
     preemption = decision.preemption
     assert preemption is not None
     names = sentences.sorted_by_cost(preemption.candidates, preemption.node)
+    causes = decision.preemption_causes
+    explained = causes.candidates if causes is not None else ()
+    why = {
+        (each.node, victim.pod): victim_cause_text(victim)
+        for each in explained
+        for victim in each.victims
+    }
+    others = causes.no_candidates if causes is not None else ()
     return {
+        "noCandidates": [
+            {"text": line.text, "count": len(line.nodes), "nodes": list(line.nodes[:_NAMED])}
+            for line in no_candidate_lines(others, _MOST_CAUSES)
+        ],
         "criterionWords": sentences.criterion_text(preemption) if preemption.node else "",
         "candidateCount": len(names),
         "candidates": [
             {
                 "node": name,
                 "victims": [
-                    {"pod": pod, "priority": priority}
+                    {"pod": pod, "priority": priority, "why": why.get((name, pod), "")}
                     for pod, priority in zip(victims.pods, victims.priorities, strict=True)
                 ],
                 "pdbViolations": victims.violations,

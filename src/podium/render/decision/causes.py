@@ -14,7 +14,7 @@ from podium.render.quantities import format_amount
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.decision import Decision, ScoreColumn
     from podium.render.decision.analysis import RejectionGroup
 
 #: How many pods or domains a sentence names.
@@ -134,6 +134,37 @@ def numbers_of(decision: Decision, priority: str, node: str) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreLine:
+    """How one rule is computed, and what it gave to some nodes: the node and the words."""
+
+    priority: str
+    weight: int
+    formula: str
+    nodes: tuple[tuple[str, str], ...]
+
+
+def score_lines(decision: Decision, positions: Sequence[int]) -> list[ScoreLine]:
+    """How each score came about on the feasible nodes at some positions."""
+    found = []
+    for column in decision.scores:
+        formula = formula_of(decision, column.name)
+        if formula:
+            told = tuple(
+                (decision.feasible[at], scored_text(decision, column, at)) for at in positions
+            )
+            found.append(ScoreLine(column.name, column.weight, formula, told))
+    return found
+
+
+def scored_text(decision: Decision, column: ScoreColumn, position: int) -> str:
+    """The numbers behind a score, the raw score where it is another one, and the score."""
+    numbers = numbers_of(decision, column.name, decision.feasible[position]) or "nothing counts"
+    raw, final = int(column.raw[position]), int(column.score[position])
+    scored = f"score {final}" if raw == final else f"raw {raw}, score {final}"
+    return f"{numbers}; {scored}"
+
+
 def formula_of(decision: Decision, priority: str) -> str:
     """How a priority is computed; empty if that was not asked for."""
     return next((each.formula for each in decision.score_causes if each.priority == priority), "")
@@ -179,10 +210,13 @@ def _merged(group: list[causes.NoCandidate]) -> causes.NoCandidate:
 
 def victim_text(victim: causes.NotReprieved) -> str:
     """Why a victim was not reprieved, and the budgets that its eviction violates."""
+    return f"{victim.pod} ({victim.priority}): {victim_cause_text(victim)}"
+
+
+def victim_cause_text(victim: causes.NotReprieved) -> str:
+    """The same without the name of the victim."""
     because = "; ".join(cause_text(one.cause) for one in victim.causes)
-    stays = (
-        f"{victim.pod} ({victim.priority}): with it back, {because or ', '.join(victim.reasons)}"
-    )
+    stays = f"with it back, {because or ', '.join(victim.reasons)}"
     if not victim.budgets:
         return stays
     return f"{stays}; its eviction violates {', '.join(victim.budgets)}"

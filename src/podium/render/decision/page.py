@@ -17,6 +17,7 @@ from podium.render.decision.causes import (
     formula_of,
     no_candidate_lines,
     numbers_of,
+    score_lines,
     victim_text,
 )
 from podium.render.plain import counted, printable
@@ -181,7 +182,15 @@ def _numbers(decision: Decision, first: int, second: int) -> str:
             parts = [f"{n}: {numbers_of(decision, gap.priority, n) or 'nothing'}" for n in nodes]
             line = f"{gap.priority}: {formula}. {'; '.join(parts)}"
             items.append(f"<li>{_text(line)}</li>")
-    return f'<ul class="faint">{"".join(items)}</ul>' if items else ""
+    told = f'<ul class="faint">{"".join(items)}</ul>' if items else ""
+    others = []
+    for line in score_lines(decision, [first]):
+        [(node, words)] = line.nodes
+        others.append(f"<li>{_text(f'{line.priority}: {line.formula}. {node}: {words}')}</li>")
+    if not others:
+        return told
+    title = "<summary>How every score is computed</summary>"
+    return f'{told}<details>{title}<ul class="faint">{"".join(others)}</ul></details>'
 
 
 def _rejections(decision: Decision) -> str:

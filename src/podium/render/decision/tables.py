@@ -23,7 +23,8 @@ from podium.render.decision.causes import (
     causes_of_groups,
     formula_of,
     no_candidate_lines,
-    numbers_of,
+    score_lines,
+    scored_text,
     victim_text,
 )
 from podium.render.plain import counted, printable
@@ -113,6 +114,8 @@ class _Layout:
         yield from self.devices()
         yield from self.preemption()
         if self.found.timings:
+            if self.decision.totals is not None:
+                yield from self.formulas()
             yield from self.timings()
 
     def headline(self) -> Iterator[RenderableType]:
@@ -239,12 +242,23 @@ class _Layout:
             yield Text(printable(f"{gap.priority}: {formula}"), style="dim")
             column = next(each for each in decision.scores if each.name == gap.priority)
             for at in (first, second):
-                name = decision.feasible[at]
-                numbers = numbers_of(decision, gap.priority, name) or "nothing counts"
-                raw, final = int(column.raw[at]), int(column.score[at])
-                scored = f"score {final}" if raw == final else f"raw {raw}, score {final}"
-                text = printable(f"{self.short(name)}: {numbers}; {scored}")
+                told = scored_text(decision, column, at)
+                text = printable(f"{self.short(decision.feasible[at])}: {told}")
                 yield Text(f"  {text}", style="dim")
+
+    def formulas(self) -> Iterator[RenderableType]:
+        """How every score of the best node is computed, also those that are the same for all."""
+        best = ranking(self.decision)[0]
+        lines = score_lines(self.decision, [best])
+        if not lines:
+            return
+        yield from _heading(
+            f"How the scores of {self.short(self.decision.feasible[best])} come about"
+        )
+        for line in lines:
+            weight = sentences.times(line.weight)
+            yield Text(printable(f"{line.priority} {weight}: {line.formula}"))
+            yield Text(printable(f"  {line.nodes[0][1]}"), style="dim")
 
     def compare(self, first: int, second: int) -> Table:
         decision = self.decision

@@ -74,6 +74,14 @@ function Unscored({ decision }) {
   return html`<section><h2>Scores</h2><p class="quiet">Nothing was scored: with one node that fits there is nothing to compare.</p></section>`;
 }
 
+// How each score is computed, and the numbers behind those of the two best nodes.
+function Formulas({ lines = [] }) {
+  if (!lines.length) return null;
+  return html`<section><details class="formulas"><summary>How the scores come about</summary><dl>
+    ${lines.map((line) => html`<dt><strong>${line.priority}</strong> × ${number(line.weight)}: ${line.formula}</dt>${line.nodes.map((each) => html`<dd><a href=${nodeLink(each.node)}>${each.node}</a>: ${each.text}</dd>`)}`)}
+  </dl></details></section>`;
+}
+
 function Volumes({ volumes }) {
   if (!volumes) return null;
   const bound = Object.entries(volumes.bind);
@@ -112,6 +120,7 @@ export function Decision({ decision }) {
     ${decision.stoppedEarly && html`<p class="quiet">${sentence(decision.stoppedEarly)}</p>`}
     <${Preemption} decision=${decision} />
     ${decision.totals ? html`<${HeatMap} decision=${decision} />` : html`<${Unscored} decision=${decision} />`}
+    <${Formulas} lines=${decision.scoreLines} />
     <${Tie} decision=${decision} />
     <${Devices} claims=${decision.claims} />
     <${Rejections} decision=${decision} />

@@ -17,7 +17,7 @@ export function DecisionPage({ namespace, name, attempt }) {
   const query = attempt ? `?attempt=${encodeURIComponent(attempt)}` : "";
   const pod = `/decisions/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
   const { data, error, loading } = useAnswer(at === null ? `${pod}${query}` : `/past${pod}${atQuery(at)}`, at === null ? stamp : 0);
-  if (data && data.source === "now" && data.actual) settled.current = stamp;
+  if (data && data.actual) settled.current = stamp;
   if (error && error.status === 404 && at !== null) {
     return html`<${Empty} title=${error.message}>Its placement may be older than the record, or another scheduler's. <a href=${podLink(`${namespace}/${name}`)}>As it is now</a><//>`;
   }

@@ -10,16 +10,23 @@ function Candidate({ each, chosen }) {
   const [violations, top, sum, count] = each.cost;
   return html`<tr class=${chosen ? "winner" : ""}>
     <th scope="row"><a href=${nodeLink(each.node)}>${each.node}</a>${chosen && html` <span class="chip win">chosen</span>`}</th>
-    <td>${victims.length ? victims.map((victim) => html`<div><a href=${podLink(victim.pod)}>${victim.pod}</a> <span class="quiet">priority ${number(victim.priority)}</span></div>`) : html`<span class="quiet">none</span>`}
+    <td>${victims.length ? victims.map((victim) => html`<div><a href=${podLink(victim.pod)}>${victim.pod}</a> <span class="quiet">priority ${number(victim.priority)}${victim.why && html`; ${victim.why}`}</span></div>`) : html`<span class="quiet">none</span>`}
       ${count > victims.length && html`<div class="quiet">and ${number(count - victims.length)} more</div>`}</td>
     <td class="number">${number(violations)}</td><td class="number">${number(top)}</td><td class="number">${number(sum)}</td><td class="number">${number(count)}</td>
   </tr>`;
 }
 
+// Why evicting pods does not help on the other nodes.
+function NoCandidates({ lines = [] }) {
+  if (!lines.length) return null;
+  return html`<ul class="causes" aria-label="Nodes without a candidate">${lines.map((line) => html`<li>${line.count > line.nodes.length ? `${line.nodes.join(", ")} and ${number(line.count - line.nodes.length)} more` : line.nodes.join(", ")}: ${line.text}</li>`)}</ul>`;
+}
+
 export function Preemption({ decision }) {
   const { preemption } = decision;
+  const others = html`<${NoCandidates} lines=${(preemption && preemption.noCandidates) || []} />`;
   if (decision.hopeless && decision.outcome === "unschedulable") {
-    return html`<section><h2>Preemption</h2><p>No pod is evicted: ${decision.hopeless}.</p></section>`;
+    return html`<section><h2>Preemption</h2><p>No pod is evicted: ${decision.hopeless}.</p>${others}</section>`;
   }
   if (!preemption || !preemption.candidates.length) return null;
   return html`<section aria-labelledby="preemption"><h2 id="preemption">Preemption</h2>
@@ -29,5 +36,6 @@ export function Preemption({ decision }) {
       <thead><tr><th scope="col">Node</th><th scope="col">Pods to evict</th><th scope="col" class="number">PDB violations</th><th scope="col" class="number">Highest priority</th><th scope="col" class="number">Sum</th><th scope="col" class="number">Pods</th></tr></thead>
       <tbody>${preemption.candidates.slice(0, SHOWN).map((each) => html`<${Candidate} key=${each.node} each=${each} chosen=${each.node === preemption.node} />`)}</tbody>
     </table></div>
+    ${others}
   </section>`;
 }
