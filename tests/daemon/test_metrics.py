@@ -7,12 +7,13 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from builders import node, nodes, pod, profile, simulation
+from builders import node, nodes, pod, profile, simulation, taint
 from daemon.attempts import NOON, attempted, tried
 from podium.daemon.metrics import Metrics
 from podium.daemon.rule_timings import RuleTimings
 from podium.engine.framework.decision import Decision
-from podium.profiles.policy.build import Options, from_provider
+from podium.engine.framework.profile import Profile
+from podium.profiles.policy.build import Options, from_policy, from_provider
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -68,6 +69,31 @@ def test_a_pod_that_fits_nowhere_is_counted_by_the_rules_that_turned_it_down() -
     metrics.pod_seen(wanted, None)
 
     assert not any(name == "scheduler_unschedulable_pods" for name, _ in samples(metrics))
+
+
+def test_every_predicate_that_rejected_a_node_is_counted_where_all_are_asked() -> None:
+    """With alwaysCheckAllPredicates one verdict holds the reasons of several predicates."""
+    policy = {"kind": "Policy", "apiVersion": "v1", "alwaysCheckAllPredicates": True}
+    all_of_them = from_policy(policy, Options())
+    first_only = from_policy(policy | {"alwaysCheckAllPredicates": False}, Options())
+    wanted = pod(requests={"cpu": "4"}, node_selector={"disk": "ssd"})
+    full = node("n1", cpu="1", unschedulable=True, taints=[taint("gpu")])
+
+    def counted(profile: Profile) -> dict[str, float]:
+        metrics = Metrics()
+        metrics.attempted(tried(simulation(full, profile=profile), wanted))
+        return {
+            dict(labels)["plugin"]: count
+            for (name, labels), count in samples(metrics).items()
+            if name == "scheduler_unschedulable_pods"
+        }
+
+    assert counted(first_only) == {"CheckNodeUnschedulable": 1}
+    assert counted(all_of_them) == {
+        "CheckNodeUnschedulable": 1,
+        "GeneralPredicates": 1,
+        "PodToleratesNodeTaints": 1,
+    }
 
 
 def test_a_failed_binding_is_an_error() -> None:

@@ -296,3 +296,20 @@ def test_nodes_on_which_the_search_is_not_repeated_are_named() -> None:
     assert by_why["stillRejected"][0] == "n229"
     assert len(by_why["stillRejected"]) == 200
     assert len(by_why["notTried"]) == 25
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        (b.node_term(), "an empty term matches no node"),
+        (b.node_term(b.expression("n", "Near", "x")), "the term is not valid, and matches no node"),
+        (
+            b.node_term(b.expression("n", "Gt", "7")),
+            "n Gt [7]: the node has ten, which is no integer",
+        ),
+    ],
+)
+def test_terms_that_cannot_match_say_why(term: Any, text: str) -> None:
+    found = explained(b.pod("p", node_affinity=[term]), b.node("n", labels={"n": "ten"}))
+
+    assert [each["text"] for each in entries(found)] == [f"nodeSelectorTerms[0]: {text}"]

@@ -70,9 +70,11 @@ class Expression(Cause, tag="expression", frozen=True):
 
 
 class NoTerms(Cause, tag="noTerms", frozen=True):
-    """A node selector without a term that can match any node."""
+    """A node selector, or one term of it, that matches no node: it is empty or not valid."""
 
     where: str
+    #: Whether it asks for something, in a way that Kubernetes refuses.
+    invalid: bool = False
 
 
 class UntoleratedTaint(Cause, tag="taint", frozen=True):

@@ -351,6 +351,8 @@ def _is_integer(text: str) -> bool:
 def _no_terms(cause: causes.NoTerms) -> str:
     where = cause.where.rpartition(".")[2]
     what = "an empty term matches no node" if where.endswith("]") else "no term matches any node"
+    if cause.invalid:
+        what = "the term is not valid, and matches no node"
     return f"{where}: {what}"
 
 
@@ -448,6 +450,8 @@ def _blocking(cause: causes.BlockingPods) -> str:
 
 
 def _missing(cause: causes.MissingPods) -> str:
+    if not cause.topology_key:
+        return f"affinity to {cause.term}: the term has no topologyKey, which no node meets"
     if cause.value is None:
         return f"affinity to {cause.term}: the node has no label {cause.topology_key}"
     nowhere = "there are none anywhere"

@@ -87,11 +87,20 @@ def unmet_terms(
         memo[where, id(wanted)] = terms
     found: list[Cause] = []
     for index, term in enumerate(terms):
-        failed = list(_unmet_term(reason, f"{where}[{index}]", term, at, fields))
+        place = f"{where}[{index}]"
+        failed = list(_unmet_term(reason, place, term, at, fields))
+        if term is None and _asks(wanted, index):
+            failed = [NoTerms(reason.text, place, invalid=True)]
         if not failed:
             return
         found += failed
     yield from found or [NoTerms(reason.text, where)]
+
+
+def _asks(wanted: NodeSelector, index: int) -> bool:
+    """Whether a term that cannot match says anything, so that it is not valid."""
+    term = (wanted.node_selector_terms or ())[index]
+    return bool(term.match_expressions or term.match_fields)
 
 
 def _unmet_term(
