@@ -202,17 +202,19 @@ def _causes(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     rows = [
         (
+            amounts,
             name,
             f"{each['first']:.1f}",
             f"{each['again']:.1f}",
             f"{each['causes']:.1f}",
             f"{each['causes'] / each['first']:.1f}",
+            f"{each['causes'] / each['again']:.1f}",
         )
-        for name, each in found["generations"].items()
+        for amounts, generations in found["clusters"].items()
+        for name, each in generations.items()
     ]
-    yield from _table(
-        ("generation", "explained", "explained again", "causes", "causes : explained"), rows
-    )
+    ratios = ("causes : explained", "causes : again")
+    yield from _table(("used amounts", "generation", "explained", "again", "causes", *ratios), rows)
 
 
 def _rules(found: dict[str, Any]) -> Iterator[str]:
@@ -309,7 +311,7 @@ threshold is for upstream's whole system on its machine. Pods per second of proc
 little on other work on the machine.
 """
 #: Sections that can be written alone.
-SECTIONS = ("devices",)
+SECTIONS = ("devices", "causes")
 
 
 def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -335,7 +337,7 @@ def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
 
 def section(name: str, where: dict[str, str], found: Any) -> str:
     """The text of one section, with the load of the machine it was measured on."""
-    lines = list({"devices": _devices}[name](found))
+    lines = list({"devices": _devices, "causes": _causes}[name](found))
     noted = f"{where['date']}, load when started: {where['load when started']}"
     return "\n".join([*lines, "", f"Measured alone: {noted}.", ""])
 

@@ -1,7 +1,7 @@
 """Run all benchmarks, each in a process of its own, and write what they say to RESULTS.md.
 
 python benchmarks/run.py            everything, some minutes
-python benchmarks/run.py --only devices    that section alone; the others stay as they are
+python benchmarks/run.py --only devices    that section (or causes) alone; the others stay
 python benchmarks/run.py --quick    small numbers, to see that it works; nothing is rewritten
 """
 
