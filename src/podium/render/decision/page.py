@@ -184,9 +184,9 @@ def _numbers(decision: Decision, first: int, second: int) -> str:
             items.append(f"<li>{_text(line)}</li>")
     told = f'<ul class="faint">{"".join(items)}</ul>' if items else ""
     others = []
-    for line in score_lines(decision, [first]):
-        [(node, words)] = line.nodes
-        others.append(f"<li>{_text(f'{line.priority}: {line.formula}. {node}: {words}')}</li>")
+    for each in score_lines(decision, [first]):
+        [(node, words)] = each.nodes
+        others.append(f"<li>{_text(f'{each.priority}: {each.formula}. {node}: {words}')}</li>")
     if not others:
         return told
     title = "<summary>How every score is computed</summary>"
