@@ -42,7 +42,7 @@ soak: $(VENV)/.tools  ## the tests of full size; what came of them is written to
 fuzz: $(VENV)/.tools  ## the random tests again, with many more and longer histories (hours)
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=soak --timeout=36000 $(TESTS)
 
-conformance: $(VENV)/.tools  ## upstream's tests about scheduling on the lab; PODIUM_E2E_TEST is the path of e2e.test
+conformance: $(VENV)/.tools  ## upstream's tests about scheduling and workloads on the lab; PODIUM_E2E_TEST is the path of e2e.test
 	$(BIN)/python benchmarks/conformance.py
 
 clean:  ## remove the virtual environment and all caches

@@ -39,17 +39,25 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_the_outcome_of_each_test_is_written_down(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, code: int
 ) -> None:
-    program, written = tmp_path / "e2e.test", tmp_path / "page.md"
+    program, written = tmp_path / "e2e.test", tmp_path / "conformance.md"
     program.write_text(PROGRAM.format(python=sys.executable, last=last), "utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PODIUM_E2E_TEST", str(program))
-    monkeypatch.setattr(tool, "PAGE", written)
-    assert tool.main() == code
+    monkeypatch.setattr(tool, "DOCS", tmp_path)
+    assert tool.main(["scheduling"]) == code
     text = written.read_text("utf-8")
     assert "| [sig-scheduling] has 4 nodes | passed | 1.5 |" in text
     assert f"| [sig-scheduling] a   b | {last} | 1.5 |" in text
     assert "hardware" not in text
     assert f"{2 - code} of 2 passed." in text
+
+
+def test_an_unknown_suite_is_named(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PODIUM_E2E_TEST", sys.executable)
+    assert tool.main(["network"]) == 2
+    assert "network: there is no such suite; scheduling and apps" in capsys.readouterr().err
 
 
 def test_without_a_program_the_command_says_what_it_needs() -> None:

@@ -116,3 +116,18 @@ def test_daemons_of_another_cluster_are_taken_to_be_up_to_date() -> None:
 
     assert lab.names() == names
     assert lab.status("DaemonSet", "agent")["updatedNumberScheduled"] == 3
+
+
+def test_a_revision_is_written_with_its_keys_in_order(lab: ManagedCluster) -> None:
+    """Clients make the patch of a template again and compare it byte by byte."""
+    lab.create("DaemonSet", daemon())
+    lab.settle()
+    [revision] = lab.registry.list("ControllerRevision")
+
+    def ordered(value: object) -> bool:
+        if isinstance(value, dict):
+            return list(value) == sorted(value) and all(map(ordered, value.values()))
+        return all(map(ordered, value)) if isinstance(value, list) else True
+
+    assert ordered(revision["data"])
+    assert next(iter(revision["data"]["spec"]["template"])) == "$patch"

@@ -9,7 +9,7 @@ Upstream: pkg/controller/history.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller_ref import controller_ref
@@ -95,10 +95,19 @@ def _create_revision(
                 "labels": {**labels, HASH_LABEL: tag},
                 "ownerReferences": [controller_ref(owner)],
             },
-            "data": {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}},
+            "data": _sorted(
+                {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+            ),
             "revision": revisions[-1]["revision"] + 1 if revisions else 1,
         },
     )
+
+
+def _sorted(value: Any) -> Any:
+    """A value with all keys in order: clients compare revisions byte by byte."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value
 
 
 def _delete_old_revisions(

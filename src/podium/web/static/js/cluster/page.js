@@ -43,7 +43,7 @@ function Numbers() {
 function PastNumbers({ past }) {
   const { nodes, pods, load } = past.totals;
   return html`<dl class="numbers">
-    <div><dt>Time</dt><dd>${moment(past.at)}</dd></div>
+    <div><dt>Time</dt><dd class="time">${moment(past.at)}</dd></div>
     <div><dt>Nodes</dt><dd>${number(nodes)}</dd></div>
     <div><dt>Pods placed</dt><dd>${number(pods)}</dd></div>
     <div><dt>Pending</dt><dd>${number(past.pending)}</dd></div>
