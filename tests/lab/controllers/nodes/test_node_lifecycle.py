@@ -75,3 +75,24 @@ def test_pods_of_a_node_that_is_gone_go_too(lab: ManagedCluster) -> None:
 
     assert len(lab.pods()) == 3
     assert "n0" not in {each["spec"]["nodeName"] for each in lab.pods()}
+
+
+def test_an_extended_resource_of_the_capacity_is_allocatable(lab: ManagedCluster) -> None:
+    def told(**resources: str) -> None:
+        capacity = {**lab.get("Node", "n1", "")["status"]["capacity"]}
+        capacity.pop("example.com/gauge", None)
+        lab.registry.modify(
+            "Node",
+            "n1",
+            "",
+            change=lambda it: it | {"status": it["status"] | {"capacity": capacity | resources}},
+            subresource="status",
+        )
+        lab.settle()
+
+    told(**{"example.com/gauge": "1000"})
+    assert lab.get("Node", "n1", "")["status"]["allocatable"]["example.com/gauge"] == "1000"
+    told()
+    allocatable = lab.get("Node", "n1", "")["status"]["allocatable"]
+    assert "example.com/gauge" not in allocatable
+    assert "cpu" in allocatable

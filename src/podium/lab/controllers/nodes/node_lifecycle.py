@@ -13,6 +13,7 @@ from podium.lab.controllers.framework.object_fields import condition
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.nodes.node_registration import (
     default_labels,
+    followed_capacity,
     is_registered,
     registered_status,
 )
@@ -52,6 +53,8 @@ class NodeLifecycleController(Controller[str]):
     def __init__(self, cluster: Cluster) -> None:
         """Watch nodes and pods."""
         super().__init__(cluster)
+        #: Allocatable resources that follow from a change of the capacity, by node.
+        self._allocatable: dict[str, JsonObject] = {}
         self.watch("Node", self._on_node)
         self.watch_pods(self._on_pod)
 
@@ -60,7 +63,11 @@ class NodeLifecycleController(Controller[str]):
         assert node is not None
         name = node["metadata"]["name"]
         if new is None:
+            self._allocatable.pop(name, None)
             self.enqueue(name, after=_QUARANTINE)
+        elif is_registered(new) and (followed := followed_capacity(new, old)) is not None:
+            self._allocatable[name] = followed
+            self.enqueue(name)
         elif not is_registered(new) or desired_taints(new, "") != _taints(new):
             self.enqueue(name)
 
@@ -83,6 +90,10 @@ class NodeLifecycleController(Controller[str]):
             if missing:
                 self.cluster.update("Node", ("", key), lambda it: _set_labels(it, missing))
             self.cluster.update_status(node, registered_status(node, at))
+            node = self.cluster.get("Node", "", key) or node
+        followed = self._allocatable.pop(key, None)
+        if followed is not None:
+            self.cluster.update_status(node, {**node["status"], "allocatable": followed})
             node = self.cluster.get("Node", "", key) or node
         taints = desired_taints(node, at)
         if taints != _taints(node):

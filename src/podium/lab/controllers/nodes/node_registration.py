@@ -55,6 +55,23 @@ def registered_status(node: JsonObject, at: str) -> JsonObject:
     return found
 
 
+def followed_capacity(node: JsonObject, before: JsonObject | None = None) -> JsonObject | None:
+    """The allocatable resources after a change of the capacity; None if they stay.
+
+    Extended resources of the capacity become allocatable, and those that *before* had in its
+    capacity and that are gone are allocatable no longer. A kubelet does the same.
+    """
+    status = node.get("status") or {}
+    capacity, allocatable = status.get("capacity") or {}, status.get("allocatable") or {}
+    had = ((before or {}).get("status") or {}).get("capacity") or {}
+    added = {name: capacity[name] for name in capacity if "/" in name and name not in allocatable}
+    gone = {name for name in had if "/" in name and name not in capacity and name in allocatable}
+    if not added and not gone:
+        return None
+    kept = {name: amount for name, amount in allocatable.items() if name not in gone}
+    return {**kept, **added}
+
+
 def default_labels(node: JsonObject) -> dict[str, str]:
     """The labels that a kubelet sets, without those that the node has."""
     present = node["metadata"].get("labels") or {}
