@@ -65,7 +65,7 @@ SUITES = {
         "recreate evicted|serve a basic image|pod failure policy|successPolicy|"
         "backoffLimitPerIndex|failed indexes exceeds|FailIndex|sometimes fail|"
         "rollback without unnecessary restarts|proportional scaling|should schedule multiple|"
-        "not schedule|replace jobs when",
+        "not schedule|replace jobs when|adopt matching orphans",
         "conformance-apps.md",
         "\nLeft out are tests that look into containers, which the lab does not run, that wait for"
         "\nan image that cannot be pulled, and the slow ones of cron jobs.",
