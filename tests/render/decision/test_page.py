@@ -13,6 +13,15 @@ import pytest
 from builders import node, nodes, pod, profile, simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
+from podium.engine.state.device_plan import ClaimPlan, DevicePlan
+from podium.engine.state.verdicts import Verdicts
+from podium.objects.kinds.devices import (
+    AllocatedDevice,
+    Allocation,
+    ClaimMeta,
+    DeviceAllocation,
+    ResourceClaim,
+)
 from podium.render.decision.explanation import Explanation, ResourceRoom, node_report
 from podium.render.decision.page import explanation_page
 
@@ -83,6 +92,19 @@ def test_everything_the_script_asks_for_is_there() -> None:
     asked = set(re.findall(r'getElementById\("(\w+)"\)', text))
 
     assert asked <= set(Reader(text).ids)
+
+
+def test_the_devices_of_claims_are_listed() -> None:
+    claim = ResourceClaim(metadata=ClaimMeta(name="c", namespace="default", uid="1"))
+    results = [AllocatedDevice("gpu", "d.example.com", "n0", "gpu-0")]
+    plan = DevicePlan((ClaimPlan(claim, Allocation(DeviceAllocation(results))),))
+    decision = Decision("default/p", "1", "v1.36", nodes=1, node="n0")
+    decision.reservations = {"DynamicResources": plan}
+    decision.verdicts = Verdicts()
+
+    page = explanation_page(Explanation(decision, 0))
+
+    assert "<td>default/c</td><td>gpu</td><td>d.example.com/n0/gpu-0</td>" in page
 
 
 def test_names_cannot_break_out() -> None:

@@ -87,6 +87,7 @@ def _sections(found: Explanation) -> Iterator[str]:
         yield _why_not(decision, found.asked)
     yield _heat_map(decision)
     yield _lead(decision)
+    yield _devices(decision)
     yield _rejections(decision)
     yield _preemption(found)
     if found.timings:
@@ -191,6 +192,17 @@ def _numbers(decision: Decision, first: int, second: int) -> str:
         return told
     title = "<summary>How every score is computed</summary>"
     return f'{told}<details>{title}<ul class="faint">{"".join(others)}</ul></details>'
+
+
+def _devices(decision: Decision) -> str:
+    """The devices that each claim of the pod gets."""
+    claims = decision.devices.claims if decision.devices is not None else ()
+    rows = [
+        (each.claim.key, result.request, f"{result.driver}/{result.pool}/{result.device}")
+        for each in claims
+        for result in (each.allocation.devices.results if each.allocation else None) or ()
+    ]
+    return _section("Devices", _table(("Claim", "Request", "Device"), rows)) if rows else ""
 
 
 def _rejections(decision: Decision) -> str:
