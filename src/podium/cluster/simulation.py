@@ -112,13 +112,13 @@ class Simulation:
                 shelf.put(item)
         for node in objects.nodes:
             self.cache.put_node(node)
+        placed = [pod for pod in objects.pods if pod.spec.node_name and not pod.finished]
+        for pod in self.cache.add_pods(placed):
+            self.cache.add_pod(pod)
+        for pod in placed:
+            self._keep(pod)
         for pod in objects.pods:
-            if pod.finished:
-                continue
-            if pod.spec.node_name:
-                self.cache.add_pod(pod)
-                self._keep(pod)
-            else:
+            if not pod.spec.node_name and not pod.finished:
                 self.nominate(pod, pod.status.nominated_node_name)
 
     def nominate(self, pod: Pod, node: str) -> None:

@@ -12,6 +12,7 @@ from podium.cluster.cache.cache import ASSUMED_SECONDS, Cache, CacheError
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.state.volume_plan import VolumePlan
 from podium.objects.kinds.pod import Pod
+from view_snapshot import snapshot
 
 P = pod("p", uid="u", labels={"version": "assumed"}, requests={"cpu": 1})
 NOW = 1000.0
@@ -474,3 +475,25 @@ def test_two_pods_of_one_claim_share_its_promise() -> None:
     believed.forget(pod("q", uid="q"))
 
     assert promises(believed) == KEPT
+
+
+def test_pods_added_together_count_as_if_they_came_one_by_one() -> None:
+    pods = [
+        pod(
+            f"p{number}",
+            uid=f"u{number}",
+            node=("n", "m", "unknown")[number % 3],
+            labels={"app": str(number % 2)},
+            requests={"cpu": number, "memory": 2**62 + number, "gpu": number % 4},
+            ports=[8000 + number] if number % 5 == 0 else (),
+            terminating=number % 7 == 0,
+        )
+        for number in range(12)
+    ]
+    together, one_by_one = cache(), cache()
+    for believed in (together, one_by_one):
+        believed.add_pod(pods[0])
+    assert together.add_pods([*pods, pods[1]]) == [pods[0], pods[1]]
+    for each in pods[1:]:
+        one_by_one.add_pod(each)
+    assert snapshot(together.columns) == snapshot(one_by_one.columns)

@@ -105,13 +105,31 @@ class Columns(View):
 
     def add_pod(self, pod: Pod, node_name: str | None = None) -> Resident:
         """Put a pod on its node; a node that does not exist gets a row, too."""
-        row = self._row(node_name or pod.spec.node_name)
-        if self.nodes.objects[row] is None and not self.pods.residents[row]:
-            self.pods.unknown_nodes.add(row)
-            self.journal.start_epoch()
+        row = self._row_for_pod(node_name or pod.spec.node_name)
         resident = self.pods.add(pod, row)
         self._note_pods(resident)
         return resident
+
+    def add_pods(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Put many pods on their nodes; returns those that cannot be read."""
+        added, refused = [], []
+        for pod in pods:
+            try:
+                row = self._row_for_pod(pod.spec.node_name)
+                added.append(self.pods.add_uncounted(pod, row))
+            except ValueError:
+                refused.append(pod)
+        self.pods.count_added(added)
+        for resident in added:
+            self._note_pods(resident)
+        return refused
+
+    def _row_for_pod(self, node_name: str) -> int:
+        row = self._row(node_name)
+        if self.nodes.objects[row] is None and not self.pods.residents[row]:
+            self.pods.unknown_nodes.add(row)
+            self.journal.start_epoch()
+        return row
 
     def remove_pod(self, uid: str) -> None:
         """Take a pod off its node; the last pod of the node takes its place."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from podium.engine.framework.rule import ReserveRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from podium.cluster.cache.cache import Cache
     from podium.engine.framework.profile import Profile
-    from podium.engine.framework.rule import ReserveRule
     from podium.objects.kinds.pod import Pod
+
+_NOTHING: Final[Mapping[str, object]] = {}
 
 
 class Reservations:
@@ -21,13 +24,22 @@ class Reservations:
             rule.name: rule for profile in profiles for rule in profile.reserve_rules
         }
 
+        #: Those of them that read anything from a pod.
+        self._restoring = {
+            name: rule
+            for name, rule in self._rules.items()
+            if type(rule).restore is not ReserveRule.restore
+        }
+
     def attach(self, cache: Cache) -> None:
         """Let the cache restore reservations from pods, and report those that are over."""
         cache.restored, cache.unreserved = self.restored, self.unreserved
 
     def restored(self, pod: Pod) -> Mapping[str, object]:
         """What the rules read from a pod that is on a node already."""
-        found = {name: rule.restore(pod) for name, rule in self._rules.items()}
+        if not self._restoring:
+            return _NOTHING
+        found = {name: rule.restore(pod) for name, rule in self._restoring.items()}
         return {name: reserved for name, reserved in found.items() if reserved is not None}
 
     def unreserved(self, pod: str, node: str, reservations: Mapping[str, object]) -> None:

@@ -33,7 +33,7 @@ from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel, anchor
 from podium.engine.state.tallies import SPARSE, CarriedTerm, LabelSet, PodTerm, SparseLimits, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.node_columns import LabelMove, NodeColumns
@@ -262,6 +262,12 @@ class PodIndex:
 
     def add(self, pod: Pod, row: int) -> Resident:
         """Put a pod on a row, and count it."""
+        resident = self.add_uncounted(pod, row)
+        self._count(resident, 1)
+        return resident
+
+    def add_uncounted(self, pod: Pod, row: int) -> Resident:
+        """Put a pod on a row; `count_added` has to follow before anything else is asked."""
         resident = self.resident(pod, row)
         self.residents[row].append(resident)
         self.by_uid[resident.uid] = resident
@@ -269,8 +275,20 @@ class PodIndex:
             self.ports[row].add(port)
             self.port_rows.setdefault(port, set()).add(row)
             self.port_users[port[1], port[2]][port] += 1
-        self._count(resident, 1)
         return resident
+
+    def count_added(self, residents: Sequence[Resident]) -> None:
+        """Count pods of `add_uncounted`; what equal requests add to a column is added together."""
+        rows_of: dict[RequestFacts, list[int]] = defaultdict(list)
+        for resident in residents:
+            rows_of[resident.cls.requests].append(resident.row)
+            self._count_others(resident, 1)
+        for facts, rows in rows_of.items():
+            for resource, number in facts.taken:
+                np.add.at(self.requested[resource], rows, wrap(number))
+            for column, number in zip(self.nonzero_requested, facts.nonzero_requests, strict=True):
+                np.add.at(column, rows, wrap(number))
+            np.add.at(self.counts, rows, 1)
 
     def remove(self, uid: str) -> Resident:
         """Take a pod off its row; the last pod of the row takes its place."""
@@ -390,6 +408,11 @@ class PodIndex:
         left = columns[1].item(row) + sign * memory
         columns[1][row] = left if -TOP <= left < TOP else wrap(left)
         self.counts[row] = self.counts.item(row) + sign
+        self._count_others(resident, sign)
+
+    def _count_others(self, resident: Resident, sign: int) -> None:
+        """Count a pod for everything but the numbers of its row."""
+        row, cls = resident.row, resident.cls
         self.total += sign
         if cls.volumes:
             self._count_volumes(cls, row, sign)
