@@ -74,7 +74,9 @@ class ClusterState:
         self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         #: Called with a kind of which an object is not known any more as it was reported.
         self.on_unreported: Callable[[str], None] = lambda _: None
-        self._pods = PodIndex(lambda old, new: self.apply(self._pod_changed, old, new))
+        self._pods = PodIndex(
+            lambda old, new: self.apply(self._pod_changed, old, new), self._first_pods
+        )
         self._nodes: ObjectIndex[Node] = ObjectIndex(
             lambda old, new: self.apply(self._node_changed, old, new)
         )
@@ -223,6 +225,21 @@ class ClusterState:
         elif self.is_responsible_for(new):
             self._pending_pod_changed(old, new)
 
+    def _first_pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
+        """Count the placed pods of the first list together; those that must come one by one.
+
+        The result is the same: no pod waits yet that one of them could wake.
+        """
+        if not pods or self.is_frozen or any(self.queue.counts().values()):
+            return pods
+        for observer in (*self._observers, self._listener):
+            if type(observer).pod_seen is not Observer.pod_seen:
+                for pod in pods:
+                    observer.pod_seen(None, pod)
+        left = self.cache.add_pods(pods)
+        self.wake_pods(Added(pods[-1]))
+        return left
+
     def _pending_pod_changed(self, old: Pod | None, new: Pod) -> None:
         if old is None:
             pool = self.queue.add(new)
@@ -347,7 +364,6 @@ class ClusterState:
         moved = self.queue.on_event(event)
         if moved:
             self._on_pod_ready()
-        if self._observers:
             label = MoveRequest(event, _ACTIONS.get(type(event), "")).label
             for observer in self._observers:
                 observer.event_seen(label, moved)

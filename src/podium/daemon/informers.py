@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 #: Pods that Succeeded or Failed use no resources.
-_UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
 class Indexes(Protocol):
@@ -91,7 +91,7 @@ class Informers:
             path,
             KINDS[kind].decoder,
             self._state.index(kind),
-            params=_UNFINISHED if kind == "Pod" else None,
+            params=UNFINISHED if kind == "Pod" else None,
             warn=self._warn,
             rng=self._rng,
             sleep=self._clocks.sleep,

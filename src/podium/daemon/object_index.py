@@ -8,7 +8,7 @@ again. A change that could not be reported counts as unknown, so that the next l
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from podium.objects.kinds.meta import Object
@@ -84,6 +84,30 @@ class ObjectIndex(Generic[T]):
 
 class PodIndex(ObjectIndex[Pod]):
     """Pods; one that Succeeded or Failed counts as deleted, since it uses no resources."""
+
+    def __init__(
+        self,
+        on_change: Callable[[Pod | None, Pod | None], None],
+        on_first_list: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda pods: pods,
+    ) -> None:
+        """*on_first_list* is called with all placed pods of the first list.
+
+        It returns those that it has not taken, which are reported one by one.
+        """
+        super().__init__(on_change)
+        self._on_first_list = on_first_list
+
+    def replace(self, items: list[Any]) -> None:
+        """Make these the only pods; those of the first list may be reported together."""
+        if self.known:
+            super().replace(items)
+            return
+        placed = [item for item in items if item.spec.node_name and not item.finished]
+        left = {id(item) for item in self._on_first_list(placed)}
+        self.known = {item.key: item for item in placed if id(item) not in left}
+        for item in items:
+            if id(item) in left or not item.spec.node_name:
+                self._report_logged(self.put, item)
 
     def put(self, item: Pod) -> None:
         """Add or change a pod, or delete it when it has finished."""

@@ -85,7 +85,7 @@ class Observer:
         """Pods that were about to be deleted could not be, and count as running again."""
 
     def event_seen(self, label: str, moved: int) -> None:
-        """A cluster event was handled; it moved that many pods out of the unschedulable ones."""
+        """A cluster event moved that many pods, at least one, out of the unschedulable ones."""
 
     def queued(self, queue: str, event: str, pods: int = 1) -> None:
         """Pods entered the active, backoff, unschedulable or gated *queue* because of *event*."""
