@@ -41,6 +41,18 @@ class KubeApi(ABC):
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a watch: its answer in pieces, until the server ends it or is silent too long."""
 
+    async def decoded_list(
+        self,
+        path: str,  # noqa: ARG002
+        params: Mapping[str, str],  # noqa: ARG002
+        decoder: msgspec.json.Decoder[Any],  # noqa: ARG002
+    ) -> tuple[list[Any], str] | None:
+        """The objects of a whole list and its version; None where a list has to be requested.
+
+        An API server in the same process has objects that need not be encoded and decoded.
+        """
+        return None
+
     # Objects as plain values ----------------------------------------------------------------------
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:

@@ -158,6 +158,17 @@ class Reflector(Generic[Kind]):
         return seconds * self._rng.uniform(0.5, 1.5)
 
     async def _list(self) -> None:
+        known = await self._client.decoded_list(self.path, self._params, self._decoder)
+        if known is not None:
+            self._is_stale = False
+            items, version = known
+            self._sink.replace(items)
+            self.version = version
+            self.synced.set()
+            return
+        await self._list_in_pages()
+
+    async def _list_in_pages(self) -> None:
         items: list[Kind] = []
         params = {**self._params, "limit": str(self._page)} if self._in_pages else self._params
         while True:

@@ -37,15 +37,15 @@ def cluster_documents(paths: Sequence[str]) -> ClusterDocuments:
         for where, data in contents(paths):
             for document in documents(data, where):
                 _sort_in(found, document)
-    if not any(each.item["kind"] == "Node" for each in found.documents):
+    if not any(each.kind == "Node" for each in found.documents):
         hint = "a plan needs the nodes of a cluster"
         raise InputError("holds no node", where=", ".join(paths), hint=hint)
     return found
 
 
 def _sort_in(found: ClusterDocuments, document: Document) -> None:
-    kind = str(document.item["kind"])
-    if (document.item["apiVersion"], kind) == _SNAPSHOT:
+    kind = document.kind
+    if (document.api_version, kind) == _SNAPSHOT:
         found.snapshot = document.item
     elif kind in BY_NAME:
         found.documents.append(document)

@@ -24,6 +24,7 @@ from podium.planning.results import GonePod, MovedPod, NewPod, PendingPod, Plan
 from podium.planning.watching import FollowedPod, PodFollower
 from podium.render.decision.as_json import to_json
 from podium.simulation.cluster import SimulatedCluster, without_garbage_collection
+from podium.simulation.in_process_api import InProcessApi
 
 if TYPE_CHECKING:
     from podium.lab.contents.documents import Document
@@ -57,14 +58,15 @@ def plan(
     check_files(changes)
     chosen = without_extenders(chosen)
     with without_garbage_collection(), SimulatedCluster(seed=seed, kubelet=timings) as cluster:
-        follower = PodFollower(cluster.registry, lambda: cluster.time)
         cluster.load(items, progress)
-        replica = cluster.add_scheduler(chosen, observers=[follower])
+        controllers = cluster.start_controllers()
+        follower = PodFollower(cluster.registry, controllers.cluster.pods, lambda: cluster.time)
+        client = InProcessApi(cluster.server, decodes_lists=True)
+        replica = cluster.add_scheduler(chosen, observers=[follower], client=client)
         on_step("the cluster comes to rest")
         cluster.run_until_quiet(limit_seconds)
         found = Plan(profile=chosen.profile.name)
         before = follower.present()
-        nodes_before = {uid: pod.node for uid, pod in before.items()}
         scheduler = replica.scheduler
         assert scheduler is not None
         found.before = balance(scheduler.state.cache.columns)
@@ -87,7 +89,7 @@ def plan(
         found.timeline = follower.timeline
         found.evicted = follower.evicted
         found.seconds = round(max(cluster.last_change - start, 0.0), 3)
-        _sort_out(found, follower, before, nodes_before, applier.deleted)
+        _sort_out(found, follower, before, applier.deleted)
         _explain(found, cluster, chosen)
     return found
 
@@ -99,26 +101,24 @@ def without_extenders(chosen: ChosenProfiles) -> ChosenProfiles:
 
 
 def _sort_out(
-    found: Plan,
-    follower: PodFollower,
-    before: dict[str, FollowedPod],
-    nodes_before: dict[str, str],
-    deleted: Collection[str],
+    found: Plan, follower: PodFollower, before: dict[str, str], deleted: Collection[str]
 ) -> None:
     """Pair the pods that went with those that came in their place, workload by workload."""
     after = follower.present()
     went: dict[str, list[FollowedPod]] = {}
     came: dict[str, list[FollowedPod]] = {}
-    for uid, pod in before.items():
-        if uid not in after:
-            went.setdefault(pod.workload, []).append(pod)
-    for uid, pod in after.items():
+    for uid in [uid for uid in before if uid not in after]:
+        pod = follower.pod(uid)
+        went.setdefault(pod.workload, []).append(pod)
+    for uid, node in after.items():
         if uid not in before:
+            pod = follower.pod(uid)
             came.setdefault(pod.workload, []).append(pod)
-        elif not pod.node:
-            found.pending.append(_pending(pod, was_pending=not nodes_before[uid]))
-        elif not nodes_before[uid]:
-            found.created.append(NewPod(pod=pod.key, workload=pod.workload, node=pod.node))
+        elif not node:
+            found.pending.append(_pending(follower.pod(uid), was_pending=not before[uid]))
+        elif not before[uid]:
+            pod = follower.pod(uid)
+            found.created.append(NewPod(pod=pod.key, workload=pod.workload, node=node))
     for workload in sorted({*went, *came}):
         _pair(found, went.get(workload, []), came.get(workload, []), deleted)
 

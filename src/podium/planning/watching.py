@@ -11,6 +11,8 @@ from podium.lab.controllers.framework.object_fields import condition, controller
 from podium.planning.results import EvictedPod, TimelineEvent
 
 if TYPE_CHECKING:
+    from podium.lab.controllers.framework.pod_index import PodIndex
+    from podium.lab.controllers.framework.pod_info import PodInfo
     from podium.lab.registry.registry import Registry
     from podium.objects.kinds.meta import JsonObject
 
@@ -39,14 +41,18 @@ class FollowedPod:
 class PodFollower(Observer):
     """Records every pod of a registry from now on, and whom the scheduler evicts for whom."""
 
-    def __init__(self, registry: Registry, time: Callable[[], float]) -> None:
+    def __init__(self, registry: Registry, pods: PodIndex, time: Callable[[], float]) -> None:
+        """Follow the *pods* that exist, and those that are created in *registry*."""
         self._registry, self._time = registry, time
-        self.pods: dict[str, FollowedPod] = {}
         self.timeline: list[TimelineEvent] = []
         self.evicted: list[EvictedPod] = []
         self._recording = False
         self._began = 0.0
-        self._deployments: dict[str, str] = {}
+        self._workloads: dict[tuple[str, tuple[str, str, str]], str] = {}
+        #: The pods that were there before and have not changed, by uid.
+        self._unchanged = {pod.uid: pod for pod in pods.all.values()}
+        #: All others.
+        self.pods: dict[str, FollowedPod] = {}
         self._end = registry.subscribe(["Pod"], self._on_write)
 
     def begin(self) -> None:
@@ -57,13 +63,20 @@ class PodFollower(Observer):
         """Follow no further writes."""
         self._end()
 
-    def present(self) -> dict[str, FollowedPod]:
-        """The pods that exist and are neither finished nor terminating, by uid."""
-        return {
-            uid: pod
-            for uid, pod in self.pods.items()
-            if pod.ended is None and not pod.finished and not pod.terminating
-        }
+    def present(self) -> dict[str, str]:
+        """The nodes of the pods that are neither finished nor terminating, by the pods' uids."""
+        found = {uid: pod.node for uid, pod in self._unchanged.items() if pod.active}
+        for uid, pod in self.pods.items():
+            if pod.ended is None and not pod.finished and not pod.terminating:
+                found[uid] = pod.node
+        return found
+
+    def pod(self, uid: str) -> FollowedPod:
+        """A pod that was or is there."""
+        unchanged = self._unchanged.pop(uid, None)
+        if unchanged is not None:
+            self.pods[uid] = self._known(unchanged)
+        return self.pods[uid]
 
     def announce(self, text: str) -> None:
         """Add a step of a person, or of the plan, to the timeline."""
@@ -96,7 +109,8 @@ class PodFollower(Observer):
         item = new if new is not None else old
         assert item is not None
         uid = item["metadata"]["uid"]
-        pod = self.pods.get(uid)
+        is_known = uid in self.pods or uid in self._unchanged
+        pod = self.pod(uid) if is_known else None
         if new is None:
             if pod is not None:
                 pod.ended = self.now
@@ -131,27 +145,46 @@ class PodFollower(Observer):
             pod.ready = self.now
             self._add("running", pod.key, f"pod {pod.key} runs on {pod.node}")
 
+    def _known(self, pod: PodInfo) -> FollowedPod:
+        """A pod that was there before."""
+        namespace, name = pod.key
+        owner = pod.owner
+        return FollowedPod(
+            f"{namespace}/{name}",
+            pod.uid,
+            "" if owner is None else self._workload(owner, namespace),
+            owner is not None and owner[0] == "DaemonSet",
+            pod.node,
+            stopped=self._time() if pod.terminating else None,
+            finished=pod.finished,
+            terminating=pod.terminating,
+        )
+
     def _followed(self, item: JsonObject) -> FollowedPod:
         about = item["metadata"]
         owner = controller_of(item)
+        workload = ""
+        if owner is not None:
+            named = (owner["kind"], owner["name"], str(owner.get("uid", "")))
+            workload = self._workload(named, about["namespace"])
         return FollowedPod(
             key=f"{about['namespace']}/{about['name']}",
             uid=about["uid"],
-            workload="" if owner is None else self._workload(owner, about["namespace"]),
+            workload=workload,
             daemon=owner is not None and owner["kind"] == "DaemonSet",
         )
 
-    def _workload(self, owner: JsonObject, namespace: str) -> str:
+    def _workload(self, owner: tuple[str, str, str], namespace: str) -> str:
         """The workload that a user knows: the deployment, not its replica set."""
-        uid = str(owner.get("uid", ""))
-        known = self._deployments.get(uid)
+        known = self._workloads.get((namespace, owner))
         if known is not None:
             return known
-        name = f"{owner['kind']}/{namespace}/{owner['name']}"
-        if owner["kind"] == "ReplicaSet":
-            replica_set = self._registry.find("ReplicaSet", owner["name"], namespace)
+        kind, name, _ = owner
+        found = f"{kind}/{namespace}/{name}"
+        if kind == "ReplicaSet":
+            replica_set = self._registry.find("ReplicaSet", name, namespace)
             above = None if replica_set is None else controller_of(replica_set)
             if above is not None:
-                name = f"{above['kind']}/{namespace}/{above['name']}"
-        self._deployments[uid] = name
-        return name
+                found = f"{above['kind']}/{namespace}/{above['name']}"
+        self._workloads[namespace, owner] = found
+        return found

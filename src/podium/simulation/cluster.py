@@ -175,7 +175,7 @@ class SimulatedCluster:
         """
         given = (each if isinstance(each, Document) else Document("", each) for each in items)
         with without_garbage_collection():
-            return load(self.registry, given, progress)
+            return load(self.registry, given, progress, keep_text=True)
 
     def record(self, *kinds: str) -> History:
         """Every write to these kinds from now on, with its virtual time."""
@@ -235,7 +235,7 @@ class SimulatedCluster:
         self.replicas.append(replica)
         return replica
 
-    def start_controllers(self) -> None:
+    def start_controllers(self) -> ControllerManager:
         """Start the controllers, which otherwise start when time first passes."""
         if self.controllers is None:
             with without_garbage_collection():
@@ -243,6 +243,7 @@ class SimulatedCluster:
                     self.registry, self.clock, timings=self._kubelet, warn=self._warn
                 )
             self._controlling = self.loop.create_task(self.controllers.run(), name="controllers")
+        return self.controllers
 
     # --- time -------------------------------------------------------------------------------
 
@@ -330,11 +331,17 @@ def _cancel_all(loop: VirtualEventLoop) -> None:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Suspend garbage collection while thousands of objects are made that stay."""
+    """Suspend garbage collection while thousands of objects are made that stay.
+
+    They count as old afterwards: the first collection would look at all of them otherwise.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -16,6 +16,7 @@ from podium.lab.api.status import invalid
 from podium.lab.controllers.framework.object_fields import condition, controller_of, uid_of
 from podium.lab.registry.kind_behaviour import behaviour_of
 from podium.lab.registry.registry import Registry
+from podium.lab.store.imported_pods import ImportedPod
 from podium.lab.store.store import Key
 from podium.lab.validation.metadata import validate_metadata
 from podium.objects.kinds.meta import JsonObject
@@ -43,11 +44,21 @@ _UNKNOWN_CONTAINER: Final = {"name": "unknown", "image": "unknown"}
 class ClusterImport:
     """Stores objects with a uid without creating them anew."""
 
-    def __init__(self, registry: Registry, items: Iterable[JsonObject]) -> None:
-        """Import into *registry*; *items* are all objects of the cluster."""
+    def __init__(
+        self,
+        registry: Registry,
+        items: Iterable[JsonObject],
+        pods: Iterable[ImportedPod] = (),
+    ) -> None:
+        """Import into *registry*; *items* and *pods* are all objects of the cluster."""
         self._registry = registry
         #: One pod of each workload, by the uid of the workload.
-        self._pods: dict[str, JsonObject] = {}
+        self._pods: dict[str, JsonObject | ImportedPod] = {}
+        for pod in pods:
+            for reference in pod.head.metadata.owner_references or ():
+                if reference.controller:
+                    self._pods.setdefault(reference.uid, pod)
+                    break
         replica_sets: list[tuple[str, str]] = []
         for item in items:
             owner = controller_of(item) if item.get("kind") in {"Pod", "ReplicaSet"} else None
@@ -76,7 +87,7 @@ class ClusterImport:
         if resource.kind == "Namespace":
             behaviour.prepare_for_create(resource, item)
         elif resource.kind == "Pod":
-            _complete_pod(item)
+            complete_status(item)
         key = Key(metadata.get("namespace", "") if resource.namespaced else "", metadata["name"])
         present = self._registry.store.get(resource.storage, key)
         old = None if present is None else present.object()
@@ -91,7 +102,8 @@ class ClusterImport:
             return
         pod = self._pods.get(uid_of(item))
         if pod is not None:
-            spec["template"] = _template(pod, item["kind"])
+            whole = pod.object() if isinstance(pod, ImportedPod) else pod
+            spec["template"] = _template(whole, item["kind"])
             return
         selector = spec.get("selector") or {}
         labels = selector.get("matchLabels", {} if "matchExpressions" in selector else selector)
@@ -125,7 +137,7 @@ def _remove_node_affinity(spec: JsonObject) -> None:
     spec["affinity"] = affinity
 
 
-def _complete_pod(pod: JsonObject) -> None:
+def complete_status(pod: JsonObject) -> None:
     """Give a running pod the status of its containers."""
     status = pod.setdefault("status", {})
     if status.get("phase") != "Running" or status.get("containerStatuses"):

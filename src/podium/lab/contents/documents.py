@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -18,48 +18,101 @@ from podium.objects.reading.null_values import without_nulls
 _MAX_DEPTH = 20
 
 
-class Document(NamedTuple):
-    """An object, and the file it comes from; empty for generated objects."""
+class Document:
+    """An object, and the file it comes from; empty for generated objects.
 
-    where: str
-    item: JsonObject
+    An object that was read from JSON is decoded when it is first used (`item`).
+    """
+
+    __slots__ = ("_item", "api_version", "kind", "text", "where")
+
+    def __init__(
+        self, where: str, item: JsonObject | None = None, *, text: msgspec.Raw | None = None
+    ) -> None:
+        """An object as a dictionary; `of_json` makes one of JSON *text*."""
+        self.where = where
+        self._item = item
+        #: The JSON text, if the object was read from JSON and has not been decoded.
+        self.text = text
+        self.kind = "" if item is None else str(item.get("kind", ""))
+        self.api_version = "" if item is None else str(item.get("apiVersion", ""))
+
+    @classmethod
+    def of_json(cls, where: str, text: msgspec.Raw, kind: str, api_version: str) -> Document:
+        """An object as JSON text of this kind and version."""
+        made = cls(where, text=text)
+        made.kind, made.api_version = kind, api_version
+        return made
+
+    @property
+    def item(self) -> JsonObject:
+        """The object; it may be changed."""
+        if self._item is None:
+            assert self.text is not None
+            try:
+                value = _decoded(self.text)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"cannot be read: {error}", where=self.where) from None
+            self._item = {**value, "kind": self.kind, "apiVersion": self.api_version}
+            self.text = None
+        return self._item
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    """The fields that identify the kind of an object, or a list of objects."""
+
+    kind: str = ""
+    api_version: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+_head = msgspec.json.Decoder(_Head)
 
 
 def documents(data: bytes, where: str = "") -> Iterator[Document]:
     """The objects in the text of a file; the items of lists are objects of their own."""
-    # Looking for nulls takes longer than decoding; most dumps have none.
-    may_have_nulls = not looks_like_json(data) or b"null" in data
     try:
-        for value in _values(data):
-            for document in _objects_in(value, where, {}, 0):
-                if may_have_nulls:
-                    yield Document(where, without_nulls(document.item))
-                else:
-                    yield document
+        if has_byte_order_mark(data):
+            data = text_of(data).encode(errors="surrogatepass")
+        if looks_like_json(data):
+            for text in json_text.values(data):
+                yield from _in_text(msgspec.Raw(text), where, {}, 0)
+        else:
+            for document in yaml_text.documents(text_of(data)):
+                for found in _in_value(document.value, where, {}, 0):
+                    yield Document(where, without_nulls(found.item))
     except InputError as error:
         raise error.located(where=where) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"cannot be read: {error}", where=where) from None
 
 
-def _values(data: bytes) -> Iterator[Any]:
-    if has_byte_order_mark(data):
-        data = text_of(data).encode(errors="surrogatepass")
-    if looks_like_json(data):
-        for value in json_text.values(data):
-            yield msgspec.json.decode(value)
+def _in_text(text: msgspec.Raw, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:
+    """The same as `_in_value` for JSON text; items of lists are not decoded."""
+    try:
+        head = _head.decode(text)
+    except msgspec.ValidationError:
+        yield from _in_value(_decoded(text), where, outer, depth)
+        return
+    kind = head.kind or outer.get("kind", "")
+    version = head.api_version or outer.get("apiVersion", "")
+    if head.items is not None and kind.endswith("List"):
+        _check_depth(depth)
+        inner = _inner(kind, version)
+        for each in head.items:
+            yield from _in_text(each, where, inner, depth + 1)
+    elif kind and not kind.endswith("List"):
+        yield Document.of_json(where, text, kind, version)
     else:
-        for document in yaml_text.documents(text_of(data)):
-            yield document.value
+        yield from _in_value(_decoded(text), where, outer, depth)
 
 
-def _objects_in(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:
+def _in_value(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:
     """The object, or the objects of a list; *outer* has the kind and version of its items."""
-    if depth > _MAX_DEPTH:
-        raise InputError(f"has lists in lists, more than {_MAX_DEPTH} deep")
+    _check_depth(depth)
     if isinstance(value, list):
         for each in value:
-            yield from _objects_in(each, where, outer, depth + 1)
+            yield from _in_value(each, where, outer, depth + 1)
         return
     if not isinstance(value, dict):
         raise InputError(f"holds {type(value).__name__}, not a Kubernetes object")
@@ -69,7 +122,24 @@ def _objects_in(value: Any, where: str, outer: JsonObject, depth: int) -> Iterat
         hint = "every object begins with apiVersion and kind"
         raise InputError("is missing", path="kind", hint=hint)
     if kind.endswith("List") and isinstance(value.get("items"), list | None):
-        inner = {"kind": kind.removesuffix("List"), "apiVersion": version} if kind != "List" else {}
-        yield from _objects_in(value.get("items") or [], where, inner, depth + 1)
+        yield from _in_value(value.get("items") or [], where, _inner(kind, version), depth + 1)
         return
     yield Document(where, {**value, "kind": kind, "apiVersion": version})
+
+
+def _inner(kind: str, version: str) -> JsonObject:
+    """The kind and version that the items of a list need not repeat."""
+    if kind == "List":
+        return {}
+    return {"kind": kind.removesuffix("List"), "apiVersion": version}
+
+
+def _check_depth(depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise InputError(f"has lists in lists, more than {_MAX_DEPTH} deep")
+
+
+def _decoded(text: msgspec.Raw) -> Any:
+    value = msgspec.json.decode(text)
+    # Looking for nulls takes longer than decoding; most objects have none.
+    return without_nulls(value) if b"null" in bytes(text) else value

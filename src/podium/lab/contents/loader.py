@@ -8,7 +8,8 @@ down for the garbage collector, which would delete the dependents otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,6 +20,7 @@ from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import StatusError
 from podium.lab.contents.cluster_import import ClusterImport
 from podium.lab.contents.documents import Document
+from podium.lab.contents.pod_texts import PodTexts
 from podium.lab.controllers.garbage_collector import MISSING_OWNERS, MISSING_OWNERS_FIELD
 from podium.lab.controllers.nodes.node_registration import (
     default_labels,
@@ -33,7 +35,8 @@ from podium.lab.registry.custom_resources import (
     set_definition_defaults,
 )
 from podium.lab.registry.registry import Registry
-from podium.lab.schema.typed_bodies import check_types
+from podium.lab.schema.typed_bodies import refuse_wrong_types
+from podium.lab.store.imported_pods import ImportedPod
 from podium.lab.validation.custom_definitions import validate_definition
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading.collection import label
@@ -87,28 +90,30 @@ class LoadResult:
 
 
 def load(
-    registry: Registry, documents: Iterable[Document], progress: Progress = iter
+    registry: Registry,
+    documents: Iterable[Document],
+    progress: Progress = iter,
+    *,
+    keep_text: bool = False,
 ) -> LoadResult:
-    """Load all documents, in the order in which objects depend on each other."""
+    """Load all documents, in the order in which objects depend on each other.
+
+    With *keep_text*, pods of another cluster that were read from JSON stay text until they are
+    needed whole. Subscribers of the registry are not called for them.
+    """
     result = LoadResult()
-    served: list[tuple[Resource, Document]] = []
-    documents = list(documents)
-    custom = _custom_resources(registry, documents)
-    for document in documents:
-        resource = _resource_of(document.item, custom)
-        if document.item["apiVersion"] == _SNAPSHOT_HEADER:
-            continue
-        if resource is None:
-            kind = str(document.item["kind"])
-            result.skipped[kind] = result.skipped.get(kind, 0) + 1
-        elif resource.kind not in _TRANSIENT:
-            served.append((resource, document))
+    served = _served(registry, list(documents), result)
+    result.objects = len(served)
+    texts = PodTexts(registry, served, keep_text=keep_text)
+    served = texts.others
     for resource, document in served:
         _check_types(resource, document)
-    _create_missing_namespaces(registry, served)
+    _create_missing_namespaces(registry, served, texts.namespaces)
+    texts.load()
     served.sort(key=lambda each: _load_order(each[0].kind))
     _create_storage_classes(registry, served)
-    cluster_import = ClusterImport(registry, (document.item for _, document in served))
+    items = [document.item for _, document in served]
+    cluster_import = ClusterImport(registry, items, texts.pods)
     for resource, document in progress(served):
         try:
             _load_one(registry, cluster_import, resource, document.item)
@@ -117,9 +122,29 @@ def load(
         except InputError as error:
             name = _label(resource, document.item)
             raise error.located(where=document.where, object=name) from None
-    result.objects = len(served)
-    _note_missing_owners(registry, [document.item for _, document in served])
+    _note_missing_owners(registry, items, texts.pods)
     return result
+
+
+def _served(
+    registry: Registry, documents: Sequence[Document], result: LoadResult
+) -> list[tuple[Resource, Document]]:
+    """The documents that are loaded, each with its resource; *result* counts the others."""
+    custom = _custom_resources(registry, documents)
+    resources: dict[tuple[str, str], Resource | None] = {}
+    found = []
+    for document in documents:
+        named = (document.api_version, document.kind)
+        if named not in resources:
+            resources[named] = _resource_of(*named, custom)
+        resource = resources[named]
+        if document.api_version == _SNAPSHOT_HEADER:
+            continue
+        if resource is None:
+            result.skipped[document.kind] = result.skipped.get(document.kind, 0) + 1
+        elif resource.kind not in _TRANSIENT:
+            found.append((resource, document))
+    return found
 
 
 def _custom_resources(registry: Registry, documents: Sequence[Document]) -> CustomResources:
@@ -128,7 +153,7 @@ def _custom_resources(registry: Registry, documents: Sequence[Document]) -> Cust
     for record in registry.store.table(DEFINITIONS).records.values():
         found.put(record.object())
     for document in documents:
-        if document.item["kind"] == "CustomResourceDefinition":
+        if document.kind == "CustomResourceDefinition":
             definition = deepcopy(document.item)
             set_definition_defaults(definition)
             if not list(validate_definition(definition)):
@@ -136,12 +161,12 @@ def _custom_resources(registry: Registry, documents: Sequence[Document]) -> Cust
     return found
 
 
-def _resource_of(item: JsonObject, custom: CustomResources) -> Resource | None:
-    own = custom.of_object(item)
+def _resource_of(version: str, kind: str, custom: CustomResources) -> Resource | None:
+    own = custom.of_object({"apiVersion": version, "kind": kind})
     if own is not None:
         return own
-    resource = BY_NAME.get(str(item["kind"]))
-    group = str(item.get("apiVersion", "")).rpartition("/")[0]
+    resource = BY_NAME.get(kind)
+    group = version.rpartition("/")[0]
     if resource is None or resource.qualified not in STORED:
         return None
     groups = {resource.group, "extensions"} if resource.group == "apps" else {resource.group}
@@ -199,10 +224,10 @@ def _merge_maps(item: JsonObject, metadata: JsonObject) -> JsonObject:
 
 
 def _create_missing_namespaces(
-    registry: Registry, served: Sequence[tuple[Resource, Document]]
+    registry: Registry, served: Sequence[tuple[Resource, Document]], others: AbstractSet[str]
 ) -> None:
     """Create the namespaces that objects are in and that are not loaded themselves."""
-    used = {
+    used = others | {
         str((document.item.get("metadata") or {}).get("namespace") or "default")
         for resource, document in served
         if resource.namespaced
@@ -240,13 +265,22 @@ def _create_storage_classes(
         )
 
 
-def _note_missing_owners(registry: Registry, items: list[JsonObject]) -> None:
+def _note_missing_owners(
+    registry: Registry, items: list[JsonObject], pods: Collection[ImportedPod]
+) -> None:
     live = {item["metadata"].get("uid") for item in items}
+    live.update(pod.head.metadata.uid for pod in pods)
     missing = {
         reference.get("uid", "")
         for item in items
         for reference in item["metadata"].get("ownerReferences") or ()
         if reference.get("uid") not in live
+    }
+    missing |= {
+        reference.uid
+        for pod in pods
+        for reference in pod.head.metadata.owner_references or ()
+        if reference.uid not in live
     }
     if not missing:
         return
@@ -261,7 +295,7 @@ def _check_types(resource: Resource, document: Document) -> None:
     if not document.where or resource.custom is not None:
         return
     try:
-        check_types(resource, document.item)
+        refuse_wrong_types(resource, document.item)
     except StatusError as error:
         raise _refused(document, resource, error) from None
 

@@ -21,6 +21,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_owner,
     uid_of,
 )
+from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.objects.kinds.meta import JsonObject
 
 #: The config map that lists the uids of owners which were not part of an imported cluster.
@@ -57,6 +58,7 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         for row in STORED.values():
             if row.kind not in _UNOWNED:
                 self.watch(row.kind, self._on_object)
+        self.watch_pods(None, listed=self._on_listed_pods)
         self.watch_custom(self._on_change)
 
     def _on_object(self, old: JsonObject | None, new: JsonObject | None) -> None:
@@ -92,6 +94,18 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         finalizers = set(new["metadata"].get("finalizers") or ())
         if is_terminating(new) and finalizers & {FOREGROUND, ORPHAN}:
             self.enqueue(place)
+
+    def _on_listed_pods(self, pods: PodIndex) -> None:
+        live, dependents = self._live, self._dependents
+        for pod in pods.all.values():
+            place = ObjectPlace("Pod", pod.key)
+            for owner in pod.owners:
+                dependents.setdefault(owner, {})[place] = None
+                if owner not in live:
+                    self.enqueue(place, after=_UNKNOWN_OWNER_DELAY)
+            live.add(pod.uid)
+            if pod.terminating and not {FOREGROUND, ORPHAN}.isdisjoint(pod.finalizers):
+                self.enqueue(place)
 
     def _remove_dependent(self, owner: str, place: ObjectPlace) -> None:
         places = self._dependents.get(owner)

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from podium.errors import InputError
 from podium.lab.api.resources import STORED
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.autoscaling import HorizontalAutoscaler
@@ -36,6 +37,7 @@ from podium.lab.controllers.workloads.jobs import JobController
 from podium.lab.controllers.workloads.replica_sets import ReplicaSetController, ReplicationManager
 from podium.lab.controllers.workloads.stateful_sets import StatefulSetController
 from podium.lab.registry.registry import Registry
+from podium.lab.store.imported_pods import ImportedPod, head_of, read_head
 from podium.objects.kinds.meta import JsonObject
 
 #: Seconds that the manager syncs keys before other tasks get their turn.
@@ -126,21 +128,28 @@ class ControllerManager:
         Pods come last: the garbage collector then knows all their owners.
         """
         registry = self.cluster.registry
-        kinds = sorted(self._kinds(), key=lambda kind: kind == "Pod")
-        listed = {kind: registry.list(kind) for kind in kinds}
+        listed = {kind: registry.list(kind) for kind in self._kinds() if kind != "Pod"}
         for resource in registry.custom.stored():
             for item in registry.list(resource.storage):
                 self._on_custom(None, item)
         for kind, items in listed.items():
             for item in items:
-                if kind != "Pod":
-                    self.cluster.observe(kind, None, item)
+                self.cluster.observe(kind, None, item)
         for kind, items in listed.items():
             for item in items:
-                if kind == "Pod":
-                    self._on_pod(None, item)
-                else:
-                    self._on_object(kind, None, item)
+                for handler in self._handlers.get(kind, ()):
+                    handler(None, item)
+        self._list_pods()
+
+    def _list_pods(self) -> None:
+        """Fill the index of pods, then call the handlers for listed pods."""
+        pods = self.cluster.pods
+        for record in self.cluster.registry.store.table("pods").ordered():
+            head = record.head if isinstance(record, ImportedPod) else read_head(record.data)
+            pods.put(PodInfo(head))
+        for controller in self.controllers:
+            if controller.listed_pods_handler is not None:
+                controller.listed_pods_handler(pods)
 
     def _on_custom(self, old: JsonObject | None, new: JsonObject | None) -> None:
         item = new if new is not None else old
@@ -159,7 +168,7 @@ class ControllerManager:
         pods = self.cluster.pods
         info = None
         if new is not None:
-            info = PodInfo(new)
+            info = PodInfo(head_of(new))
             before = pods.put(info)
         else:
             assert old is not None
@@ -184,6 +193,8 @@ class ControllerManager:
                 wait = queue.retry(entry)
                 if wait > _REPORTED_RETRY:
                     self._warn(f"{controller.name}: {key}: {error.message}")
+            except InputError:
+                raise  # an imported object cannot be read: retrying does not help
             except Exception as error:  # noqa: BLE001  one key must not stop all others
                 queue.retry(entry)
                 self._warn(f"{controller.name}: {key}: {type(error).__name__}: {error}")

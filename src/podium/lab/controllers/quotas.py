@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from podium.lab.api.resources import STORED
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import Controller, no_listed_pods
 from podium.lab.controllers.framework.object_fields import Key, key_of
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.registry.quotas import count
@@ -33,7 +33,7 @@ class QuotaController(Controller[Key]):
             if row.namespaced and row.kind not in _UNCOUNTED:
                 self.watch(row.kind, self._on_object)
         self.watch("ResourceQuota", self._on_quota)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=no_listed_pods)
         self.watch_custom(lambda _, old, new: self._on_object(old, new))
 
     def _on_quota(self, old: JsonObject | None, new: JsonObject | None) -> None:

@@ -138,6 +138,15 @@ def check_types(resource: Resource, item: JsonObject) -> JsonObject:
     return read_object(resource.kind, resource.group_version, to_json(item))
 
 
+def refuse_wrong_types(resource: Resource, item: JsonObject) -> None:
+    """400 if a field of *item* has the wrong type."""
+    data = to_json(item)
+    try:
+        _decoder(api_types.model_of_kind(resource.kind, resource.group_version)).decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        read_object(resource.kind, resource.group_version, data)  # says what is wrong
+
+
 def to_json(item: JsonObject) -> bytes:
     """*item* as JSON; 400 if it cannot be written."""
     try:

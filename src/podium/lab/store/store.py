@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -38,7 +38,7 @@ class Key(NamedTuple):
 class Record:
     """One version of one object, never changed."""
 
-    __slots__ = ("data", "fields", "key", "labels", "version")
+    __slots__ = ("_data", "_fields", "key", "labels", "version")
 
     def __init__(
         self,
@@ -51,9 +51,19 @@ class Record:
         """Store the encoded *data* with the labels and fields for selectors."""
         self.key = key
         self.version = version
-        self.data = data
+        self._data = data
         self.labels = labels
-        self.fields = fields
+        self._fields = fields
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """The fields that selectors can ask for, empty ones left out."""
+        return self._fields
+
+    @property
+    def data(self) -> bytes:
+        """The encoded object."""
+        return self._data
 
     def object(self) -> JsonObject:
         """The decoded object; the caller may change it."""
@@ -144,6 +154,10 @@ class Table:
         """Store a record without an event."""
         self.records[record.key] = record
         self._by_namespace.setdefault(record.key.namespace, {})[record.key] = record
+
+    def forget_order(self) -> None:
+        """Sort the keys again when they are next asked for."""
+        self._sorted = None
 
     def compact(self, version: int) -> None:
         """Drop the events up to *version* from the history."""
@@ -269,11 +283,11 @@ class Store:
         return record
 
     def _new_record(self, key: Key, item: JsonObject, fields: Mapping[str, str]) -> Record:
-        self.version += 1
+        version = self.next_version()
         metadata = item["metadata"]
-        metadata["resourceVersion"] = str(self.version)
+        metadata["resourceVersion"] = str(version)
         labels = dict(metadata.get("labels") or ())
-        return Record(key, self.version, encode(item), labels, fields)
+        return Record(key, version, encode(item), labels, fields)
 
     def _commit(self, resource: str, table: Table, event: WatchEvent) -> None:
         if self.journal is not None:
@@ -283,6 +297,19 @@ class Store:
     def load(self, resource: str, record: Record) -> None:
         """Store a record that was read from disk."""
         self.table(resource).load(record)
+
+    def load_new(self, resource: str, records: Iterable[Record]) -> None:
+        """Store records with versions from `next_version`, without any event about them."""
+        table = self.table(resource)
+        for record in records:
+            table.load(record)
+        table.compact(self.version)
+        table.forget_order()
+
+    def next_version(self) -> int:
+        """A version that no object has had."""
+        self.version += 1
+        return self.version
 
     def resume(self, version: int) -> None:
         """Continue the versions after *version*; there is no history of the time before."""

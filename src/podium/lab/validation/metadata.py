@@ -51,7 +51,7 @@ def _validate_mutable_metadata(about: JsonObject) -> FieldErrors:
     if about.get("labels"):
         yield from validate_labels(about["labels"], "metadata.labels")
     if about.get("annotations"):
-        yield from _validate_annotations(about["annotations"])
+        yield from validate_annotations(about["annotations"])
     if about.get("ownerReferences"):
         yield from _validate_owners(about["ownerReferences"])
     for finalizer in about.get("finalizers") or ():
@@ -70,7 +70,8 @@ def validate_labels(labels: Mapping[str, str], path: str) -> FieldErrors:
                 yield invalid_value(path, value, reason)
 
 
-def _validate_annotations(annotations: Mapping[str, str]) -> FieldErrors:
+def validate_annotations(annotations: Mapping[str, str]) -> FieldErrors:
+    """Validate the keys of annotations, and their size together."""
     size = 0
     for key, value in annotations.items():
         size += len(key) + len(value)

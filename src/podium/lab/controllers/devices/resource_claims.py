@@ -24,6 +24,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_finalizer,
     uid_of,
 )
+from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.lab.controllers.framework.pod_info import FINISHED, PodInfo
 from podium.objects.kinds.devices import CLAIM_FINALIZER
 from podium.objects.kinds.meta import JsonObject
@@ -57,6 +58,7 @@ class ResourceClaimController(Controller[ClaimWork]):
         #: The claims that were made for a pod, by its uid.
         self._made: dict[str, dict[Key, None]] = {}
         self.watch("Pod", self._on_pod)
+        self.watch_pods(None, listed=self._on_listed_pods)
         self.watch("ResourceClaim", self._on_claim)
         self.watch("ResourceClaimTemplate", self._on_template)
 
@@ -72,6 +74,11 @@ class ResourceClaimController(Controller[ClaimWork]):
                 self.enqueue(ClaimWork("ResourceClaim", key))
         if new is not None and not is_terminating(new):
             self.enqueue(ClaimWork("Pod", key_of(new)))
+
+    def _on_listed_pods(self, pods: PodIndex) -> None:
+        for pod in pods.all.values():
+            if pod.uses_claims:
+                self._on_pod(None, self.cluster.get("Pod", *pod.key))
 
     def _follow(self, old: JsonObject | None, new: JsonObject | None) -> None:
         """Keep the pods by claim and by template up to date."""

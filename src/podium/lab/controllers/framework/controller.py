@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.object_fields import key_of
+from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
 
@@ -19,6 +20,8 @@ from podium.objects.kinds.meta import JsonObject
 Handler = Callable[[JsonObject | None, JsonObject | None], None]
 #: The same for pods, which are not decoded as a whole.
 PodHandler = Callable[[PodInfo | None, PodInfo | None], None]
+#: Called once, with all pods that exist when the controllers start.
+ListedPodsHandler = Callable[[PodIndex], None]
 #: The same for custom objects, with the qualified name of their resource.
 CustomHandler = Callable[[str, JsonObject | None, JsonObject | None], None]
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -36,15 +39,21 @@ class Controller(Generic[KeyT]):
         #: Handlers of changes by kind.
         self.handlers: dict[str, Handler] = {}
         self.pod_handler: PodHandler | None = None
+        self.listed_pods_handler: ListedPodsHandler | None = None
         self.custom_handler: CustomHandler | None = None
 
     def watch(self, kind: str, handler: Handler) -> None:
         """Have *handler* called for every change of an object of this kind."""
         self.handlers[kind] = handler
 
-    def watch_pods(self, handler: PodHandler) -> None:
-        """Have *handler* called for every change of a pod."""
+    def watch_pods(self, handler: PodHandler | None, *, listed: ListedPodsHandler) -> None:
+        """Have *handler* called for every change of a pod; None if `watch` does that.
+
+        *listed* is called once instead, for the pods that exist when the controllers start. It has
+        nothing to do (`no_listed_pods`) where the owners of pods enqueue themselves.
+        """
         self.pod_handler = handler
+        self.listed_pods_handler = listed
 
     def watch_custom(self, handler: CustomHandler) -> None:
         """Have *handler* called for every change of a custom object."""
@@ -60,6 +69,10 @@ class Controller(Generic[KeyT]):
     def sync(self, key: KeyT) -> None:
         """Compare the spec behind *key* with the cluster and take the next step towards it."""
         raise NotImplementedError
+
+
+def no_listed_pods(_: PodIndex) -> None:
+    """Do nothing for the pods that exist when the controllers start."""
 
 
 def changed_key(old: JsonObject | None, new: JsonObject | None) -> tuple[str, str]:

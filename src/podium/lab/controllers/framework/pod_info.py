@@ -6,10 +6,18 @@ collector of Python would spend much time on the dictionaries of fifty thousand 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from podium.lab.controllers.framework.object_fields import Key, condition, controller_of
-from podium.objects.kinds.meta import JsonObject
+from podium.lab.controllers.framework.object_fields import Key
+from podium.lab.store.imported_pods import (
+    NO_STATUS,
+    ConditionHead,
+    OwnerHead,
+    PodHead,
+    SpecHead,
+    StatusHead,
+)
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 #: Annotations for experiments: the seconds that a pod runs, and the exit code it ends with.
@@ -27,12 +35,14 @@ class PodInfo:
         "created",
         "deletion",
         "deletion_cost",
+        "finalizers",
         "has_end",
         "ip",
         "key",
         "labels",
         "node",
         "owner",
+        "owners",
         "phase",
         "ready",
         "ready_changed",
@@ -41,41 +51,59 @@ class PodInfo:
         "stop_seconds",
         "terminating",
         "uid",
+        "uses_claims",
     )
 
-    def __init__(self, pod: JsonObject) -> None:
+    def __init__(self, pod: PodHead) -> None:
         """Read the fields of *pod*."""
-        metadata, status = pod["metadata"], pod.get("status") or {}
-        self.key: Key = (metadata.get("namespace") or "", metadata["name"])
-        self.uid: str = metadata.get("uid", "")
+        metadata, spec, status = pod.metadata, pod.spec, pod.status or NO_STATUS
+        self.key: Key = (metadata.namespace, metadata.name)
+        self.uid: str = metadata.uid
         #: Pods with equal labels share one dictionary, so they can be compared by identity.
-        self.labels = _intern_labels(metadata.get("labels") or {})
-        owner = controller_of(pod)
+        self.labels = _intern_labels(metadata.labels or {})
         #: Kind, name and uid of the managing controller.
-        self.owner = None if owner is None else _intern_owner(owner)
-        self.node: str = pod["spec"].get("nodeName") or ""
-        self.phase: str = status.get("phase") or "Pending"
-        ready = condition(pod, "Ready")
-        self.ready: bool = ready.get("status") == "True"
+        self.owner: tuple[str, str, str] | None = None
+        #: The uids of all owners.
+        self.owners: tuple[str, ...] = ()
+        if metadata.owner_references:
+            self._set_owners(metadata.owner_references)
+        self.finalizers: Sequence[str] = metadata.finalizers or ()
+        self.node: str = spec.node_name or ""
+        self.phase: str = status.phase or "Pending"
+        ready = _ready_condition(status)
+        self.ready: bool = ready.status == "True"
         #: The last transition of the Ready condition.
-        self.ready_changed: str = ready.get("lastTransitionTime") or ""
-        self.ready_since: str = ready.get("lastTransitionTime", "") if self.ready else ""
+        self.ready_changed: str = ready.last_transition_time or ""
+        self.ready_since: str = self.ready_changed if self.ready else ""
         #: When the grace period of a terminating pod ends; empty if the pod is not deleted.
-        self.deletion: str = metadata.get("deletionTimestamp") or ""
+        self.deletion: str = metadata.deletion_timestamp or ""
         self.terminating: bool = bool(self.deletion)
         #: The seconds for which preStop hooks keep a terminating pod.
-        self.stop_seconds: int = _pre_stop_sleep(pod["spec"]) if self.terminating else 0
+        self.stop_seconds: int = _pre_stop_sleep(spec) if self.terminating else 0
         #: Whether the pod counts as a replica: neither finished nor terminating.
         self.active: bool = not self.terminating and self.phase not in FINISHED
-        self.ip: str = status.get("podIP", "")
-        self.created: str = metadata.get("creationTimestamp") or ""
-        self.deletion_cost: int = _deletion_cost(metadata)
+        self.ip: str = status.pod_ip or ""
+        self.created: str = metadata.creation_timestamp or ""
+        annotations = metadata.annotations
+        self.deletion_cost: int = _deletion_cost(annotations) if annotations else 0
         #: Whether the pod says when it ends, by a deadline or an annotation.
-        self.has_end: bool = "activeDeadlineSeconds" in pod["spec"] or _has_run_seconds(metadata)
-        self.restarts: int = max(
-            (each.get("restartCount", 0) for each in status.get("containerStatuses") or ()),
-            default=0,
+        self.has_end: bool = spec.active_deadline_seconds is not None or (
+            annotations is not None and RUN_SECONDS in annotations
         )
+        #: Whether it uses claims for devices.
+        self.uses_claims: bool = (
+            bool(spec.resource_claims) or status.extended_resource_claim_status is not None
+        )
+        self.restarts: int = 0
+        for each in status.container_statuses or ():
+            self.restarts = max(self.restarts, each.restart_count)
+
+    def _set_owners(self, references: Sequence[OwnerHead]) -> None:
+        self.owners = _intern_uids(tuple([each.uid for each in references]))
+        for each in references:
+            if each.controller:
+                self.owner = _intern_owner((each.kind, each.name, each.uid))
+                return
 
     @property
     def finished(self) -> bool:
@@ -84,14 +112,28 @@ class PodInfo:
 
 
 _owners: dict[tuple[str, str, str], tuple[str, str, str]] = {}
+_owner_uids: dict[tuple[str, ...], tuple[str, ...]] = {}
 _label_sets: dict[tuple[Any, ...], dict[str, str]] = {}
+_NO_CONDITION: Final = ConditionHead()
 
 
-def _intern_owner(owner: JsonObject) -> tuple[str, str, str]:
-    found = (owner["kind"], owner["name"], owner["uid"])
+def _ready_condition(status: StatusHead) -> ConditionHead:
+    for each in status.conditions or ():
+        if each.type == "Ready":
+            return each
+    return _NO_CONDITION
+
+
+def _intern_owner(owner: tuple[str, str, str]) -> tuple[str, str, str]:
     if len(_owners) > _INTERNED_LIMIT:
         _owners.clear()
-    return _owners.setdefault(found, found)
+    return _owners.setdefault(owner, owner)
+
+
+def _intern_uids(uids: tuple[str, ...]) -> tuple[str, ...]:
+    if len(_owner_uids) > _INTERNED_LIMIT:
+        _owner_uids.clear()
+    return _owner_uids.setdefault(uids, uids)
 
 
 def _intern_labels(labels: dict[str, str]) -> dict[str, str]:
@@ -100,25 +142,18 @@ def _intern_labels(labels: dict[str, str]) -> dict[str, str]:
     return _label_sets.setdefault(tuple(labels.items()), labels)
 
 
-def _has_run_seconds(metadata: JsonObject) -> bool:
-    annotations = metadata.get("annotations")
-    return annotations is not None and RUN_SECONDS in annotations
-
-
-def _pre_stop_sleep(spec: JsonObject) -> int:
+def _pre_stop_sleep(spec: SpecHead) -> int:
     """The longest sleep in the preStop hooks of the containers; commands cannot run, and take 0."""
     found = 0
-    for container in spec.get("containers") or ():
-        lifecycle = container.get("lifecycle")
-        if lifecycle:
-            sleep = (lifecycle.get("preStop") or {}).get("sleep") or {}
-            found = max(found, int(sleep.get("seconds") or 0))
+    for container in spec.containers or ():
+        hook = None if container.lifecycle is None else container.lifecycle.pre_stop
+        if hook is not None and hook.sleep is not None:
+            found = max(found, hook.sleep.seconds or 0)
     return found
 
 
-def _deletion_cost(metadata: JsonObject) -> int:
-    annotations = metadata.get("annotations")
-    if not annotations or _DELETION_COST not in annotations:
+def _deletion_cost(annotations: Mapping[str, str]) -> int:
+    if _DELETION_COST not in annotations:
         return 0
     try:
         return int(annotations[_DELETION_COST])

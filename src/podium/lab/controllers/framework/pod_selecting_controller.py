@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller import (
+    Controller,
+    changed_key,
+    no_listed_pods,
+)
 from podium.lab.controllers.framework.object_fields import Key
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
@@ -20,7 +24,7 @@ class PodSelectingController(Controller[Key]):
         super().__init__(cluster)
         self._selectors: dict[str, dict[Key, Selector]] = {}
         self.watch(kind, self._on_object)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def selector_of(self, item: JsonObject) -> Selector:
         """The selector of an object."""

@@ -16,6 +16,7 @@ from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key, annotation, condition
+from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.lab.controllers.framework.pod_info import EXIT_CODE, RUN_SECONDS, PodInfo
 from podium.lab.controllers.nodes import pod_status
 from podium.objects.kinds.meta import JsonObject
@@ -62,13 +63,24 @@ class FakeKubelet(Controller[Key]):
         self._stopping: dict[str, float] = {}
         self._removed: set[str] = set()
         self.watch("Node", self._on_node)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=self._on_listed_pods)
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None or (old is not None and _readiness(old) == _readiness(new)):
             return
         for key in self.cluster.pods.on_node(new["metadata"]["name"]):
             self.enqueue(key)
+
+    def _on_listed_pods(self, pods: PodIndex) -> None:
+        """Continue after the IPs in use, and look at the pods that do not run as they should."""
+        nodes = self.cluster.list("Node")
+        ready = {node["metadata"]["name"] for node in nodes if _readiness(node) == "True"}
+        for pod in pods.all.values():
+            if pod.node:
+                if pod.ip:
+                    self._reserve_ip(pod.ip)
+                if pod.node not in ready or not _is_settled(pod):
+                    self.enqueue(pod.key)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         if new is None:
@@ -81,19 +93,9 @@ class FakeKubelet(Controller[Key]):
             return
         if old is None or not old.node:
             self._reserve_ip(new.ip)
-            if old is None and self._is_settled(new):
-                return
         elif old.deletion == new.deletion and old.phase == new.phase:
             return
         self.enqueue(new.key)
-
-    def _is_settled(self, pod: PodInfo) -> bool:
-        """Whether a pod that was just listed runs as its node does, and without an end."""
-        if pod.phase != "Running" or not pod.ready or pod.terminating or pod.has_end:
-            return False
-        node = self.cluster.get("Node", "", pod.node)
-        is_of_job = pod.owner is not None and pod.owner[0] == "Job"
-        return node is not None and _readiness(node) == "True" and not is_of_job
 
     def sync(self, key: Key) -> None:
         """Report the next step in the life of a bound pod, or check again when it is due."""
@@ -252,6 +254,13 @@ class FakeKubelet(Controller[Key]):
                 number = number << 8 | int(part)
             if 0 <= number - _POD_CIDR < _POD_CIDR_SIZE:
                 self._last_ip = max(self._last_ip, number - _POD_CIDR)
+
+
+def _is_settled(pod: PodInfo) -> bool:
+    """Whether a pod runs, is ready and has no end."""
+    if pod.phase != "Running" or not pod.ready or pod.terminating or pod.has_end:
+        return False
+    return pod.owner is None or pod.owner[0] != "Job"
 
 
 def _readiness(node: JsonObject) -> str:

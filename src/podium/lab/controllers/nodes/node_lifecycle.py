@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import condition
+from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.nodes.node_registration import (
     default_labels,
@@ -56,7 +57,7 @@ class NodeLifecycleController(Controller[str]):
         #: Allocatable resources that follow from a change of the capacity, by node.
         self._allocatable: dict[str, JsonObject] = {}
         self.watch("Node", self._on_node)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=self._on_listed_pods)
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         node = new if new is not None else old
@@ -70,6 +71,11 @@ class NodeLifecycleController(Controller[str]):
             self.enqueue(name)
         elif not is_registered(new) or desired_taints(new, "") != _taints(new):
             self.enqueue(name)
+
+    def _on_listed_pods(self, pods: PodIndex) -> None:
+        for name in pods.by_node:
+            if self.cluster.get("Node", "", name) is None:
+                self.enqueue(name, after=_QUARANTINE)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         if new is None or not new.node or (old is not None and old.node and not new.terminating):

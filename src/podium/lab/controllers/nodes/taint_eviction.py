@@ -11,6 +11,7 @@ from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key
+from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
 
@@ -24,7 +25,7 @@ class TaintEvictionController(Controller[Key]):
         """Watch nodes and pods."""
         super().__init__(cluster)
         self.watch("Node", self._on_node)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=self._on_listed_pods)
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None:
@@ -33,6 +34,13 @@ class TaintEvictionController(Controller[Key]):
         if no_execute_taints(new) != before:
             for key in self.cluster.pods.on_node(new["metadata"]["name"]):
                 self.enqueue(key)
+
+    def _on_listed_pods(self, pods: PodIndex) -> None:
+        nodes = self.cluster.list("Node")
+        tainted = {node["metadata"]["name"] for node in nodes if no_execute_taints(node)}
+        for pod in pods.all.values() if tainted else ():
+            if pod.node in tainted and not pod.terminating:
+                self.enqueue(pod.key)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         is_bound = new is not None and new.node and (old is None or not old.node)

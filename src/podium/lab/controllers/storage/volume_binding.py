@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, Final, NamedTuple
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import Controller, no_listed_pods
 from podium.lab.controllers.framework.object_fields import (
     annotation,
     is_terminating,
@@ -64,7 +64,7 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
         self.watch("PersistentVolumeClaim", self._on_claim)
         self.watch("PersistentVolume", self._on_volume)
         self.watch("StorageClass", self._on_storage_class)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def _on_claim(self, old: JsonObject | None, new: JsonObject | None) -> None:
         claim = new if new is not None else old

@@ -14,7 +14,7 @@ import msgspec
 
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
 from podium.lab.controllers.framework.controller_ref import claim_pods
 from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
@@ -69,7 +69,7 @@ class DaemonSetController(Controller[Key]):
         self._target_nodes: dict[str, str] = {}
         self.watch("DaemonSet", lambda old, new: self.enqueue(changed_key(old, new)))
         self.watch("Node", self._on_node)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if old is not None and new is not None and _placement(old) == _placement(new):

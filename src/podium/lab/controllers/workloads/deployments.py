@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
 from podium.lab.controllers.framework.controller_ref import adopt, controller_ref
 from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
@@ -56,7 +56,7 @@ class DeploymentController(Controller[Key]):
         self._sets: dict[str, dict[Key, JsonObject]] = {}
         self.watch("Deployment", lambda old, new: self.enqueue(changed_key(old, new)))
         self.watch("ReplicaSet", self._on_replica_set)
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def _on_replica_set(self, old: JsonObject | None, new: JsonObject | None) -> None:
         for each in (old, new):

@@ -23,6 +23,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_finalizer,
     uid_of,
 )
+from podium.lab.controllers.framework.pod_index import PodIndex
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.framework.pod_template import pod_from_template
 from podium.lab.controllers.workloads.job_policies import (
@@ -66,7 +67,7 @@ class JobController(Controller[Key | _TerminatingPod]):
         #: Owned pods whose labels changed since the last sync, by owner.
         self._relabelled: dict[Key, dict[Key, None]] = {}
         self.watch("Job", lambda old, new: self.enqueue(changed_key(old, new)))
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=self._on_listed_pods)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old
@@ -86,6 +87,12 @@ class JobController(Controller[Key | _TerminatingPod]):
             for each in self.cluster.list_in_namespace("Job", pod.key[0]):
                 if compile_selector(each["spec"].get("selector")).matches(pod.labels):
                     self.enqueue(key_of(each))
+
+    def _on_listed_pods(self, pods: PodIndex) -> None:
+        """Look at the terminating pods of jobs; the jobs enqueue themselves."""
+        for pod in pods.all.values():
+            if pod.terminating and pod.owner is not None and pod.owner[0] == "Job":
+                self.enqueue(_TerminatingPod(pod.key))
 
     def sync(self, key: Key | _TerminatingPod) -> None:
         """Count finished pods of a job, create or delete pods, and update the status.

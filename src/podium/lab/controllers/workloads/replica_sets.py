@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from podium.lab.api.status import StatusError
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
 from podium.lab.controllers.framework.controller_ref import claim_pods
 from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
@@ -46,7 +46,7 @@ class ReplicaSetController(Controller[Key]):
         #: Owned pods whose labels changed since the last sync, by owner.
         self._relabelled: dict[Key, dict[Key, None]] = {}
         self.watch(self.kind, lambda old, new: self.enqueue(changed_key(old, new)))
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
 from podium.lab.controllers.framework.controller_ref import claim_pods
 from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
@@ -48,7 +48,7 @@ class StatefulSetController(Controller[Key]):
         #: Owned pods whose labels changed since the last sync, by owner.
         self._relabelled: dict[Key, dict[Key, None]] = {}
         self.watch("StatefulSet", lambda old, new: self.enqueue(changed_key(old, new)))
-        self.watch_pods(self._on_pod)
+        self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         pod = new or old
