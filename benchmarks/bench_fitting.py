@@ -1,4 +1,4 @@
-"""Processor time of planning in a large cluster, and of reading the cluster from a file."""
+"""Processor time of planning in a large cluster, and of reading the cluster from a snapshot."""
 
 from __future__ import annotations
 
@@ -22,65 +22,71 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def written(folder: str, nodes: int, pods: int) -> str:
-    """A cluster as `kubectl get -o json` prints it; the path of the file."""
+    """A cluster as `podium snapshot -o json` writes it, one object per line; the path of the file.
+
+    The pods of a replica set are alike.
+    """
     dice = Random(1)  # noqa: S311  the same cluster in every run
-    items: list[dict[str, Any]] = []
-    for number in range(nodes):
-        name = f"n{number:05}"
-        labels = {"kubernetes.io/hostname": name, ZONE: f"z{number % 3}"}
-        allocatable = {"cpu": str((8, 16, 32)[number % 3]), "memory": "64Gi", "pods": "110"}
-        status = {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]}
-        metadata = {"name": name, "labels": labels}
-        items.append({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+    items = [_node(number) for number in range(nodes)]
     workloads = max(pods // 50, 1)
-    for number in range(workloads):
-        labels = {"app": f"a{number}"}
-        template = {"containers": [{"name": "c", "image": "x"}]}
-        items.append(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "ReplicaSet",
-                "metadata": {"name": f"a{number}", "namespace": "default", "uid": f"r{number}"},
-                "spec": {
-                    "replicas": pods // workloads,
-                    "selector": {"matchLabels": labels},
-                    "template": {"metadata": {"labels": labels}, "spec": template},
-                },
-            }
-        )
-    for number in range(pods):
-        asked = {
-            "cpu": f"{dice.choice((100, 250, 500))}m",
-            "memory": f"{dice.choice((256, 512, 1024))}Mi",
-        }
-        spec = {
-            "nodeName": f"n{number % nodes:05}",
-            "containers": [{"name": "c", "image": "x", "resources": {"requests": asked}}],
-        }
-        workload = number % workloads
-        labels = {"app": f"a{workload}"}
-        owner = {"kind": "ReplicaSet", "name": f"a{workload}", "uid": f"r{workload}"}
-        metadata = {
-            "name": f"p{number}",
-            "namespace": "default",
-            "uid": f"u{number}",
-            "ownerReferences": [{"apiVersion": "apps/v1", "controller": True, **owner}],
-        }
-        items.append(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": metadata | {"labels": labels},
-                "spec": spec,
-                "status": {
-                    "phase": "Running",
-                    "conditions": [{"type": "Ready", "status": "True"}],
-                },
-            }
-        )
+    cpus, memories = (100, 250, 500), (256, 512, 1024)
+    sizes = [(dice.choice(cpus), dice.choice(memories)) for _ in range(workloads)]
+    for number, (cpu, memory) in enumerate(sizes):
+        spec = {"replicas": pods // workloads, "selector": {"matchLabels": {"app": f"a{number}"}}}
+        items.append(_described("apps/v1", "ReplicaSet", f"a{number}", f"r{number}", spec=spec))
+        items += [
+            _pod(index, number, f"n{index % nodes:05}", cpu, memory)
+            for index in range(number, pods, workloads)
+        ]
     path = Path(folder, "cluster.json")
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(json.dumps(item, separators=(",", ":")) for item in items))
     return str(path)
+
+
+def _described(version: str, kind: str, name: str, uid: str, **parts: Any) -> dict[str, Any]:
+    metadata = {"name": name, "uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    if kind != "Node":
+        metadata["namespace"] = "default"
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **parts}
+
+
+def _node(number: int) -> dict[str, Any]:
+    name = f"n{number:05}"
+    allocatable = {"cpu": str((8, 16, 32)[number % 3]), "memory": "64Gi", "pods": "110"}
+    status = {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]}
+    node = _described("v1", "Node", name, f"node-{number}", status=status)
+    node["metadata"]["labels"] = {"kubernetes.io/hostname": name, ZONE: f"z{number % 3}"}
+    return node
+
+
+def _pod(number: int, workload: int, node: str, cpu: int, memory: int) -> dict[str, Any]:
+    requests = {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}
+    lost = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    tolerations = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for key in lost
+    ]
+    spec = {
+        "nodeName": node,
+        "schedulerName": "default-scheduler",
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
+        "tolerations": tolerations,
+        "priority": 0,
+        "preemptionPolicy": "PreemptLowerPriority",
+    }
+    status = {
+        "phase": "Running",
+        "startTime": "2026-01-01T00:00:00Z",
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    pod = _described("v1", "Pod", f"p{number}", f"u{number}", spec=spec, status=status)
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"a{workload}"}
+    pod["metadata"] |= {
+        "labels": {"app": f"a{workload}"},
+        "ownerReferences": [{**owner, "uid": f"r{workload}", "controller": True}],
+    }
+    return pod
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -107,12 +113,20 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
     with tempfile.TemporaryDirectory() as folder:
         path = written(folder, nodes, pods)
         found: dict[str, Any] = {"nodes": nodes, "pods": pods}
-        reading = seconds(lambda: podium.read([path]))
         objects = podium.read([path])
         drain = [podium.parse_change("drain", "n00001")]
-        drained = seconds(
-            lambda: podium.plan(podium.cluster_documents([path]).documents, drain, chosen)
-        )
+
+        def drained() -> podium.Plan:
+            return podium.plan(podium.cluster_documents([path]).documents, drain, chosen)
+
+        small = written(folder + "/small", 5, 50)
+        podium.plan(podium.cluster_documents([small]).documents, drain, chosen)  # imports
+        # In turns, so that other work on the machine slows both down.
+        reads, drains = [], []
+        for _ in range(3):
+            reads.append(seconds(lambda: podium.read([path])))
+            drains.append(seconds(drained))
+        reading = min(reads)
     plain = objects.pods[0]
     pending = _too_large(plain)
     waiting = objects.copied()
@@ -127,7 +141,7 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch ther
         name: {"seconds": round(seconds(work), 2)} for name, work in asked.items()
     }
     found["questions"]["a node drained, file included (`podium.plan`)"] = {
-        "seconds": round(drained, 2)
+        "seconds": round(min(drains), 2)
     }
     return found
 
