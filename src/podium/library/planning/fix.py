@@ -165,6 +165,7 @@ class FixSearch:
             if pairs or not self.result.fixes:
                 yield from self._pairs(trial)
         self.result.complete = not trial.cut
+        self.result.untried = (*trial.cut, *self.result.untried)
 
     def _first_decision(self, seen: Objects) -> None:
         """Decide about the pod as it is, with preemption."""
@@ -237,7 +238,7 @@ class FixSearch:
                 self._add_with(trial, relaxation, _NewNode(shape))
             yield "an edit of the pod and one of the cluster"
             if len(self.result.fixes) - before >= self._limits.pairs:
-                trial.cut = True
+                trial.cut[f"pairs of edits were tried until {self._limits.pairs} helped"] = None
                 return
 
     def _add_with(self, trial: _Trial, relaxation: Relaxation, change: _Change) -> None:
@@ -412,7 +413,8 @@ class _Trial:
         self._nodes = {node.name: node for node in objects.nodes}
         self._evictions = Evictions(simulation, objects, budgets)
         #: Whether some nodes were not tried, because there are too many.
-        self.cut = False
+        #: What was not tried because there is too much of it, one sentence each.
+        self.cut: dict[str, None] = {}
 
     def node_for(self, pod: Pod) -> str | None:
         """The node that the pod gets as the cluster is now."""
@@ -585,7 +587,8 @@ class _Trial:
     def _some(self, nodes: Sequence[Any]) -> Sequence[Any]:
         """The first of the nodes, as many as are tried one by one."""
         if len(nodes) > self._limits.nodes:
-            self.cut = True
+            most = f"labels, uncordons and evictions were tried on {self._limits.nodes} nodes only"
+            self.cut[most] = None
         return nodes[: self._limits.nodes]
 
 

@@ -90,6 +90,8 @@ class Fixes:
     fixes: list[Fix] = field(default_factory=list)
     #: Whether everything was looked at; a large cluster or an interrupt ends the search early.
     complete: bool = True
+    #: What was not tried, one sentence each.
+    untried: tuple[str, ...] = ("edits of claims, volumes and devices are not tried",)
 
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -103,6 +105,7 @@ class Fixes:
             if self.preempts_on
             else None,
             "complete": self.complete,
+            "untried": list(self.untried),
             "fixes": [fix.as_json() for fix in self.fixes],
         }
 
@@ -120,6 +123,7 @@ class Fixes:
         if not self.fixes:
             looked = "no edit" if self.complete else "no edit that was tried"
             yield f"{looked} of the kinds that are known, and no two of them, would help", YELLOW
+            yield from ((f"  {sentence}", PLAIN) for sentence in self.untried)
             return
         for number, fix in enumerate(self.fixes[:most], 1):
             yield f"{number}. {fix.sentence}", BOLD
@@ -130,3 +134,5 @@ class Fixes:
         if len(self.fixes) > most:
             yield "", PLAIN
             yield f"{counted(len(self.fixes) - most, 'more fix')}".replace("fixs", "fixes"), PLAIN
+        if not self.complete:
+            yield from [("", PLAIN), *((sentence, PLAIN) for sentence in self.untried)]
