@@ -43,6 +43,10 @@ REST_SECONDS = 400.0
 LONGEST_BACKOFF = 75.0
 #: How long claims of a pod may take to be bound.
 VOLUME_SECONDS = 30.0
+#: Seconds that a request takes at most once faults have ceased. Not 0: a pod that a controller
+#: evicts and makes anew at once would be bound for ever at one instant, while the watch that tells
+#: why it cannot stay waits for the end of its pause.
+SETTLED_LATENCY = 0.05
 #: After this time every pod is attempted again, whatever has happened, and a little more.
 LONGEST_PARKED = 340.0
 #: After how many runs garbage is collected.
@@ -342,7 +346,7 @@ class World:
     def _heal(self) -> None:
         """End all faults: from now on every request is answered."""
         self.network.healed.set()
-        self.network.latency = 0.0
+        self.network.latency = SETTLED_LATENCY
 
     def _rest(self) -> None:
         """Let time pass until nothing happens any more, and every replica has seen everything.
