@@ -144,7 +144,13 @@ async def _ask_leader(access: Access, leases: tuple[str, ...], path: str) -> tup
     """The leading pod, and the code and body of its answer."""
     from podium.kube.client import ApiClient  # noqa: PLC0415  brings aiohttp
     from podium.kube.errors import ApiError  # noqa: PLC0415
-    from podium.kube.leader import NoLeaderError, leader_proxy  # noqa: PLC0415
+    from podium.kube.leader import (  # noqa: PLC0415
+        COOKIE,
+        READER,
+        NoLeaderError,
+        leader_proxy,
+        reader_token,
+    )
 
     async with ApiClient(access) as client:
         for lease in leases:
@@ -155,18 +161,25 @@ async def _ask_leader(access: Access, leases: tuple[str, ...], path: str) -> tup
                 if lease == leases[-1]:
                     raise
                 continue
+            hint = "asking it needs the right to get pods/proxy in its namespace"
             try:
-                return leader, 200, await client.request("GET", proxy + path, timeout=_SECONDS)
+                try:
+                    return leader, 200, await client.request("GET", proxy + path, timeout=_SECONDS)
+                except ApiError as error:
+                    if _ANONYMOUS not in str(error):
+                        raise
+                    # Its port is secure, and the API server keeps our credentials to itself.
+                    hint = (
+                        "asking on its secure port needs the right to create serviceaccounts/token "
+                        f"for {READER}; or try kubectl -n {namespace} port-forward pod/{leader} "
+                        f"10251, and --scheduler {DEFAULT_SCHEDULER}"
+                    )
+                    token = await reader_token(client, namespace)
+                async with ApiClient(access.with_cookie(COOKIE, token)) as reader:
+                    return leader, 200, await reader.request("GET", proxy + path, timeout=_SECONDS)
             except ApiError as error:
                 if error.status == 404 and "no decision about pod" in str(error):
                     return leader, 404, _NO_DECISION
-                hint = "asking it needs the right to get pods/proxy in its namespace"
-                if _ANONYMOUS in str(error):
-                    hint = (
-                        "the API server does not pass your credentials on to its secure port; try "
-                        f"kubectl -n {namespace} port-forward pod/{leader} 10251, and --scheduler "
-                        f"{DEFAULT_SCHEDULER}"
-                    )
                 raise InputError(
                     f"the leader {namespace}/{leader} does not answer through {access.shown}: "
                     f"{error}",

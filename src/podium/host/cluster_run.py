@@ -275,9 +275,7 @@ class ClusterRun:
             client_ca_file=secure.client_ca,
             sleep=self._clocks.sleep,
         )
-        app: Any = DelegatedAccess(served, self._client, self._clocks.timer, tls.user)
-        if self._options.pages:
-            app = TokenCookie(app)
+        app = TokenCookie(DelegatedAccess(served, self._client, self._clocks.timer, tls.user))
         listener = listening(secure.address, secure.port)
 
         async def serving() -> None:

@@ -1,8 +1,9 @@
-"""Pages of a live scheduler beside its endpoints, and how a browser brings its token.
+"""Pages of a live scheduler beside its endpoints, and tokens that come in a cookie.
 
 A browser cannot send a bearer token by itself. It opens the address once with `?token=…`; then the
-token is kept in a cookie that scripts cannot read, and is sent on as a bearer. The API server says
-what the token may do.
+token is kept in a cookie that scripts cannot read, and is sent on as a bearer. `podium why` sends
+such a cookie through the proxy of the API server, which keeps the bearer of the request to itself.
+The API server says what the token may do.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
+from podium.kube.leader import COOKIE
 from podium.web.app import serves
 
-COOKIE: Final = "podium-token"
 _READING: Final = frozenset({"GET", "HEAD"})
 
 

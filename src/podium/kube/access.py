@@ -10,6 +10,7 @@ import os
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -59,18 +60,25 @@ class Access:
         self.credentials = credentials or Credentials()
         #: Number of the current client certificate; connections made with an older one are closed.
         self.generation = 0
-        self._extra = tuple(extra_headers)
+        #: Headers that every request brings besides the credentials.
+        self.extra_headers = tuple(extra_headers)
         self._reload_certificate: Callable[[], None] | None = None
 
     async def headers(self) -> MultiDict[str]:
         """The headers with the credentials, which are renewed first if they have expired."""
         if not self.credentials.fresh():
             await self.credentials.renew()
-        headers = MultiDict(self._extra)
+        headers = MultiDict(self.extra_headers)
         authorization = self.credentials.authorization
         if authorization:
             headers["Authorization"] = authorization
         return headers
+
+    def with_cookie(self, name: str, text: str) -> Access:
+        """The same access, whose requests also bring a cookie for what is behind the API server."""
+        access = copy(self)
+        access.extra_headers = (*self.extra_headers, ("Cookie", f"{name}={text}"))
+        return access
 
     async def rejected(self) -> bool:
         """Renew the credentials after an answer with 401; whether to send the request again."""

@@ -13,6 +13,11 @@ from podium.errors import InputError
 from podium.kube.api import KubeApi, pod_path
 from podium.kube.errors import ApiError
 
+#: The cookie in which a token reaches a replica behind the proxy, which keeps bearers to itself.
+COOKIE: Final = "podium-token"
+#: The service account that may read the endpoints of a replica, and how long its tokens are valid.
+READER: Final = "podium-reader"
+_TOKEN_SECONDS: Final = 600
 #: The port of a replica whose pod names none.
 DEFAULT_PORT: Final = 10251
 _NOT_FOUND: Final = 404
@@ -57,6 +62,18 @@ async def leader_proxy(api: KubeApi, namespace: str, lease: str) -> tuple[str, s
     scheme, port = _port_of(pod)
     target = quote(f"{scheme}{name}:{port}", ":")
     return name, f"/api/v1/namespaces/{quote(namespace, '')}/pods/{target}/proxy"
+
+
+async def reader_token(api: KubeApi, namespace: str) -> str:
+    """A new token of the service account that may read the endpoints of replicas."""
+    path = f"/api/v1/namespaces/{quote(namespace, '')}/serviceaccounts/{READER}/token"
+    wanted = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": _TOKEN_SECONDS},
+    }
+    made = await api.create(path, wanted)
+    return str((made.get("status") or {}).get("token") or "")
 
 
 def _port_of(pod: Any) -> tuple[str, int]:

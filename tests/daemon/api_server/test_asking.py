@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import yaml
 
 from control_plane.harness import ADMIN, ROOT, ControlPlane, Program, free_port, until
 from daemon.api_server.conftest import Podium
@@ -33,9 +34,9 @@ def own_address() -> str:
     return address
 
 
-def replica(plane: ControlPlane, name: str, address: str, port: int) -> None:
+def replica(plane: ControlPlane, name: str, address: str, port: int, scheme: str = "http") -> None:
     """The pod of a replica, as the API server knows it."""
-    ports = [{"name": "http", "containerPort": port}]
+    ports = [{"name": scheme, "containerPort": port}]
     spec = {"nodeName": "n1", "containers": [{"name": "p", "image": "podium", "ports": ports}]}
     plane.post(PODS, {"metadata": {"name": name, "namespace": "kube-system"}, "spec": spec})
     status = {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}
@@ -128,6 +129,51 @@ def test_the_plugin_of_kubectl_finds_the_leader_before_and_after_it_is_killed(
     plane.call("DELETE", LEASE)
     for name in ("podium-a", "podium-b"):
         plane.call("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+
+
+READER = "podium-reader"
+ACCOUNTS = "/api/v1/namespaces/kube-system/serviceaccounts"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def allow_readers(plane: ControlPlane) -> None:
+    """The service account for readers, and its rights as `deploy/rbac.yaml` has them."""
+    found = yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text())
+    roles = [each for each in found if each["metadata"]["name"] == READER]
+    assert [each["kind"] for each in roles] == ["ClusterRole", "ClusterRoleBinding"]
+    role, binding = roles
+    binding["subjects"][0]["namespace"] = "kube-system"
+    plane.post(f"{RBAC}/clusterroles", role)
+    plane.post(f"{RBAC}/clusterrolebindings", binding)
+    plane.post(ACCOUNTS, {"metadata": {"name": READER}})
+
+
+def test_a_leader_with_a_secure_port_is_asked_with_a_token_of_the_reader(
+    plane: ControlPlane, podium: Podium, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, port = own_address(), free_port()
+    kubeconfig = str(plane.kubeconfig(ADMIN))
+    asking = ["why", "default/small", "--kubeconfig", kubeconfig, "--lease", "kube-system/podium"]
+    plane.add_node("n1", {}, cpu="2")
+    replica(plane, "podium-s", address, port, "https")
+    with podium(
+        "--bind-address", "0.0.0.0", f"--secure-port={port}", f"--port={free_port()}",  # noqa: S104
+        lease=True, name="podium-s", environment={"POD_NAME": "podium-s"},
+    ):  # fmt: skip
+        until("a leader", lambda: holder(plane))
+        plane.add_pod("small", "podium")
+        until("a node", lambda: plane.node_of("small"))
+        assert run(asking) == 2
+        refused = capsys.readouterr().err
+        assert 'serviceaccounts "podium-reader" not found' in refused
+        assert "needs the right to create serviceaccounts/token for podium-reader" in refused
+        allow_readers(plane)
+        until("an answer", lambda: run(asking) == 0, 60)
+        assert "default/small goes to n1" in capsys.readouterr().out
+    plane.call("DELETE", LEASE)
+    plane.call("DELETE", f"{PODS}/podium-s", {"gracePeriodSeconds": 0})
+    for path in (f"{RBAC}/clusterrolebindings", f"{RBAC}/clusterroles", ACCOUNTS):
+        plane.call("DELETE", f"{path}/{READER}")
 
 
 def _asks(cpu: str) -> dict[str, object]:
