@@ -339,6 +339,6 @@ def test_a_rule_that_cannot_be_compiled_is_refused(lab_server: LabServer) -> Non
 
 
 def test_a_rule_with_an_unknown_function_is_a_warning(lab_server: LabServer) -> None:
-    told = lab_server.call("POST", CRDS, gauges({"rule": "isURL(self.unit)"}))
+    told = lab_server.call("POST", CRDS, gauges({"rule": "noSuchFunction(self.unit)"}))
     assert told.status == 201
     assert "is not evaluated here" in told.headers["warning"]
