@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -73,15 +74,21 @@ def _repeated_bindings(world: World) -> Iterator[str]:
         if sent.answered and sent.answered < 300:
             told[sent.replica, uid] = sent.time
     bound: dict[str, tuple[str, str]] = {}
-    asked: dict[str, str] = {}
+    asked: dict[str, Sent] = {}
+    deleted = _deletions(world)
     for sent in world.network.sent:
-        if sent.verb == "get" and sent.answered >= 400:
-            asked[sent.path] = sent.replica
+        if sent.verb == "get":
+            asked[sent.path] = sent
         if sent.verb != "bind":
             continue
         uid, node = sent.body["metadata"].get("uid", ""), sent.body["target"]["name"]
         first = bound.get(uid)
-        unknown = asked.get(sent.path.removesuffix("/binding")) == sent.replica
+        question = asked.get(sent.path.removesuffix("/binding"))
+        unknown = (
+            question is not None
+            and question.replica == sent.replica
+            and _does_not_show(question, uid, deleted)
+        )
         if first is not None and first[0] == sent.replica and first[1] != node and not unknown:
             yield f"{sent.replica} binds {sent.path} to {node}, having bound it to {first[1]}"
         if sent.done:
@@ -89,24 +96,42 @@ def _repeated_bindings(world: World) -> Iterator[str]:
             asked.pop(sent.path.removesuffix("/binding"), None)
 
 
+def _deletions(world: World) -> dict[str, float]:
+    """When pods were deleted, by uid."""
+    return {
+        entry.before["metadata"]["uid"]: entry.time
+        for entry in world.history
+        if entry.kind == "Pod" and entry.type == "DELETED" and entry.before is not None
+    }
+
+
+def _does_not_show(question: Sent, uid: str, deleted: dict[str, float]) -> bool:
+    """Whether a question about a pod was refused, or answered with another pod of that name."""
+    return question.answered >= 400 or deleted.get(uid, math.inf) <= question.ended
+
+
 def _decided_again(world: World) -> Iterator[str]:
     """A replica decides no more about a pod that it has bound, whether it was answered or not.
 
-    Where it had no answer it must ask, and only if that is refused as well it may try again.
+    Where it had no answer it must ask, and only if that does not show the pod it may try again.
     """
     done: dict[tuple[str, str], Sent] = {}
-    refused: dict[str, list[float]] = defaultdict(list)
+    questions: dict[str, list[Sent]] = defaultdict(list)
+    deleted = _deletions(world)
     for sent in world.network.sent:
         if sent.verb == "bind" and sent.done:
             done[sent.replica, sent.body["metadata"].get("uid", "")] = sent
-        elif sent.verb == "get" and sent.answered >= 400:
-            refused[sent.path].append(sent.time)
+        elif sent.verb == "get":
+            questions[sent.path].append(sent)
     for placement in world.placements:
         first = done.get((placement.replica, placement.uid))
         if first is None or placement.time <= first.time + first.took:
             continue
-        asked = refused[first.path.removesuffix("/binding")]
-        if not any(first.time <= time <= placement.time for time in asked):
+        if not any(
+            first.time <= question.time <= placement.time
+            and _does_not_show(question, placement.uid, deleted)
+            for question in questions[first.path.removesuffix("/binding")]
+        ):
             yield (
                 f"{placement.replica} decides at {placement.time:.3f} s about a pod that it has "
                 f"bound at {first.time:.3f} s by POST {first.path}"
