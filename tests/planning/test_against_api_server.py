@@ -82,28 +82,26 @@ def all_tried(plane: ControlPlane) -> bool:
 
 #: What controllers make pods for. A plan does that too, and here is no controller that did it.
 WORKLOADS = (
-    "apps/v1 deployments",
-    "apps/v1 replicasets",
-    "apps/v1 statefulsets",
-    "apps/v1 daemonsets",
-    "batch/v1 jobs",
-    "batch/v1beta1 cronjobs",
+    "apis/apps/v1 deployments",
+    "apis/apps/v1 replicasets",
+    "apis/apps/v1 statefulsets",
+    "apis/apps/v1 daemonsets",
+    "apis/batch/v1 jobs",
+    "apis/batch/v1beta1 cronjobs",
+    "api/v1 replicationcontrollers",
+    "api/v1 pods",
 )
 
 
 @pytest.fixture(autouse=True)
 def no_workloads(control_plane: ControlPlane) -> None:
     """Delete the workloads and pods that other tests left in the cluster."""
-    for version, resource in (each.split() for each in WORKLOADS):
-        root = f"/apis/{version}"
-        for item in control_plane.get(f"{root}/{resource}")["items"]:
+    for root, resource in (each.split() for each in WORKLOADS):
+        for item in control_plane.get(f"/{root}/{resource}")["items"]:
             about = item["metadata"]
-            path = f"{root}/namespaces/{about['namespace']}/{resource}/{about['name']}"
-            control_plane.call("DELETE", f"{path}?propagationPolicy=Background")
-    for item in control_plane.get("/api/v1/pods")["items"]:
-        about = item["metadata"]
-        path = f"/api/v1/namespaces/{about['namespace']}/pods/{about['name']}"
-        control_plane.call("DELETE", f"{path}?gracePeriodSeconds=0")
+            path = f"/{root}/namespaces/{about['namespace']}/{resource}/{about['name']}"
+            options = "propagationPolicy=Background&gracePeriodSeconds=0"
+            control_plane.call("DELETE", f"{path}?{options}")
 
 
 @pytest.mark.parametrize("seed", range(5))
