@@ -166,7 +166,14 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
     lines: dict[str, list[Line]] = defaultdict(list)
     for line in world.lines:
         lines[line.replica].append(line)
+    bound: set[tuple[str, str]] = set()
     for sent in world.network.sent:
+        if sent.verb == "bind":
+            binding = (sent.replica, sent.body["metadata"].get("uid", ""))
+            if sent.done:
+                bound.add(binding)
+            elif binding in bound:
+                continue  # it had been carried out without an answer, which the replica finds out
         said = _must_be_said(sent)
         if not said or sent.replica == "fresh" or _has_ended(world, sent):
             continue
