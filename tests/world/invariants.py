@@ -427,14 +427,24 @@ def _cached(world: World, replica: Replica) -> Iterator[str]:
 
 
 def _nominated(world: World, replica: Replica) -> Iterator[str]:
-    """The nominations of the queue are those of the API server, each to a node that exists."""
+    """The nominations of the queue are those of the API server, each to a node that exists.
+
+    A pod that is being deleted is not attempted again: a nomination of it that could not be written
+    is held until it is gone, as kube-scheduler does it.
+    """
     assert replica.scheduler is not None
     queue = replica.scheduler.queue
-    held = {pod.key: node for node in queue.nominated_nodes() for pod in queue.nominated_on(node)}
+    held = {
+        pod.key: node
+        for node in queue.nominated_nodes()
+        for pod in queue.nominated_on(node)
+        if pod.metadata.deletion_timestamp is None
+    }
     written = {}
     for each in world.cluster.registry.list("Pod"):
         node = (each.get("status") or {}).get("nominatedNodeName")
-        if node and not each["spec"].get("nodeName"):
+        is_going = bool(each["metadata"].get("deletionTimestamp"))
+        if node and not each["spec"].get("nodeName") and not is_going:
             written[f"default/{_name(each)}"] = node
     if held != written:
         yield f"{replica.name} has nominations {held}, the API server {written}"
