@@ -116,7 +116,18 @@ def test_a_nomination_that_was_written_and_not_seen_yet_is_removed() -> None:
     writer.pod_seen(known, known)
     asyncio.run(writer.nominate(known, ""))
     assert len(statuses(api)) == 2, "the watch has told the last one"
-    assert writer._nominated == {}
+
+
+def test_a_nomination_that_was_seen_is_removed_by_an_outcome_of_an_earlier_attempt() -> None:
+    """The attempt began before the watch showed the nomination; its outcome comes after."""
+    api = FakeApi()
+    writer, known = writer_to(api), waiting()
+    asyncio.run(writer.nominate(known, "n1"))
+    writer.pod_seen(known, waiting(nominated="n1"))
+
+    asyncio.run(writer.nominate(known, ""))
+
+    assert statuses(api) == [{"nominatedNodeName": "n1"}, {"nominatedNodeName": None}]
 
 
 def test_a_nomination_is_forgotten_with_its_pod() -> None:

@@ -125,16 +125,14 @@ class PodStatusWriter(Observer):
         await self._patch(pod, {"conditions": [condition]})
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
-        """Forget what was written into a pod that was deleted or bound, and what was seen."""
+        """Forget what was written into a pod that was deleted or bound.
+
+        A nomination that was written stays known when the watch shows it: an outcome that is yet
+        to be written may be of an attempt before that.
+        """
         if old is not None and (new is None or new.spec.node_name):
             self._last.pop(old.uid, None)
             self._nominated.pop(old.uid, None)
-        elif (
-            new is not None
-            and self._nominated
-            and self._nominated.get(new.uid) == new.status.nominated_node_name
-        ):
-            del self._nominated[new.uid]
 
     async def _patch(self, pod: Pod, status: dict[str, Any]) -> None:
         about = {"uid": pod.metadata.uid} if pod.metadata.uid else {}
