@@ -67,15 +67,38 @@ class _Buckets:
         return 0, []
 
 
-class ScoreIndex:
-    """Feasible positions by total score, each list in node order."""
+class _Totals:
+    """All rows in node order, and the total score of each; None where the pod does not fit."""
 
-    __slots__ = ("_buckets", "_totals", "order", "position_of")
+    __slots__ = ("_totals", "order", "position_of")
 
     def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
+        """The order lists rows; codes and totals are by row."""
         self.order = order
         self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
-        self._totals = _known_totals(order, codes, totals)
+        known = totals[order].astype(object)
+        known[codes[order] != FITS] = None
+        self._totals: list[int | None] = known.tolist()
+
+    def _replace(self, row: int, total: int | None) -> tuple[int, int | None] | None:
+        """Take over a total: the position and the total before; None if nothing changed."""
+        position = self.position_of.get(row)
+        if position is None:
+            return None
+        before = self._totals[position]
+        if before == total:
+            return None
+        self._totals[position] = total
+        return position, before
+
+
+class ScoreIndex(_Totals):
+    """Feasible positions by total score, each list in node order."""
+
+    __slots__ = ("_buckets",)
+
+    def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
+        super().__init__(order, codes, totals)
         positions = np.flatnonzero(codes[order] == FITS)
         self._buckets = _Buckets(positions, totals[order[positions]])
 
@@ -86,13 +109,10 @@ class ScoreIndex:
 
     def put(self, row: int, total: int | None) -> None:
         """The row's total changed; None when it does not fit any more."""
-        position = self.position_of.get(row)
-        if position is None:
+        changed = self._replace(row, total)
+        if changed is None:
             return
-        before = self._totals[position]
-        if before == total:
-            return
-        self._totals[position] = total
+        position, before = changed
         if before is not None:
             self._buckets.remove(position, before)
         if total is not None:
@@ -110,7 +130,7 @@ class Groups(NamedTuple):
     numbers: list[int]
 
 
-class GroupIndex:
+class GroupIndex(_Totals):
     """Feasible positions by the values of some label keys, and by total score within each group.
 
     Where the scores that look at all feasible rows are the same for all rows of a group, such as a
@@ -125,10 +145,7 @@ class GroupIndex:
         "_keys",
         "_narrowed",
         "_numbers",
-        "_totals",
         "count",
-        "order",
-        "position_of",
     )
 
     def __init__(
@@ -136,8 +153,7 @@ class GroupIndex:
     ) -> None:
         """The rows are all rows in node order; codes and totals are by row."""
         order, view = at.index, at.view
-        self.order = order
-        self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
+        super().__init__(order, codes, totals)
         self._keys = keys
         first, of_position, _ = grouped(at, keys)
         #: One row of each group.
@@ -145,7 +161,6 @@ class GroupIndex:
         self._group_of: list[int] = of_position.tolist()
         #: The number of the group with these ids of label values.
         self._numbers = {self._ids(row, view): n for n, row in enumerate(self._first)}
-        self._totals = _known_totals(order, codes, totals)
         positions = np.flatnonzero(codes[order] == FITS)
         #: How many rows fit.
         self.count = len(positions)
@@ -166,13 +181,10 @@ class GroupIndex:
 
     def put(self, row: int, total: int | None) -> None:
         """The row's total changed; None when it does not fit any more."""
-        position = self.position_of.get(row)
-        if position is None:
+        changed = self._replace(row, total)
+        if changed is None:
             return
-        before = self._totals[position]
-        if before == total:
-            return
-        self._totals[position] = total
+        position, before = changed
         group = self._groups[self._group_of[position]]
         if before is not None:
             group.remove(position, before)
@@ -270,11 +282,3 @@ class _Merged(Sequence[int]):
             else:
                 low = middle + 1
         return low
-
-
-def _known_totals(order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> list[int | None]:
-    """The total of each position; None where the pod does not fit."""
-    known = totals[order].astype(object)
-    known[codes[order] != FITS] = None
-    found: list[int | None] = known.tolist()
-    return found
