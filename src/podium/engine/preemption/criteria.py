@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from typing_extensions import override
 from podium.engine.framework.decision import Victims
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 #: Added to every priority before they are summed, so that each victim makes the sum larger.
 PRIORITY_OFFSET = 1 << 31
@@ -96,6 +97,19 @@ class VictimTable(VictimCosts):
 
 class TabledCandidates(Mapping[str, Victims]):
     """Candidates whose victims are in a table and are listed only when they are looked up."""
+
+    #: The nodes, in node order.
+    _names: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return dict(zip(self._names, range(len(self._names)), strict=True))
 
     @abstractmethod
     def table(self) -> VictimCosts:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +18,7 @@ from podium.engine.framework.rule import Activity
 from podium.engine.preemption.criteria import PRIORITY_OFFSET, TabledCandidates, VictimCosts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from podium.engine.framework.decision import Victims
     from podium.engine.framework.post_filter import FailedSearch
@@ -100,16 +99,6 @@ class KeptCandidates(TabledCandidates):
         self._scans_left = FEW_LOOKUPS
         #: All rows that were looked at, in node order; filled in where none is a candidate.
         self.tried = tried
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return dict(zip(self._names, range(len(self._names)), strict=True))
 
     def _index_of(self, name: str) -> int:
         """The place of a candidate; after a few of them were looked up, all are in a table."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ from podium.engine.state.pod_class import NOT_STARTED
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from podium.engine.framework.post_filter import FailedSearch
     from podium.engine.preemption.batch_filter import Trial
@@ -141,16 +140,6 @@ class Candidates(TabledCandidates):
         self._names = list(chain.from_iterable(names))
         #: How many candidates there are up to and including each of the tried portions.
         self._ends = list(accumulate(len(each.candidates) for each in tried))
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return dict(zip(self._names, range(len(self._names)), strict=True))
 
     def __getitem__(self, name: str) -> Victims:
         index = self._index[name]
