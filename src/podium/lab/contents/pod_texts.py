@@ -18,11 +18,11 @@ from podium.lab.defaults.pods import set_pod_defaults
 from podium.lab.registry.kind_behaviour import behaviour_of
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import refuse_wrong_types
-from podium.lab.store.imported_pods import ImportedPod, MetadataHead, OwnerHead, read_head
+from podium.lab.store.imported_pods import ImportedPod, MetadataHead, read_head
 from podium.lab.store.store import Key
 from podium.lab.validation.metadata import validate_annotations, validate_labels
 from podium.lab.validation.names import NameRule, dns_label_reasons
-from podium.objects.kinds.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject, OwnerReference
 from podium.objects.names import is_qualified_name
 from podium.objects.reading.collection import label
 
@@ -125,7 +125,7 @@ class _MetadataChecks:
         return not any(validate_labels(about.labels or {}, ""))
 
 
-def _are_owners(references: Sequence[OwnerHead]) -> bool:
+def _are_owners(references: Sequence[OwnerReference]) -> bool:
     controllers = 0
     for each in references:
         if not (each.api_version and each.kind and each.name and each.uid):

@@ -14,23 +14,13 @@ import msgspec
 
 from podium.lab.api.encoding import encode
 from podium.lab.store.store import Key, Record
-from podium.objects.kinds.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject, OwnerReference
 from podium.objects.kinds.pod import Container, Pod
 from podium.objects.kinds.registry import KINDS
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A part of a pod; fields that are not listed are skipped."""
-
-
-class OwnerHead(_Part, frozen=True):
-    """A reference to an owner."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
 
 
 class MetadataHead(_Part, frozen=True):
@@ -42,7 +32,7 @@ class MetadataHead(_Part, frozen=True):
     uid: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: list[OwnerHead] | None = None
+    owner_references: list[OwnerReference] | None = None
     finalizers: list[str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None

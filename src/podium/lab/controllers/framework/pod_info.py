@@ -13,11 +13,11 @@ from podium.lab.controllers.framework.object_fields import Key
 from podium.lab.store.imported_pods import (
     NO_STATUS,
     ConditionHead,
-    OwnerHead,
     PodHead,
     SpecHead,
     StatusHead,
 )
+from podium.objects.kinds.meta import OwnerReference
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 #: Annotations for experiments: the seconds that a pod runs, and the exit code it ends with.
@@ -98,7 +98,7 @@ class PodInfo:
         for each in status.container_statuses or ():
             self.restarts = max(self.restarts, each.restart_count)
 
-    def _set_owners(self, references: Sequence[OwnerHead]) -> None:
+    def _set_owners(self, references: Sequence[OwnerReference]) -> None:
         self.owners = _intern_uids(tuple([each.uid for each in references]))
         for each in references:
             if each.controller:
