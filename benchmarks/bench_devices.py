@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 from measuring import (
+    UPSTREAM_FOLDER,
     SizeOverrides,
     load_workloads,
     profiles,
@@ -22,7 +23,6 @@ from measuring import (
     select_workloads,
 )
 
-VARIABLE = "PODIUM_SCHEDULER_PERF"
 _VARIANT = "_QueueingHintsEnabled"
 
 
@@ -41,7 +41,7 @@ def thresholds(path: Path) -> dict[str, float]:
 def measure(quick: bool) -> list[dict[str, Any]]:  # noqa: FBT001  the one switch there is
     """A line for each workload."""
     lines = [_line(None, "SchedulingClaims/5000Nodes", None, quick=quick)]
-    folder = os.environ.get(VARIABLE, "")
+    folder = os.environ.get(UPSTREAM_FOLDER, "")
     if folder:
         path = Path(folder, "dra", "performance-config.yaml")
         lines += [

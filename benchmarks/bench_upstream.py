@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 from measuring import (
+    UPSTREAM_FOLDER,
     SizeOverrides,
     load_workloads,
     profiles,
@@ -24,8 +25,6 @@ from measuring import (
 )
 
 from podium.errors import PodiumError
-
-VARIABLE = "PODIUM_SCHEDULER_PERF"
 
 
 def thresholds(path: Path) -> Iterator[tuple[str, float]]:
@@ -40,7 +39,7 @@ def thresholds(path: Path) -> Iterator[tuple[str, float]]:
 
 def measure(quick: bool) -> list[dict[str, Any]]:  # noqa: FBT001  the one switch there is
     """A line for each workload: pods/s, or why it was not run; nothing without the folder."""
-    folder = os.environ.get(VARIABLE, "")
+    folder = os.environ.get(UPSTREAM_FOLDER, "")
     if not folder:
         return []
     profile = profiles()["v1.36"]

@@ -32,6 +32,9 @@ from podium.engine.framework.profile import Profile  # noqa: E402
 from podium.library.generations import GENERATIONS  # noqa: E402
 from podium.library.profiles import default_profile  # noqa: E402
 
+#: The environment variable with the path of upstream's `test/integration/scheduler_perf`.
+UPSTREAM_FOLDER = "PODIUM_SCHEDULER_PERF"
+
 
 def profiles() -> dict[str, Profile]:
     """The default profile of every generation, all nodes scored."""

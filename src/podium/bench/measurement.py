@@ -108,24 +108,13 @@ def measure_pods(
     progress: Callable[[int], None],
 ) -> None:
     """Schedule the pods one after the other and write the figures to *result*."""
-    wall, cpu = clocks.wall, clocks.cpu
     latencies: list[float] = []
     victims = executor.victims
     # The objects of the cluster stay alive; without them a collection is short.
     gc.collect()
     gc.freeze()
     for chunk in _chunks(pods):
-        began, began_cpu = wall(), cpu()
-        for pod in chunk:
-            if executor.has_background:
-                executor.tick()
-            start = wall()
-            result.placed += executor.schedule(pod)
-            latencies.append(wall() - start)
-        took = wall() - began
-        result.cpu_seconds += cpu() - began_cpu
-        result.seconds += took
-        result.pods += len(chunk)
+        took = _schedule(executor, chunk, result, latencies, clocks)
         result.windows.append(Window(result.seconds, len(chunk) / took if took else 0.0))
         progress(len(chunk))
     gc.unfreeze()
@@ -145,29 +134,43 @@ def measure_batches(
 
     Only scheduling is measured.
     """
-    wall, cpu = clocks.wall, clocks.cpu
     latencies: list[float] = []
-    ends = wall() + seconds
+    ends = clocks.wall() + seconds
     gc.collect()
     gc.freeze()
     for batch in batches:
-        began, began_cpu = wall(), cpu()
-        for pod in batch:
-            start = wall()
-            result.placed += executor.schedule(pod)
-            latencies.append(wall() - start)
-        took = wall() - began
-        result.cpu_seconds += cpu() - began_cpu
-        result.seconds += took
-        result.pods += len(batch)
+        _schedule(executor, batch, result, latencies, clocks)
         for pod in batch:
             executor.delete_pod(pod.uid)
-        if wall() >= ends:
+        if clocks.wall() >= ends:
             break
     gc.unfreeze()
     result.windows.append(Window(result.seconds, result.pods_per_second))
     result.latencies_ms = percentiles(latencies)
     result.peak_bytes = peak_memory_bytes()
+
+
+def _schedule(
+    executor: WorkloadExecutor,
+    pods: Sequence[Pod],
+    result: Result,
+    latencies: list[float],
+    clocks: Clocks,
+) -> float:
+    """Schedule some pods, and add what that took to the result; the seconds of it."""
+    wall, cpu = clocks.wall, clocks.cpu
+    began, began_cpu = wall(), cpu()
+    for pod in pods:
+        if executor.has_background:
+            executor.tick()
+        start = wall()
+        result.placed += executor.schedule(pod)
+        latencies.append(wall() - start)
+    took = wall() - began
+    result.cpu_seconds += cpu() - began_cpu
+    result.seconds += took
+    result.pods += len(pods)
+    return took
 
 
 def percentiles(latencies: Sequence[float]) -> tuple[float, float, float]:
