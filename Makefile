@@ -57,7 +57,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/.created
-	$(PIP) --editable .
+	$(PIP) --editable '.[devices]'
 	@touch $@
 
 $(VENV)/.tools: pyproject.toml requirements.lock | $(VENV)/.created
