@@ -3,46 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
-from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from podium.planning.plan_report import report_tables, seconds_text, share_text, summary
-from podium.render.plain import printable
+from podium.render.planning.page import (
+    WIDTH,
+    Square,
+    bar,
+    node_map,
+    page,
+    text,
+    text_list,
+    text_table,
+)
 
 if TYPE_CHECKING:
     from podium.planning.results import Balance, Plan, TimelineEvent, Usage
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_WIDTH: Final = 960
-_CELL: Final = 14
-#: How many rows of a table the page shows; `-o json` has all.
-_MOST_ROWS: Final = 500
-
 
 def plan_page(plan: Plan) -> str:
     """The page as one document."""
-    title = printable(f"Plan: {', '.join(each.change for each in plan.changes)}")
-    style = files("podium.planning").joinpath("assets/plan.css").read_text("utf-8")
-    tables = "\n".join(_table(header, rows) for header, rows in report_tables(plan) if rows)
+    tables = "\n".join(text_table(header, rows) for header, rows in report_tables(plan) if rows)
     notes = [note for change in plan.changes for note in change.notes]
-    noted = f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in notes)}</ul>" if notes else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{escape(title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<h1>{_text(title)}</h1>
-<p class="{"bad" if plan.leaves_pods else "good"}">{_text(summary(plan))}</p>
-<p>{_text(plan.profile)}</p>
-{noted}
+    body = f"""<p class="{"bad" if plan.leaves_pods else "good"}">{text(summary(plan))}</p>
+<p>{text(plan.profile)}</p>
+{text_list(notes)}
 <h2>Pods over time</h2>
 {_timeline(plan.timeline, plan.seconds)}
 <h2>Zones</h2>
@@ -50,26 +35,8 @@ def plan_page(plan: Plan) -> str:
 <h2>Nodes</h2>
 <p>Each square is a node: the darker, the more of its CPU is requested. Outlined ones changed.</p>
 {_nodes(plan.before, plan.after)}
-{tables}
-</main>
-</body>
-</html>
-"""
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    shown = rows[:_MOST_ROWS]
-    head = "".join(f"<th>{_text(cell)}</th>" for cell in header)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in shown
-    )
-    more = len(rows) - len(shown)
-    note = f"<p>and {more} more; -o json has all</p>" if more else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
+{tables}"""
+    return page(f"Plan: {', '.join(each.change for each in plan.changes)}", body)
 
 
 def _timeline(events: Sequence[TimelineEvent], seconds: float) -> str:
@@ -80,7 +47,7 @@ def _timeline(events: Sequence[TimelineEvent], seconds: float) -> str:
     if top == 0:
         return "<p>No pod is created, moved or removed.</p>"
     height, left = 160, 40
-    inner = _WIDTH - left - 10
+    inner = WIDTH - left - 10
     lines = []
     for name, steps in curves.items():
         points, last = [], 0
@@ -97,7 +64,7 @@ def _timeline(events: Sequence[TimelineEvent], seconds: float) -> str:
     )
     legend = "".join(f'<span class="key {name}">{name}</span>' for name in curves)
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height + 24}" role="img" '
+        f'<svg viewBox="0 0 {WIDTH} {height + 24}" role="img" '
         f'aria-label="pods terminating, waiting and starting over time">'
         f'<text x="0" y="12">{top}</text><text x="0" y="{height}">0</text>'
         f"{''.join(lines)}{ticks}</svg><p>{legend}</p>"
@@ -134,7 +101,7 @@ def _zones(before: Balance, after: Balance) -> str:
         for label, usage in (("before", old.get(name)), ("after", new.get(name))):
             cells = "".join(f"<td>{_bar(usage, resource)}</td>" for resource in ("cpu", "memory"))
             pods = "-" if usage is None else f"{usage.pods} on {usage.nodes}"
-            rows.append(f"<tr><td>{_text(name)}</td><td>{label}</td><td>{pods}</td>{cells}</tr>")
+            rows.append(f"<tr><td>{text(name)}</td><td>{label}</td><td>{pods}</td>{cells}</tr>")
     return (
         "<table><thead><tr><th>ZONE</th><th></th><th>PODS ON NODES</th><th>CPU</th>"
         f"<th>MEMORY</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
@@ -144,14 +111,12 @@ def _zones(before: Balance, after: Balance) -> str:
 def _bar(usage: Usage | None, resource: str) -> str:
     if usage is None:
         return "-"
+    return f"{bar(_share(usage, resource))} {text(share_text(usage, resource))}"
+
+
+def _share(usage: Usage, resource: str) -> float:
     there = usage.allocatable.get(resource, 0)
-    part = usage.requested.get(resource, 0) / there if there else 0.0
-    return (
-        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="room" width="100" height="10"/>'
-        f'<rect class="used" width="{min(part, 1.0) * 100:.1f}" height="10"/></svg> '
-        f"{_text(share_text(usage, resource))}"
-    )
+    return usage.requested.get(resource, 0) / there if there else 0.0
 
 
 def _nodes(before: Balance, after: Balance) -> str:
@@ -160,29 +125,16 @@ def _nodes(before: Balance, after: Balance) -> str:
     new = {each.name: each for each in after.nodes}
     names = sorted({*old, *new})
     changed = {name for name in names if old.get(name) != new.get(name)}
-    parts = [("before", old), ("after", new)]
-    maps = "".join(f"<h3>{label}</h3>{_map(names, usages, changed)}" for label, usages in parts)
+    maps = "".join(
+        f"<h3>{label}</h3>{node_map([_square(name, usages, changed) for name in names])}"
+        for label, usages in (("before", old), ("after", new))
+    )
     return f'<div class="maps">{maps}</div>'
 
 
-def _map(names: Sequence[str], usages: dict[str, Usage], changed: set[str]) -> str:
-    across = _WIDTH // _CELL
-    squares = []
-    for number, name in enumerate(names):
-        y, x = divmod(number, across)
-        usage = usages.get(name)
-        if usage is None:
-            kind, opacity, title = "missing", 1.0, f"{name}: not there"
-        else:
-            there = usage.allocatable.get("cpu", 0)
-            part = usage.requested.get("cpu", 0) / there if there else 0.0
-            kind, opacity = "node", 0.08 + 0.92 * min(part, 1.0)
-            title = f"{name}: cpu {share_text(usage, 'cpu')}, {usage.pods} pods"
-        mark = " changed" if name in changed else ""
-        squares.append(
-            f'<rect class="{kind}{mark}" x="{x * _CELL + 1}" y="{y * _CELL + 1}" '
-            f'width="{_CELL - 3}" height="{_CELL - 3}" fill-opacity="{opacity:.2f}">'
-            f"<title>{_text(title)}</title></rect>"
-        )
-    height = ((len(names) - 1) // across + 1) * _CELL if names else 0
-    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(squares)}</svg>'
+def _square(name: str, usages: dict[str, Usage], changed: set[str]) -> Square:
+    usage = usages.get(name)
+    if usage is None:
+        return Square(None, f"{name}: not there", name in changed)
+    title = f"{name}: cpu {share_text(usage, 'cpu')}, {usage.pods} pods"
+    return Square(_share(usage, "cpu"), title, name in changed)
