@@ -108,3 +108,41 @@ def test_a_bad_configuration_is_one_sentence(podium: Podium, write: Files, clust
 
     assert result.code == 2
     assert len(result.err.splitlines()) == 1
+
+
+def test_html_is_one_page_that_loads_nothing(podium: Podium, write: Files, cluster: str) -> None:
+    pack = write(PACK, "pack.yaml")
+
+    page = podium("compare", "v1.36", pack, cluster, "--seeds", "2", "-o", "html").out
+
+    assert page.startswith("<!doctype html>")
+    assert "src=" not in page
+    assert "://" not in page
+    assert "<h1>Compare: v1.36, pack</h1>" in page
+    # A map for each configuration, with all nodes; those with other pods are outlined.
+    assert page.count('<rect class="node') == 2 * 3
+    assert "n0: cpu 100%, memory 0%, 4 pods" in page
+    assert page.count('<rect class="node changed"') == 2 * 3
+    assert page.count("more than all") == 0
+    assert page.count("<td>median</td>") == 1
+
+
+def test_html_of_names_is_escaped(podium: Podium, write: Files) -> None:
+    file, pack = write([node("n1"), pod("p")]), write(PACK, "<b>.yaml")
+
+    page = podium("compare", "v1.36", pack, file, "--seeds", "0", "-o", "html").out
+
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def test_json_has_the_use_of_every_node(podium: Podium, write: Files, cluster: str) -> None:
+    pack = write(PACK, "pack.yaml")
+
+    found = podium("compare", "v1.36", pack, cluster, "--seeds", "0", "-o", "json").json
+
+    for each in found["configurations"]:
+        assert [use["name"] for use in each["nodes"]] == ["n0", "n1", "n2"]
+        assert sum(use["pods"] for use in each["nodes"]) == 4
+        assert sum(use["requested"]["cpu"] for use in each["nodes"]) == 4000
+        assert {use["allocatable"]["cpu"] for use in each["nodes"]} == {4000}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.console import note, notes, tracked, write_data, write_lines
+from podium.cli.console import note, notes, tracked, write, write_data, write_lines
 from podium.cli.flags import cluster_flags, gates_flag, output_flag
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
@@ -45,7 +45,7 @@ _TWO = 2
 @click.option("--cluster", is_flag=True, help="Read the live cluster of the kubeconfig.")
 @cluster_flags()
 @gates_flag
-@output_flag("table", "json", "yaml")
+@output_flag("table", "json", "yaml", "html")
 def compare(
     *,
     arguments: tuple[str, ...],
@@ -98,6 +98,10 @@ def compare(
     result = search.result
     if output == "table":
         write_lines(result.lines(most))
+    elif output == "html":
+        from podium.render.planning.comparison_page import comparison_page  # noqa: PLC0415
+
+        write(comparison_page(result))
     else:
         write_data(result.as_json(), output)
     left_over = {frozenset(each.left_over) for each in result.outcomes}

@@ -15,7 +15,7 @@ from podium.library.planning.bound import lower_bound
 from podium.library.planning.compaction import Compaction
 from podium.library.planning.parallel import in_parallel
 from podium.library.planning.workload import Workload, open_workload, workload_of
-from podium.render.planning.comparison import Comparison, Outcome, ResourceUse
+from podium.render.planning.comparison import Comparison, NodeUse, Outcome, ResourceUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -148,6 +148,15 @@ def _measure(simulation: Simulation, workload: Workload, outcome: Outcome) -> No
     rows = nodes.order
     used = Counter(node for node in outcome.placements.values() if node is not None)
     outcome.nodes_in_use = len(used)
+    outcome.nodes = [
+        NodeUse(
+            nodes.names[row],
+            pods.counts.item(row),
+            {name: pods.requested[c].item(row) for c, name in enumerate(_RESOURCES)},
+            {name: nodes.allocatable[c].item(row) for c, name in enumerate(_RESOURCES)},
+        )
+        for row in rows.tolist()
+    ]
     in_use = np.array([nodes.names[row] in used for row in rows.tolist()], np.bool_)
     mean = _mean_requests(simulation, workload)
     free = {

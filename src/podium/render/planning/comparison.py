@@ -44,6 +44,30 @@ class ResourceUse:
         return self.requested / self.allocatable_in_use if self.allocatable_in_use else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """What the pods on one node request of what there is, with all pods that the node has."""
+
+    name: str
+    pods: int
+    requested: dict[str, int]
+    allocatable: dict[str, int]
+
+    def share(self, resource: str) -> float:
+        """The requested share of a resource."""
+        there = self.allocatable.get(resource, 0)
+        return self.requested.get(resource, 0) / there if there else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The node as plain data."""
+        return {
+            "name": self.name,
+            "pods": self.pods,
+            "requested": self.requested,
+            "allocatable": self.allocatable,
+        }
+
+
 @dataclass(slots=True)
 class Outcome:
     """What one configuration makes of the workload."""
@@ -56,6 +80,8 @@ class Outcome:
     evicted: tuple[str, ...] = ()
     nodes_in_use: int = 0
     resources: list[ResourceUse] = field(default_factory=list)
+    #: Every node with the workload placed, in the order of the nodes.
+    nodes: list[NodeUse] = field(default_factory=list)
     #: Seed -> how many nodes the workload needs; None if it does not fit on all of them.
     needed: dict[int, int | None] = field(default_factory=dict)
     #: A proven lower bound for that number, for any scheduler with these rules; None if unknown.
@@ -99,6 +125,7 @@ class Outcome:
             "nodesNeeded": {str(seed): number for seed, number in self.needed.items()},
             "lowerBound": self.bound,
             "boundIgnores": list(self.ignored),
+            "nodes": [node.as_json() for node in self.nodes],
             "placements": dict(self.placements),
         }
 
@@ -145,12 +172,20 @@ class Comparison:
             ],
         }
 
+    def changed_nodes(self) -> set[str]:
+        """The nodes that have other pods in some outcomes than in others."""
+        return {node for _, nodes in self.differences() for node in nodes if node is not None}
+
+    def summary(self) -> str:
+        """How many pods are placed differently, as a sentence."""
+        return f"{counted(len(self.differences()), 'placement')} of {self.pods} differ"
+
     def lines(self, most: int) -> Iterator[Line]:
         """The result as text for a terminal, with the first differences only."""
         yield f"{counted(self.nodes, 'node')}, {counted(self.pods, 'pod')} placed anew", BOLD
         names = [each.name for each in self.done()]
         if names:
-            yield from table(("", *(f" {name}" for name in names)), list(self._rows()))
+            yield from table(("", *(f" {name}" for name in names)), list(self.measures()))
         if self.hopeless:
             pods = ", ".join(self.hopeless[:3])
             yield "", PLAIN
@@ -160,22 +195,29 @@ class Comparison:
         yield from self._bound_lines()
         found = self.differences()
         yield "", PLAIN
-        yield f"{counted(len(found), 'placement')} of {self.pods} differ", BOLD
+        yield self.summary(), BOLD
         cells = [(pod, *(node or _NO_NODE for node in nodes)) for pod, nodes in found[:most]]
         yield from table(("POD", *(name.upper() for name in names)), cells)
         if len(found) > most:
             yield f"and {len(found) - most} more", PLAIN
 
     def _bound_lines(self) -> Iterator[Line]:
-        ignored = dict.fromkeys(text for each in self.outcomes for text in each.ignored)
+        ignored = self.bound_ignores()
         if ignored:
             yield "", PLAIN
             yield "The lower bound ignores:", PLAIN
             for text in ignored:
                 yield f"  {text}", PLAIN
 
-    def _rows(self) -> Iterator[tuple[str, ...]]:
+    def bound_ignores(self) -> list[str]:
+        """What the lower bounds do not take into account."""
+        return list(dict.fromkeys(text for each in self.outcomes for text in each.ignored))
+
+    def measures(self) -> Iterator[tuple[str, ...]]:
+        """The name of each measure, and its value for each configuration, as text."""
         each = self.done()
+        if not each:
+            return
         yield ("placed", *(str(len(o.placements) - len(o.left_over)) for o in each))
         yield ("left over", *(str(len(o.left_over)) for o in each))
         yield ("evicted", *(str(len(o.evicted)) for o in each))
