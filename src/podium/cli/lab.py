@@ -21,7 +21,7 @@ from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from podium.daemon.page_data.page_data import Planner
     from podium.engine.framework.profile import Profile
@@ -182,16 +182,16 @@ def _devices(texts: tuple[str, ...]) -> tuple[DeviceSet, ...]:
 
 
 def _planner(registry: Registry, chosen: ChosenProfiles) -> Planner:
-    """What prepares the plans of the pages; most labs make none, so it is imported when used."""
+    """What makes the plans of the pages; most labs make none, so it is imported when used."""
 
-    def prepare(
-        profiles: Sequence[Profile], changes: Sequence[tuple[str, str]]
-    ) -> Callable[[], dict[str, Any]]:
+    async def planned(
+        profiles: Sequence[Profile], text: str | None, changes: Sequence[tuple[str, str]]
+    ) -> dict[str, Any]:
         from podium.planning.page_plans import registry_planner  # noqa: PLC0415
 
-        return registry_planner(registry, chosen)(profiles, changes)
+        return await registry_planner(registry, chosen)(profiles, text, changes)
 
-    return prepare
+    return planned
 
 
 def _scheduler(flags: ProfileSource) -> LabScheduler:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.errors import InputError
 from podium.lab.api.resources import STORED
 from podium.lab.contents.documents import Document
-from podium.planning.changes import parse_change
+from podium.planning.changes import AddNodes, Apply, Change, parse_change
 from podium.planning.plan import plan
 from podium.planning.plan_report import summary
 
 if TYPE_CHECKING:
+    from podium.daemon.page_data.page_data import Planner
     from podium.engine.framework.profile import Profile
     from podium.lab.registry.registry import Registry
     from podium.library.profile_choice import ChosenProfiles
@@ -25,18 +28,14 @@ Data = dict[str, Any]
 _LEFT_OUT: Final = frozenset({"Event", "Lease", "Secret", "Endpoints", "EndpointSlice"})
 
 
-def registry_planner(
-    registry: Registry, chosen: ChosenProfiles
-) -> Callable[[Sequence[Profile], Sequence[tuple[str, str]]], Callable[[], Data]]:
-    """A function that prepares a plan: it reads the changes and the records, and returns the work.
+def registry_planner(registry: Registry, chosen: ChosenProfiles) -> Planner:
+    """A function that makes plans: it copies records in this thread, and plans in another one."""
 
-    The preparation belongs into the thread of the registry; the work may be done in another one.
-    """
-
-    def prepare(
-        profiles: Sequence[Profile], changes: Sequence[tuple[str, str]]
-    ) -> Callable[[], Data]:
-        wanted = [parse_change(flag, text) for flag, text in changes]
+    async def planned(
+        profiles: Sequence[Profile], _: str | None, changes: Sequence[tuple[str, str]]
+    ) -> Data:
+        nodes = {key[-1] for key in registry.store.table("nodes").records}
+        wanted = page_changes(changes, nodes)
         records = [
             record
             for resource in STORED.values()
@@ -47,12 +46,41 @@ def registry_planner(
 
         def work() -> Data:
             documents = [Document("", record.object()) for record in records]
-            found = plan(documents, wanted, deciding)
-            for each in found.pending:
-                each.decision = None  # the page of the pod has it
-            data: Data = msgspec.to_builtins(found)
-            return data | {"summary": summary(found), "leavesPods": found.leaves_pods}
+            return plan_data(documents, wanted, deciding)
 
-        return work
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(running)
+        finally:
+            if not running.done():
+                # The thread cannot be ended; further plans have to wait for it.
+                await asyncio.wait([running])
 
-    return prepare
+    return planned
+
+
+def page_changes(
+    changes: Sequence[tuple[str, str]], nodes: Collection[str], *, namespace: str = ""
+) -> list[Change]:
+    """The changes of a form on a cluster with these nodes; none may read a file of the server."""
+    wanted = [parse_change(flag, text, namespace=namespace) for flag, text in changes]
+    for (flag, text), change in zip(changes, wanted, strict=True):
+        where = f"--{flag} {text}"
+        if isinstance(change, Apply):
+            hint = "podium plan --apply FILE reads one"
+            raise InputError("the pages read no files", where=where, hint=hint)
+        if isinstance(change, AddNodes) and change.like not in nodes:
+            hint = "COUNT:NODE adds nodes like one of the cluster"
+            raise InputError(f"there is no node {change.like!r}", where=where, hint=hint)
+    return wanted
+
+
+def plan_data(
+    documents: Sequence[Document], changes: Sequence[Change], chosen: ChosenProfiles
+) -> Data:
+    """What follows from the changes, as a page shows it."""
+    found = plan(documents, changes, chosen)
+    for each in found.pending:
+        each.decision = None  # the page of the pod has it
+    data: Data = msgspec.to_builtins(found)
+    return data | {"summary": summary(found), "leavesPods": found.leaves_pods, "notes": []}

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from podium.objects.reading.collection import Objects
 
 Data = dict[str, Any]
-#: Called with the profiles and the changes in the thread of the scheduler; returns the work.
-Planner = Callable[[Sequence["Profile"], Sequence[tuple[str, str]]], Callable[[], Data]]
 
 #: How many pods are placed again to compare profiles, how long lists are, and search results.
 REPLAYED: Final = 20_000
@@ -81,6 +79,19 @@ class ObservedScheduler(Protocol):
 
     async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
         """Decide by other profiles from now on."""
+
+
+class Planner(Protocol):
+    """Makes plans of changes, on a copy of the cluster and without delaying the scheduler."""
+
+    async def __call__(
+        self, profiles: Sequence[Profile], text: str | None, changes: Sequence[tuple[str, str]]
+    ) -> Data:
+        """What follows from the changes, each a flag of `podium plan` and its text.
+
+        *text* is what the profiles were made from; None for those that the scheduler was started
+        with.
+        """
 
 
 class PodFilter:
@@ -118,7 +129,7 @@ class PageData:
     ) -> None:
         """*text* is the Policy or configuration that the scheduler was started with, if any.
 
-        *planner* prepares plans of changes; without one, none can be made from the pages.
+        *planner* makes plans of changes; without one, none can be made from the pages.
         """
         self._planner, self._planning = planner, asyncio.Lock()
         self._scheduler = scheduler
@@ -128,7 +139,7 @@ class PageData:
         self._activity = activity
         activity.schedulers = self._schedulers
         self._map = ClusterMap()
-        self._current = self._initial(text)
+        self._current = self._first = self._initial(text)
         #: One comparison at a time, since each holds a copy of the cluster.
         self._comparing, self._deciding_again = asyncio.Lock(), asyncio.Lock()
         #: The decisions that are recorded in a history; None without one.
@@ -546,8 +557,8 @@ class PageData:
             raise ConfigError("another plan is being made", hint="try again in a moment")
         async with self._planning:
             profiles = [replace(each, extenders=()) for each in self._current.profiles]
-            work = self._planner(profiles, [(flag, text) for flag, text in changes])
-            return await asyncio.to_thread(work)
+            text = None if self._current is self._first else self._current.text
+            return await self._planner(profiles, text, [(flag, what) for flag, what in changes])
 
     async def apply(self, wish: Mapping[str, Any]) -> Data:
         """Make the scheduler decide by other profiles from now on."""

@@ -70,8 +70,8 @@ def read_profiles(text: str, options: Options) -> ProfileText:
 def written(profiles: Sequence[Profile], options: Options) -> str:
     """The text of profiles that were not made from one."""
     if is_v1_13(profiles[0]):
-        return _dumped(_policy(profiles[0], options))
-    return _dumped(
+        return dumped(_policy(profiles[0], options))
+    return dumped(
         {
             "apiVersion": API_VERSION,
             "kind": KIND,
@@ -100,14 +100,14 @@ def reweighted(
         entries = document.get("priorities")
         listed = entries if entries is not None else _policy(profile, options)["priorities"]
         document["priorities"] = _changed(listed, weights)
-        return _dumped(document)
+        return dumped(document)
     profiles = [dict(each) for each in document.get("profiles") or [{}]]
     mine = next((p for p in profiles if p.get("schedulerName") == scheduler), profiles[0])
     scores = _scores(profile)
     scores["enabled"] = _changed(scores["enabled"], weights)
     mine["plugins"] = {**(mine.get("plugins") or {}), "score": scores}
     document["profiles"] = profiles
-    return _dumped(document)
+    return dumped(document)
 
 
 def can_weigh(profile: Profile, name: str) -> bool:
@@ -159,5 +159,6 @@ def _policy(profile: Profile, options: Options) -> Data:
     return {"kind": POLICY, "apiVersion": "v1", "predicates": predicates, "priorities": priorities}
 
 
-def _dumped(document: Mapping[str, Any]) -> str:
+def dumped(document: Mapping[str, Any]) -> str:
+    """A Policy or configuration as text."""
     return yaml.safe_dump(msgspec.to_builtins(document), sort_keys=False, default_flow_style=False)

@@ -24,6 +24,7 @@ from podium.engine.state.verdicts import FITS, histogram
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Hashable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
+NO_ROWS: frozenset[int] = frozenset()
+#: An index has paid if it was kept for so many rounds with few changed rows.
+WORTH_INDEXING = 50
 #: Indexes by group are kept for so many sets of label keys.
 MOST_GROUPINGS = 8
 
@@ -64,6 +68,10 @@ class RowAnswers:
         self._rejections: Counter[int] | None = None
         #: How many times in a row only a few rows had changed.
         self._small_changes = 0
+        #: How many times that must be before an index is made; more, if the last did not pay.
+        self._rounds_to_index = self._tuning.steady_rounds
+        #: How many times it had been when an index was last made.
+        self._indexed_at = 0
         self._allocate()
         self.rebuild(pod)
 
@@ -149,11 +157,14 @@ class RowAnswers:
                 self.rebuild(pod)
                 return
             self.memo = {}
-        rows = {entry if entry >= 0 else ~entry for entry in news}
+            rows = {entry if entry >= 0 else ~entry for entry in news}
+            nodes: AbstractSet[int] = {~entry for entry in news if entry < 0}
+        else:
+            rows, nodes = set(news), NO_ROWS
         if view.pods.unknown_nodes:
             # Rows with pods of an unknown node are in no order of nodes; rules never see them.
             rows -= view.pods.unknown_nodes
-        nodes = {~entry for entry in news if entry < 0} & rows
+            nodes = nodes & rows
         if nodes and self._groups:
             self._check_groups(nodes)
         if len(rows) > self._tuning.one_by_one:
@@ -166,7 +177,7 @@ class RowAnswers:
             for row in rows:
                 self._evaluate_one(pod, row, node_changed=row in nodes)
 
-    def _check_groups(self, nodes: set[int]) -> None:
+    def _check_groups(self, nodes: AbstractSet[int]) -> None:
         """Keep the indexes by group whose rows are still in the same groups."""
         kept = self._groups.items()
         self._groups = {k: g for k, g in kept if g is not None and g.holds(nodes, self.view)}
@@ -176,36 +187,31 @@ class RowAnswers:
         memo = self._resources
         return count > self._tuning.one_by_one_if_new and memo.misses > memo.hits
 
-    def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
-        """Evaluate many rows as arrays; the index would cost more to keep than to make again."""
-        self.index = None
-        self._groups = {}
+    def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
+        """Evaluate many rows as arrays; the indexes would cost more to keep than to make again."""
+        if self.index is not None or self._groups:
+            lasted = self._small_changes - self._indexed_at
+            start = self._tuning.steady_rounds
+            self._rounds_to_index = start if lasted >= WORTH_INDEXING else self._rounds_to_index * 2
+            self.index = None
+            self._groups = {}
         self._small_changes = 0
+        self._evaluate_together(pod, rows, nodes)
+
+    def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
+        """Evaluate some rows as arrays, and keep the counts, and the indexes if there are any."""
         changed = np.fromiter(rows, np.int64, len(rows))
         before = self._codes[changed]
         if nodes:
             self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
         self._evaluate_pods(pod, changed)
         now = self._codes[changed]
-        differing = np.flatnonzero(before != now)
-        for row, was, code in zip(
-            changed[differing].tolist(),
-            before[differing].tolist(),
-            now[differing].tolist(),
-            strict=True,
-        ):
-            self._take_over(row, was, code, 0)
-
-    def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: set[int]) -> None:
-        """Evaluate a few rows as arrays, and keep the index and the counts."""
-        changed = np.fromiter(rows, np.int64, len(rows))
-        before = self._codes[changed].tolist()
-        if nodes:
-            self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
-        self._evaluate_pods(pod, changed)
+        if self.index is None and not self._groups:
+            differing = np.flatnonzero(before != now)
+            changed, before, now = changed[differing], before[differing], now[differing]
         totals = self._scores[changed].tolist()
         for row, was, code, total in zip(
-            changed.tolist(), before, self._codes[changed].tolist(), totals, strict=True
+            changed.tolist(), before.tolist(), now.tolist(), totals, strict=True
         ):
             self._take_over(row, was, code, total)
 
@@ -231,14 +237,16 @@ class RowAnswers:
         _mark(self._node_wrong, rows, as_array(wrong))
 
     def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> None:
-        at = ManyRows(self.view, rows)
+        at = ManyRows(self.view, rows, {})
         fit = run_filters(pod, at, self.of_pods)
-        earlier = self._node_positions[rows] < fit.positions
-        self._codes[rows] = np.where(earlier, self._node_codes[rows], fit.codes)
-        self._positions[rows] = np.minimum(self._node_positions[rows], fit.positions)
+        codes, positions = self._node_codes[rows], self._node_positions[rows]
+        if at.any(fit.codes):
+            codes = np.where(positions < fit.positions, codes, fit.codes)
+            positions = np.minimum(positions, fit.positions)
+        self._codes[rows], self._positions[rows] = codes, positions
         sums, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
         self._scores[rows] = as_array(sums) + self._node_scores[rows]
-        _mark(self._wrong, rows, as_array(wrong) & (self._codes[rows] == FITS))
+        _mark(self._wrong, rows, as_array(wrong), codes)
 
     def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
         at = OneRow(self.view, row)
@@ -289,9 +297,10 @@ class RowAnswers:
         """
         index = self.index
         if index is None or index.order is not order:
-            steady = self._small_changes >= self._tuning.steady_rounds
+            steady = self._small_changes >= self._rounds_to_index
             if not steady or len(order) != len(self.view.nodes.order):
                 return None
+            self._indexed_at = self._small_changes
             index = self.index = ScoreIndex(order, self._codes, self._scores)
             if len(index.position_of) != len(order):
                 self.index = None
@@ -306,9 +315,10 @@ class RowAnswers:
             found = self._groups[keys]
             if found is None or found.order is order:
                 return found
-        steady = self._small_changes >= self._tuning.steady_rounds
+        steady = self._small_changes >= self._rounds_to_index
         if not steady or len(order) != len(self.view.nodes.order):
             return None
+        self._indexed_at = self._small_changes
         if len(self._groups) >= MOST_GROUPINGS:
             self._groups.clear()
         most = len(order) // self._tuning.min_reduction
@@ -348,12 +358,14 @@ class RowAnswers:
         return found
 
 
-def _mark(wrong_rows: set[int], rows: np.ndarray, wrong: np.ndarray) -> None:
-    """Note on which of the rows some score is out of range."""
+def _mark(
+    wrong_rows: set[int], rows: np.ndarray, wrong: np.ndarray, codes: np.ndarray | int = FITS
+) -> None:
+    """Note on which of the rows with the code FITS some score is out of range."""
     if wrong_rows:
         wrong_rows.difference_update(rows.tolist())
     if wrong.any():
-        wrong_rows.update(rows[wrong].tolist())
+        wrong_rows.update(rows[wrong & (codes == FITS)].tolist())
 
 
 def _put(wrong_rows: set[int], row: int, *, wrong: bool) -> None:

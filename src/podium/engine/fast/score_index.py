@@ -15,6 +15,8 @@ from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from podium.engine.state.view import View
 
 
@@ -196,7 +198,7 @@ class GroupIndex(_Totals):
         if became_empty or (before is None and group.count == 1):
             self._at = None
 
-    def holds(self, rows: set[int], view: View) -> bool:
+    def holds(self, rows: AbstractSet[int], view: View) -> bool:
         """Whether these rows, whose nodes changed, are still in the same groups."""
         self._at = None  # facts of nodes are kept there
         for row in rows:

@@ -95,11 +95,12 @@ def run_row_scores(
     Such sums are kept; a row out of range makes the whole attempt fail, which `run_scores` words.
     """
     total, wrong = at.full(0), at.flags(False)  # noqa: FBT003 - a column of False
-    for each in weighted:
+    for number, each in enumerate(weighted):
         score = each.priority.score(pod, at)
-        total = total + score * each.weight
-        if highest is not None:
-            wrong = wrong | (score < 0) | (score > highest)
+        given = score if each.weight == 1 else score * each.weight
+        total = total + given if number else given
+        if highest is not None and at.any(out := at.outside(score, highest)):
+            wrong = wrong | out
     return total, wrong
 
 

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 NAME_FIELD = "metadata.name"
 #: Integers below this are exact as doubles.
 EXACT = 1 << 53
+#: So many integers are divided in less time than it takes to see that doubles would hold them.
+FEW_DIVISIONS = 1024
+
+#: The smallest number of an array; the method of the array takes twice the time for a short one.
+lowest = np.minimum.reduce
 
 
 class Column:
@@ -140,6 +145,12 @@ class Rows(Protocol[K]):
 
     def allocatable(self, resource: int) -> Ints[K]:
         """What the node can allocate of a resource."""
+
+    def offers(self, resource: int) -> Flags[K]:
+        """Whether the node can allocate anything of a resource.
+
+        One plain True stands for many rows where all nodes of the cluster do.
+        """
 
     def nonzero_requested(self, resource: int) -> Ints[K]:
         """Requested cpu (0) or memory (1) as scores count it: with a floor for each container."""
@@ -254,6 +265,9 @@ class Rows(Protocol[K]):
 
     def highest(self, number: Ints[K]) -> int:
         """The largest of all rows, at least 0."""
+
+    def outside(self, number: Ints[K], highest: int) -> Flags[K]:
+        """Where the number is below 0 or above *highest*; one plain False if it is nowhere."""
 
     # Verdicts
 
@@ -370,6 +384,10 @@ class ManyRows(Rows[Column]):
             found = self.view.nodes.allocatable[resource][self.index]
             self.memo["allocatable", resource] = found
         return found
+
+    @override
+    def offers(self, resource: int) -> Any:
+        return self.view.nodes.all_offer(resource) or self.allocatable(resource) != 0
 
     @override
     def nonzero_requested(self, resource: int) -> Any:
@@ -519,6 +537,8 @@ class ManyRows(Rows[Column]):
     @override
     def where(self, condition: Any, yes: Any, no: Any) -> Any:
         # Most conditions hold everywhere or nowhere, which costs less to see than to merge.
+        if condition is True:
+            return yes
         if isinstance(condition, np.ndarray):
             if isinstance(no, np.ndarray) and not condition.any():
                 return no
@@ -530,11 +550,14 @@ class ManyRows(Rows[Column]):
     def divide(self, number: Any, by: Any) -> Any:
         if not len(self.index):
             return number
-        least, most = number.min(), number.max()
+        least = lowest(number)
         if isinstance(by, int):
             if by > 0 and least >= 0:
                 return number // by
-        elif least > -EXACT and most < EXACT and by.min() > 0:
+        elif len(self.index) < FEW_DIVISIONS:
+            if least >= 0 and lowest(by) > 0:
+                return number // by
+        elif least > -EXACT and number.max() < EXACT and lowest(by) > 0:
             # Doubles hold these exactly, and their quotient truncates to the right integer.
             return (number / by).astype(np.int64)
         safe = np.where(np.equal(by, 0), 1, by)
@@ -545,7 +568,7 @@ class ManyRows(Rows[Column]):
 
     @override
     def ratio(self, number: Any, by: Any) -> Any:
-        if len(by) and by.min() > 0:
+        if len(by) and lowest(by) > 0:
             return number / by
         return np.where(by == 0, 1.0, number / np.where(by == 0, 1, by))
 
@@ -567,8 +590,16 @@ class ManyRows(Rows[Column]):
         return int(number.max(initial=0))
 
     @override
+    def outside(self, number: Any, highest: int) -> Any:
+        if not isinstance(number, np.ndarray):
+            return not 0 <= number <= highest
+        if not len(number) or (lowest(number) >= 0 and np.maximum.reduce(number) <= highest):
+            return False
+        return (number < 0) | (number > highest)
+
+    @override
     def any(self, bits: Any) -> bool:
-        return bool(np.any(bits))
+        return bool(np.logical_or.reduce(bits)) if isinstance(bits, np.ndarray) else bool(bits)
 
     @override
     def codes(self, rule: str, bits: Any, reasons: tuple[Reason, ...]) -> Any:
@@ -682,6 +713,10 @@ class OneRow(Rows[Scalar]):
     @override
     def allocatable(self, resource: int) -> Any:
         return self.view.nodes.allocatable[resource].item(self.row)
+
+    @override
+    def offers(self, resource: int) -> Any:
+        return self.allocatable(resource) != 0
 
     @override
     def nonzero_requested(self, resource: int) -> Any:
@@ -819,6 +854,10 @@ class OneRow(Rows[Scalar]):
     @override
     def highest(self, number: Any) -> int:
         return int(max(0, number))
+
+    @override
+    def outside(self, number: Any, highest: int) -> Any:
+        return not 0 <= number <= highest
 
     @override
     def any(self, bits: Any) -> bool:

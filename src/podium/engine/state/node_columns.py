@@ -131,6 +131,8 @@ class NodeColumns:
         self._order_room = self.order
         #: The order that was last checked for rows named twice, and the answer.
         self._checked_order: tuple[np.ndarray, bool] = (self.order, True)
+        #: Whether all nodes offer a resource, by its column; see `all_offer`.
+        self._offered: dict[int, bool] = {}
         #: By their number: many rows, and the names of their nodes.
         self._named: dict[int, tuple[np.ndarray, tuple[str, ...]]] = {}
 
@@ -171,6 +173,14 @@ class NodeColumns:
             named[order] = True
             self._checked_order = (order, int(named.sum()) == len(order))
         return self._checked_order[1]
+
+    def all_offer(self, resource: int) -> bool:
+        """Whether every node can allocate something of a resource."""
+        found = self._offered.get(resource)
+        if found is None:
+            found = bool(self.allocatable[resource][self.order].all())
+            self._offered[resource] = found
+        return found
 
     def counts_images_of(self, row: int) -> bool:
         """Whether the node knows its images as they are counted now; an update counts them anew."""
@@ -239,6 +249,7 @@ class NodeColumns:
             fact.clear(row)
         self.objects[row] = None
         self.known[row] = False
+        self._offered.clear()
         self.order = self._order_room = self.order[self.order != row]
         return self._put_labels(row, {})
 
@@ -287,6 +298,8 @@ class NodeColumns:
         for name, column in self.resources.items():
             if name not in wanted:
                 self.allocatable[column][row] = 0
+            if self._offered.get(column, False) != bool(wanted.get(name, 0)):
+                self._offered.pop(column, None)
         self.allowed_pods[row] = value((node.status.allocatable or {}).get("pods", 0))
 
     def _put_images(self, row: int, node: Node) -> None:

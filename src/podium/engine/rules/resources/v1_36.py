@@ -112,11 +112,13 @@ class NodeResourcesFit(BitFilter):
         """A bit for each resource of which too little is left, and one for a node too small."""
         checked = self._checked(pod.cls, at.view)
         served = at.view.catalog.device_classes.served
-        short = (at.pod_count() + 1 > at.allowed_pods()) * 1
+        short = (at.pod_count() >= at.allowed_pods()) * 1
         small = 2 << len(checked)
         for i, (name, column, wanted) in enumerate(checked):
             allocatable = at.allocatable(column)
             lacking = wanted > at.wrap(allocatable - at.requested(column))
+            if not at.any(lacking):
+                continue
             if name in served:
                 # Where no device plugin offers it, devices of a class do: DynamicResources decides.
                 lacking = lacking & (allocatable > 0)
@@ -186,7 +188,8 @@ class NodeResourcesFitScore(ScoreRule):
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The weighted mean over the resources that the node has."""
-        total, weights = at.full(0), at.full(0)
+        total = at.full(0)
+        weights: Ints[K] | int = 0
         served = at.view.catalog.device_classes.served if self._of_devices else {}
         for name, weight in self.resources:
             wanted = _scored_requests(pod.cls).get(name, 0)
@@ -203,11 +206,13 @@ class NodeResourcesFitScore(ScoreRule):
             if name in served:
                 capacity, used = _with_devices(at, capacity, used, served[name])
             rate = self._rate(at, at.wrap(used + wanted), capacity)
-            counted = (capacity != 0) & (rate > 0 if self.shape else capacity != 0)
+            counted = capacity != 0 if column is None or name in served else at.offers(column)
+            if self.shape:
+                counted = (rate > 0) & counted
             total = total + at.where(counted, rate * weight, 0)
             weights = weights + counted * weight
         if self.shape:
-            return _rounded(at, total, weights)
+            return _rounded(at, total, at.full(0) + weights)
         return at.divide(total, weights)
 
     @property
@@ -294,7 +299,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
             if column is None or (name not in NATIVE and (not wanted or not is_scalar(name))):
                 continue
             capacity, used = at.allocatable(column), at.requested(column)
-            present = capacity != 0
+            present = at.offers(column)
             before.append(at.where(present, _share(at, used, capacity), 0.0))
             after.append(at.where(present, _share(at, at.wrap(used + wanted), capacity), 0.0))
             counted.append(present)
@@ -321,13 +326,13 @@ def _balance(at: Rows[K], shares: list[Floats[K]], counted: list[Flags[K]]) -> I
     """100 for equal fractions, less the more they deviate."""
     if len(shares) < 2:
         return at.full(100)
-    number = at.full(0)
-    for flag in counted:
-        number = number + flag * 1
     if len(shares) == 2:
         both = abs(shares[0] - shares[1]) / 2
-        deviation = at.where(number == 2, both, 0.0)
+        deviation = at.where(counted[0] & counted[1], both, 0.0)
     else:
+        number = at.full(0)
+        for flag in counted:
+            number = number + flag * 1
         deviation = _deviation(at, shares, counted, number)
     return at.truncate((1 - deviation) * 100.0)
 
