@@ -856,6 +856,7 @@ def test_a_deleted_pod_is_no_longer_nominated() -> None:
         pytest.param("delete", 5, True, id="the nominated pod was deleted"),
         pytest.param("clear", 5, True, id="its nomination ended"),
         pytest.param("bound", 5, False, id="it got its node"),
+        pytest.param("delete unwritten", 5, True, id="it was deleted before that was written"),
         pytest.param("delete", 4, False, id="only pods of at most its priority are woken"),
     ],
 )
@@ -866,7 +867,8 @@ def test_a_lost_nomination_wakes_pods_that_made_room_for_it(
     waiting.add(pod("w", 5))
     waiting.requeue(popped(waiting), rejected_by=["NodeResourcesFit"])
     clock.now += 60
-    holder = pod("h", priority, nominated="n")
+    holder = pod("h", priority, nominated="" if change == "delete unwritten" else "n")
+    waiting.nominate(holder, "n")
     if change == "clear":
         waiting.update(holder, pod("h", priority))
     else:

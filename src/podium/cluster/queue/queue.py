@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from podium.cluster.queue.backoff import Backoff, BackoffPool
 from podium.cluster.queue.heap import KeyedHeap, Rank
 from podium.cluster.queue.in_flight import InFlight
@@ -130,13 +132,19 @@ class SchedulingQueue:
             self.on_event(NominationLost(old))
 
     def delete(self, pod: Pod, *, bound: bool = False) -> None:
-        """Forget a pod that was deleted, or (*bound*) has got its node."""
+        """Forget a pod that was deleted, or (*bound*) has got its node.
+
+        Pods that made room for a nomination are woken when it ends, also if its write had failed:
+        nothing else tells them.
+        """
         self._catch_up()
+        nominated = self._nominations.node_of(pod) or pod.status.nominated_node_name
         self._nominations.remove(pod)
         if not self._active.remove(pod.key) and not self._resting.remove(pod.key):
             self._waiting.remove(pod.key)
-        if pod.status.nominated_node_name and not bound:
-            self.on_event(NominationLost(pod))
+        if nominated and not bound:
+            status = replace(pod.status, nominated_node_name=nominated)
+            self.on_event(NominationLost(replace(pod, status=status)))
 
     # --- turns ----------------------------------------------------------------------------
 
