@@ -13,6 +13,7 @@ from podium.cluster.queue.queued_pod import Pool
 from podium.daemon.behaviour import V1_13, V1_36
 from podium.daemon.cluster_state import ClusterState
 from podium.daemon.observers import Observer
+from podium.engine.state.pod_class import started_at
 from podium.objects.kinds.devices import ClaimMeta, ResourceClaim
 from podium.objects.kinds.meta import OwnerReference
 from podium.objects.kinds.pod import Pod, PodResourceClaim, PodResourceClaimStatus
@@ -115,6 +116,35 @@ def test_our_own_binding_comes_back(state: ClusterState) -> None:
 
     assert not state.cache.is_assumed(A.uid)
     assert placed_pods(state) == {"default/a": "n"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata": {"deletion_timestamp": "2026-01-01T00:00:00Z"}},
+        {"metadata": {"labels": {"app": "other"}}},
+        {"status": replace(A.status, start_time="2026-01-01T00:00:00Z")},
+    ],
+    ids=["deleted", "labelled", "started"],
+)
+def test_a_binding_that_is_seen_with_later_changes_brings_them(
+    state: ClusterState, change: dict[str, Any]
+) -> None:
+    """A list after an interrupted watch shows the binding and what followed as one change."""
+    state.index("Node").put(node("n"))
+    state.index("Pod").put(A)
+    state.cache.assume(A, "n")
+    seen = version(on(A, "n"), 3, **change)
+
+    state.index("Pod").put(seen)
+
+    assert not state.cache.is_assumed(A.uid)
+    assert placed_pods(state) == {A.key: "n"}
+    resident = state.cache.columns.pods.by_uid[A.uid]
+    assert resident.terminating == seen.terminating
+    assert resident.labels.labels == seen.labels
+    assert resident.started == started_at(seen.status.start_time)
+    assert state.cache.columns.pods.total == 1
 
 
 def test_a_finished_pod_is_gone(state: ClusterState) -> None:

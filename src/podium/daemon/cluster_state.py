@@ -254,8 +254,15 @@ class ClusterState:
         self._on_pod_ready()
 
     def _pod_bound(self, old: Pod | None, new: Pod) -> None:
-        """Count a pod on its node, whichever scheduler bound it."""
+        """Count a pod on its node, whichever scheduler bound it.
+
+        An assumed pod may have changed further by the time its binding is seen, when a watch was
+        interrupted. No other event tells of that.
+        """
         self._update_cache(self.cache.add_pod, new)
+        resident = self.cache.columns.pods.by_uid.get(new.uid)
+        if resident is not None and not resident.is_current(new):
+            self._update_cache(self.cache.update_pod, new, new)
         if old is not None and self.is_responsible_for(old):
             self.queue.delete(old, bound=True)
         self.wake_pods(Added(new))

@@ -265,6 +265,14 @@ class Resident:
         """The pod's priority."""
         return self.cls.priority
 
+    def is_current(self, pod: Pod) -> bool:
+        """Whether a newer version of the pod has the same labels, start and deletion."""
+        return (
+            self.terminating == pod.terminating
+            and self.started == started_at(pod.status.start_time)
+            and self.labels.labels == pod.labels
+        )
+
 
 def _evicted(pod: Pod) -> bool:
     targets = (c for c in pod.status.conditions or () if c.type == "DisruptionTarget")
