@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import re
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
@@ -166,22 +167,17 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
     lines: dict[str, list[Line]] = defaultdict(list)
     for line in world.lines:
         lines[line.replica].append(line)
-    bound: set[tuple[str, str]] = set()
+    bindings = _known_bindings(world)
     for sent in world.network.sent:
-        if sent.verb == "bind":
-            binding = (sent.replica, sent.body["metadata"].get("uid", ""))
-            if sent.done:
-                bound.add(binding)
-            elif binding in bound:
-                continue  # it had been carried out without an answer, which the replica finds out
         said = _must_be_said(sent)
-        if not said or sent.replica == "fresh" or _has_ended(world, sent):
+        known_at = bindings[id(sent)] if sent.verb == "bind" else sent.ended
+        if not said or sent.replica == "fresh" or known_at is None:
             continue
-        before = successes.get((sent.replica, _subject(sent)), [])
-        place = bisect_left(before, sent.ended)
-        since = before[place - 1] if place and sent.verb in {"list", "watch"} else 0.0
+        if _has_ended(world, sent.replica, known_at):
+            continue
+        since = _told_since(sent, successes)
         if not any(
-            since <= line.time <= sent.ended + MARGIN_SECONDS and said in line.text
+            since <= line.time <= known_at + MARGIN_SECONDS and said in line.text
             for line in lines[sent.replica]
         ):
             yield (
@@ -189,6 +185,60 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
                 f"{sent.ended:.3f} s with {sent.answered or 'no answer'}"
             )
             return
+
+
+def _told_since(sent: Sent, successes: dict[tuple[str, str], list[float]]) -> float:
+    """From when on a line tells of this failure: what goes on failing is told once."""
+    if sent.verb == "bind":
+        return sent.time
+    if sent.verb not in {"list", "watch"}:
+        return 0.0
+    before = successes.get((sent.replica, _subject(sent)), [])
+    place = bisect_left(before, sent.ended)
+    return before[place - 1] if place else 0.0
+
+
+def _known_bindings(world: World) -> dict[int, float | None]:
+    """When a replica knew what each binding has come to, by the identity of the request.
+
+    None if it is no failure: it had been carried out without an answer, which the replica finds
+    out.
+    """
+    known: dict[int, float | None] = {}
+    bound: set[tuple[str, str]] = set()
+    unanswered: set[tuple[str, str]] = set()
+    for sent in world.network.sent:
+        if sent.verb != "bind":
+            continue
+        binding = (sent.replica, sent.body["metadata"].get("uid", ""))
+        known[id(sent)] = sent.ended
+        if sent.done:
+            bound.add(binding)
+        elif binding in bound:
+            known[id(sent)] = None
+        elif binding in unanswered:
+            known[id(sent)] = _settled_at(world, sent)
+        if not sent.answered:
+            unanswered.add(binding)
+    return known
+
+
+def _settled_at(world: World, refused: Sent) -> float:
+    """When a replica knew what a refused binding means after one for which it had no answer.
+
+    The refusal says nothing of the binding before it, so the replica asks where the pod is, until
+    it is told. One that has not asked knew no more than the refusal.
+    """
+    path = refused.path.removesuffix("/binding")
+    questions = [
+        each
+        for each in world.network.sent
+        if each.verb == "get"
+        and (each.replica, each.path) == (refused.replica, path)
+        and each.time >= refused.ended
+    ]
+    settled = (each.ended for each in questions if 0 < each.answered < 500 and each.answered != 429)
+    return next(settled, math.inf if questions else refused.ended)
 
 
 def _must_be_said(sent: Sent) -> str:
@@ -209,13 +259,13 @@ def _must_be_said(sent: Sent) -> str:
         case "status" | "delete" if code != 404:
             said = "pod "
         case "bind" if code in {403, 404, 410}:
-            said = "pod was not bound "
+            said = f"pod was not bound pod={_subject(sent).removeprefix('pod ')} "
         case "event" if code in {403, 409, 410}:
             said = "an event "
     return said
 
 
-def _has_ended(world: World, sent: Sent) -> bool:
-    """Whether the replica was ended about then: it has nothing to tell any more."""
-    end = world.ends.get(sent.replica)
-    return end is not None and end <= sent.ended + MARGIN_SECONDS
+def _has_ended(world: World, replica: str, time: float) -> bool:
+    """Whether the replica was ended by about then: it has nothing to tell any more."""
+    end = world.ends.get(replica)
+    return end is not None and end <= time + MARGIN_SECONDS
