@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -518,6 +518,32 @@ def is_repetition(entry: Entry) -> bool:
     if not entry.writer or entry.kind != "Pod" or entry.before is None or entry.after is None:
         return False
     return bool(said_by(entry.before) == said_by(entry.after))
+
+
+def vain_preemptions(world: World, entry: Entry) -> Counter[str]:
+    """The pods for which a victim was evicted whose successors take the node again, in v1.13.
+
+    There a pod with anti-affinity does not see pods that are nominated to a node, only these see
+    it (AddPod of its predicate metadata asks for the node name of a pod). While the preemptor
+    rests, the workload of the victim takes the node, and is evicted again, for ever, with the
+    pauses of the preemptor. A user ends this by deleting one of them, and so does the world.
+    """
+    victim, left = entry.before, entry.after
+    if world.plan.generation != "v1.13" or entry.kind != "Pod" or not entry.writer:
+        return Counter()
+    if victim is None or victim["metadata"].get("deletionTimestamp"):
+        return Counter()
+    if left is not None and not left["metadata"].get("deletionTimestamp"):
+        return Counter()
+    node = victim["spec"].get("nodeName", "")
+    return Counter(
+        _name(pod)
+        for pod in world.cluster.registry.list("Pod")
+        if _waits(pod)
+        and (pod.get("status") or {}).get("nominatedNodeName") == node
+        and _keeps_off(victim, pod)
+        and not _keeps_off(pod, victim)
+    )
 
 
 def fresh_findings(world: World, start: int) -> Iterator[str]:

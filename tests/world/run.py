@@ -47,6 +47,12 @@ VOLUME_SECONDS = 30.0
 #: evicts and makes anew at once would be bound for ever at one instant, while the watch that tells
 #: why it cannot stay waits for the end of its pause.
 SETTLED_LATENCY = 0.05
+#: Controllers that make more pods than this within a second are in a circle: pods are bound,
+#: evicted and made anew at one instant, while the watch that tells why they cannot stay has its
+#: pause. From then on requests take as long as after the faults; in a cluster they always do.
+MOST_PODS_PER_SECOND = 50
+#: How often a pod may evict others for a node that it never gets, once faults have ceased.
+MOST_PREEMPTIONS = 3
 #: After this time every pod is attempted again, whatever has happened, and a little more.
 LONGEST_PARKED = 340.0
 #: After how many runs garbage is collected.
@@ -188,6 +194,8 @@ class World:
         self.tries: list[tuple[float, str, str]] = []
         self.ends: dict[str, float] = {}
         self.findings: list[str] = []
+        #: When controllers and users have made pods.
+        self._pods_made: list[float] = []
         self.is_closing = False
         self.machines: list[Machine] = []
         self.chosen = chosen_profiles(plan)
@@ -199,8 +207,17 @@ class World:
             version = self.cluster.registry.store.version
             writer = self.network.writer
             self.history.append(Entry(self.cluster.time, version, writer, kind, event, old, new))
+            if kind == "Pod" and old is None:
+                self._pod_made()
 
         return record
+
+    def _pod_made(self) -> None:
+        """Let requests take time once pods are made faster than in any cluster."""
+        made = self._pods_made
+        made.append(self.cluster.time)
+        if len(made) > MOST_PODS_PER_SECOND and made[-MOST_PODS_PER_SECOND] > made[-1] - 1.0:
+            self.network.latency = max(self.network.latency, SETTLED_LATENCY)
 
     # --- the parts ----------------------------------------------------------------------------
 
@@ -355,12 +372,17 @@ class World:
         kube-scheduler has it. It is at rest when that has changed nothing for a while.
         """
         end, last, checked = self.cluster.time + REST_SECONDS, self.cluster.time, len(self.history)
+        preemptions: Counter[str] = Counter()
         while self.cluster.time < end and not self.network.is_stormed:
             self.cluster.run_for(2.0)
             for entry in self.history[checked:]:
                 if not invariants.is_repetition(entry):
                     last = entry.time
+                preemptions += invariants.vain_preemptions(self, entry)
             checked = len(self.history)
+            for name in [name for name, count in preemptions.items() if count > MOST_PREEMPTIONS]:
+                self.cluster.registry.delete("Pod", name, "default")
+                del preemptions[name]
             since = self.cluster.time - last
             if (
                 since >= 2.0

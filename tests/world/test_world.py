@@ -62,6 +62,21 @@ def test_many_seeds(seeds: range, record_property: pytest.FixtureRequest) -> Non
         record_property(what, count)  # type: ignore[operator]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(5328, id="v1.13 evicts a workload that does not see the nomination"),
+        pytest.param(5916, id="a binding is seen together with the deletion of its pod"),
+        pytest.param(5969, id="a refusal after a lost answer is told once the pod was read"),
+        pytest.param(8405, id="a pod is deleted whose nomination was never written"),
+        pytest.param(9122, id="pods are evicted and made anew while a watch has its pause"),
+    ],
+)
+def test_seeds_that_failed_once(seed: int) -> None:
+    check(range(seed, seed + 1))
+
+
 DIGEST = """
 import hashlib
 from world.plan import make_plan
