@@ -7,7 +7,8 @@ of the same class in the field, it maps to the delta between these. Lists and ma
 from __future__ import annotations
 
 from functools import cache
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, ne
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -41,13 +42,14 @@ def delta(old: T, new: T) -> Delta:
     """The fields of *new* that differ from *old*."""
     found: Delta = {}
     names, values = _fields(type(old))
-    for name, before, after in zip(names, values(old), values(new), strict=True):
-        if before is after or before == after:
-            continue
-        if isinstance(before, Value) and type(before) is type(after):
-            found[name] = delta(before, after)
+    before, after = values(old), values(new)
+    # All fields are compared in one call: this is done for every change of every object.
+    for place in compress(range(len(names)), map(ne, before, after)):
+        first, second = before[place], after[place]
+        if isinstance(first, Value) and type(first) is type(second):
+            found[names[place]] = delta(first, second)
         else:
-            found[name] = after
+            found[names[place]] = second
     return found
 
 

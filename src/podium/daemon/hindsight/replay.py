@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from podium.daemon.cluster_state import ClusterState
 from podium.daemon.failure_handler import as_victim
 from podium.daemon.hindsight.checkpoint import restore
 from podium.daemon.hindsight.digest import digest, matrix
+from podium.daemon.hindsight.followed_state import FollowedState
 from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import ties
@@ -72,7 +72,7 @@ class Replay:
             return
         profiles = self._rules.profiles
         first = next(iter(profiles.values()))
-        self.state = ClusterState(profiles, self._rules.behaviour, lambda: self.now)
+        self.state = FollowedState(profiles, self._rules.behaviour, lambda: self.now)
         self.ties = ties(first.ties)
         self._answers = {
             name: AnswerCache(self.state.cache.columns, profile)

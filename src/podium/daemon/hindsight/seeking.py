@@ -14,6 +14,7 @@ from podium.daemon.hindsight.replay import Replay, compare
 from podium.errors import InputError
 from podium.history.reading import SegmentStart, Torn
 from podium.history.records import Decided
+from podium.objects.reading.garbage import without_gc
 from podium.render.decision.as_json import to_json
 
 if TYPE_CHECKING:
@@ -87,12 +88,13 @@ def travel(history: History, place: Place, rules_of: RulesOf) -> tuple[Replay, D
     """The state in which a decision was made: everything before it has happened."""
     replay = Replay(rules_of)
     number = 0
-    for entry in history.entries(place.segment):
-        if isinstance(entry, Decided):
-            if number == place.number:
-                return replay, entry
-            number += 1
-        replay.apply(entry)
+    with without_gc():
+        for entry in history.entries(place.segment):
+            if isinstance(entry, Decided):
+                if number == place.number:
+                    return replay, entry
+                number += 1
+            replay.apply(entry)
     raise InputError("the decision is not readable any more", where=str(history.path))
 
 

@@ -8,9 +8,7 @@ goes through plain dictionaries, which is slower.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -23,6 +21,7 @@ from podium.objects.kinds.registry import KINDS, api_groups
 from podium.objects.reading import json_text, yaml_text
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
+from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.misspelt import misspelt_fields
 from podium.objects.reading.null_values import without_nulls
@@ -52,7 +51,7 @@ _ANY = msgspec.json.Decoder()
 def decode(data: bytes | str, where: str = "", into: Objects | None = None) -> Objects:
     """Add the objects of *data*, read from the file *where*, to *into* or a new collection."""
     reader = _Reader(where, Objects() if into is None else into)
-    with _without_gc():
+    with without_gc():
         try:
             reader.read(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
         except InputError as error:
@@ -62,18 +61,6 @@ def decode(data: bytes | str, where: str = "", into: Objects | None = None) -> O
         except (ValueError, OverflowError) as error:
             raise InputError(f"cannot be read: {error}", where=where) from None
     return reader.objects
-
-
-@contextmanager
-def _without_gc() -> Iterator[None]:
-    """Pause garbage collection: decoded values have no cycles."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _Reader:
