@@ -179,7 +179,7 @@ async def watch(
     return {
         "first": first[0],
         "pods/s": round((last[1] - first[1]) / seconds, 1),
-        "CPU ms/pod": round(cpu * 1000 / workload.pods, 2),
+        "CPU ms/pod": round(cpu * 1000 / workload.pods, 3),
         "CPU ms/pod while binding": round((cpu - first[2]) * 1000 / workload.pods, 2),
         "peak MiB": round(peak_mib(pid)),
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import lzma
+import sys
 import tempfile
 import zlib
 from pathlib import Path
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
 
 PROFILE = ProfileSource().choose().profile
+#: So many pods are scheduled before the other loop has its turn.
+_SLICE = 500
 RULES = Rules({PROFILE.scheduler_name: PROFILE}, V1_36)
 
 
@@ -156,23 +160,50 @@ class Loop:
         self.put(replace(bound, status=status))
 
 
-def microseconds_per_pod(folder: Path | None, nodes: int, pods: int, limits: Limits) -> float:
-    """Processor time of the loop, recorded or not."""
-    loop = Loop(folder, limits)
+def microseconds_per_pod(folder: Path, nodes: int, pods: int, limits: Limits) -> list[float]:
+    """Processor time of the loop, without and with a history: some pods in turns, then the next."""
+    loops = [Loop(None, limits), Loop(folder, limits)]
+    spent = [0.0, 0.0]
     for number in range(nodes):
-        loop.put(node(number))
+        for loop in loops:
+            loop.put(node(number))
     waiting = [pod(number) for number in range(pods)]
-    for each in waiting[: pods // 10]:
-        loop.schedule(each)
-    begun = process_time()
-    for number, each in enumerate(waiting[pods // 10 :]):
-        loop.schedule(each)
-        if loop.recorder is not None and number % 500 == 0:
-            loop.recorder.flush()
-    found = process_time() - begun
-    if loop.recorder is not None:
-        loop.recorder.close()
-    return found / (pods - pods // 10) * 1e6
+    first = pods // 10
+    for begin in range(0, pods, _SLICE):
+        for which, loop in enumerate(loops):
+            begun = process_time()
+            for each in waiting[begin : begin + _SLICE]:
+                loop.schedule(each)
+            if loop.recorder is not None:
+                loop.recorder.flush()
+            if begin >= first:
+                spent[which] += process_time() - begun
+    for loop in loops:
+        if loop.recorder is not None:
+            loop.recorder.close()
+    return [each / (pods - first) * 1e6 for each in spent]
+
+
+def on_api_server(nodes: int, pods: int, rounds: int) -> dict[str, list[float]]:
+    """Processor time of `podium run` per pod in milliseconds, in turns without and with a history.
+
+    Start, events and the last writes are included.
+    """
+    import bench_cluster  # noqa: PLC0415  needs a control plane, the rest does not
+
+    [basic] = [each for each in bench_cluster.WORKLOADS if each.name == "basic"]
+    workload = dataclasses.replace(basic, nodes=nodes, pods=pods)
+    commands = {
+        "plain": bench_cluster.PODIUM,
+        "recorded": f"{bench_cluster.PODIUM} --record {{folder}}/history",
+    }
+    found: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(rounds):
+        for name in sorted(commands, reverse=bool(number % 2)):
+            told = bench_cluster.run(workload, commands[name])
+            print(name, told, file=sys.stderr)
+            found[name].append(told["CPU ms/pod"])
+    return found
 
 
 def compressed(folder: Path, pods: int) -> list[dict[str, Any]]:
@@ -209,36 +240,37 @@ def compressed(folder: Path, pods: int) -> list[dict[str, Any]]:
     return found
 
 
-def seek_seconds(folder: Path) -> list[float]:
-    """Processor time to explain a decision at the beginning, in the middle and at the end."""
+def seek_seconds(folder: Path, moments: int = 10) -> list[float]:
+    """Processor time to find and explain a decision, at moments from the first to the last."""
     found = []
     history = History(folder)
     count = sum(1 for _ in history.decisions())
-    for number in (0, count // 2, count - 1):
+    for moment in range(moments):
+        number = (count - 1) * moment // (moments - 1)
         begun = process_time()
         wanted = next(each for place, each in enumerate(places(history)) if place == number)
         derived = derive(history, wanted, lambda _: RULES)
-        assert derived.difference is None
         found.append(process_time() - begun)
+        assert derived.difference is None
     return found
 
 
 def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  the one switch there is
     """Processor time per pod with and without recording; seeking in 100,000 changes."""
     nodes, pods = (200, 1_000) if quick else (5_000, 25_000)
-    limits = Limits()
+    served = (50, 200, 1) if quick else (1_000, 5_000, 5)
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        plain = microseconds_per_pod(None, nodes, pods, limits)
-        recorded = microseconds_per_pod(root / "history", nodes, pods, limits)
+        history = Path(folder, "history")
+        plain, recorded = microseconds_per_pod(history, nodes, pods, Limits())
         return {
             "nodes": nodes,
             "pods": pods,
             "us_per_pod": plain,
-            "us_per_pod_recorded": recorded,
             "recording_us_per_pod": recorded - plain,
-            "compression": compressed(root / "history", pods),
-            "seek_seconds": seek_seconds(root / "history"),
+            "compression": compressed(history, pods),
+            "seek_seconds": seek_seconds(history),
+            "api_server": on_api_server(*served),
+            "api_server_size": served[:2],
         }
 
 
