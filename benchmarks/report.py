@@ -167,7 +167,7 @@ def _history(found: dict[str, Any]) -> Iterator[str]:
     yield f"{found['nodes']:,} nodes, {found['pods']:,} pods that come, are decided, bound and"
     yield f"reported as running, without an API server: {found['us_per_pod']:.0f} CPU-µs per pod,"
     yield f"and {found['recording_us_per_pod']:.0f} more with recording. To be reached: any"
-    yield "decision in 100,000 changes on 5,000 nodes is found and explained within 5 s. Ten, from the"
+    yield "decision in 100,000 changes on 5,000 nodes is found and explained in 5 s. Ten, from the"
     seconds = ", ".join(f"{each:.1f}" for each in found["seek_seconds"])
     yield f"first to the last, took {seconds} CPU-s."
     yield ""
