@@ -126,18 +126,25 @@ def _is_moving(item: Item) -> bool:
 
 
 def differences(seeds: range, folder: Path) -> list[str]:
-    """A sentence for each case in which plan and lab differ."""
+    """A sentence for each case in which plan and lab differ.
 
-    def differs(seed: int) -> str:
+    The lab runs in real time: on a busy machine a pod may be decided about before another has
+    stopped. A case that differs is therefore tried again with no other lab beside it.
+    """
+
+    def differs(seed: int, attempt: int = 0) -> str:
         case = random_case(seed, folder)
-        theirs = lab_placements(case, folder / f"lab-{seed}")
+        theirs = lab_placements(case, folder / f"lab-{seed}-{attempt}")
         ours = planned_placements(case)
         if ours == theirs:
             return ""
         return f"seed {seed}, {case.flag}: plan {ours - theirs}, lab {theirs - ours}"
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return [text for text in pool.map(differs, seeds) if text]
+        suspects = [
+            seed for seed, text in zip(seeds, pool.map(differs, seeds), strict=True) if text
+        ]
+    return [text for seed in suspects if (text := differs(seed, 1)) and (text := differs(seed, 2))]
 
 
 @pytest.mark.timeout(900)

@@ -217,8 +217,10 @@ class Applier:
 
     def _pods_to_evict(self, node: str, made: AppliedChange) -> Iterable[tuple[str, str]]:
         """The pods that `kubectl drain` evicts, by namespace and name, with notes on the others."""
-        for pod in self._registry.list("Pod", fields=f"spec.nodeName={node}"):
-            about = pod["metadata"]
+        on_node = self._cluster.start_controllers().cluster.pods.on_node(node)
+        for namespace, name in sorted(on_node):
+            pod = self._registry.find("Pod", name, namespace)
+            assert pod is not None
             owner = controller_of(pod)
             finished = (pod.get("status") or {}).get("phase") in _FINISHED
             if annotation(pod, _MIRROR):
@@ -237,7 +239,7 @@ class Applier:
                     f"{_key(pod)} on {node} has local storage, which is lost "
                     "(kubectl drain asks for --delete-emptydir-data)"
                 )
-            yield about["namespace"], about["name"]
+            yield namespace, name
 
     def _evict(self, key: tuple[str, str]) -> str:
         """Evict one pod; why that was refused, or nothing."""

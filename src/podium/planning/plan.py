@@ -66,7 +66,6 @@ def plan(
         on_step("the cluster comes to rest")
         cluster.run_until_quiet(limit_seconds)
         found = Plan(profile=chosen.profile.name)
-        before = follower.present()
         scheduler = replica.scheduler
         assert scheduler is not None
         found.before = balance(scheduler.state.cache.columns)
@@ -89,7 +88,7 @@ def plan(
         found.timeline = follower.timeline
         found.evicted = follower.evicted
         found.seconds = round(max(cluster.last_change - start, 0.0), 3)
-        _sort_out(found, follower, before, applier.deleted)
+        _sort_out(found, follower, applier.deleted)
         _explain(found, cluster, chosen)
     return found
 
@@ -100,11 +99,9 @@ def without_extenders(chosen: ChosenProfiles) -> ChosenProfiles:
     return replace(chosen, profile=profile, others=tuple(others))
 
 
-def _sort_out(
-    found: Plan, follower: PodFollower, before: dict[str, str], deleted: Collection[str]
-) -> None:
+def _sort_out(found: Plan, follower: PodFollower, deleted: Collection[str]) -> None:
     """Pair the pods that went with those that came in their place, workload by workload."""
-    after = follower.present()
+    before, after = follower.nodes_before(), follower.nodes_now()
     went: dict[str, list[FollowedPod]] = {}
     came: dict[str, list[FollowedPod]] = {}
     for uid in [uid for uid in before if uid not in after]:

@@ -51,6 +51,11 @@ class PodFollower(Observer):
         self._workloads: dict[tuple[str, tuple[str, str, str]], str] = {}
         #: The pods that were there before and have not changed, by uid.
         self._unchanged = {pod.uid: pod for pod in pods.all.values()}
+        #: The nodes of the pods that were present when the timeline began and changed earlier,
+        #: and of those that have changed since; by uid.
+        self._nodes_at_begin: dict[str, str] = {}
+        self._changed_since: dict[str, PodInfo] = {}
+        self._without_node: list[str] = []
         #: All others.
         self.pods: dict[str, FollowedPod] = {}
         self._end = registry.subscribe(["Pod"], self._on_write)
@@ -58,24 +63,46 @@ class PodFollower(Observer):
     def begin(self) -> None:
         """Start the timeline; what happened before is where the plan starts from."""
         self._recording, self._began = True, self._time()
+        self._nodes_at_begin = self._followed_nodes()
+        self._without_node = [
+            uid for uid, pod in self._unchanged.items() if not pod.node and pod.active
+        ]
 
     def close(self) -> None:
         """Follow no further writes."""
         self._end()
 
-    def present(self) -> dict[str, str]:
-        """The nodes of the pods that are neither finished nor terminating, by the pods' uids."""
-        found = {uid: pod.node for uid, pod in self._unchanged.items() if pod.active}
-        for uid, pod in self.pods.items():
-            if pod.ended is None and not pod.finished and not pod.terminating:
-                found[uid] = pod.node
-        return found
+    def nodes_before(self) -> dict[str, str]:
+        """The nodes of pods when the timeline began, by uid; empty for a pod without a node.
+
+        Pods that have a node and were never changed are left out, here and in `nodes_now`: there
+        may be tens of thousands. So are pods that are finished or terminating.
+        """
+        changed = sorted(self._changed_since.values(), key=lambda pod: pod.key)
+        found = {pod.uid: pod.node for pod in changed if pod.active}
+        return found | self._nodes_at_begin | self._unchanged_without_node()
+
+    def nodes_now(self) -> dict[str, str]:
+        """The nodes of pods now, as in `nodes_before`."""
+        return self._unchanged_without_node() | self._followed_nodes()
+
+    def _followed_nodes(self) -> dict[str, str]:
+        return {
+            uid: pod.node
+            for uid, pod in self.pods.items()
+            if pod.ended is None and not pod.finished and not pod.terminating
+        }
+
+    def _unchanged_without_node(self) -> dict[str, str]:
+        return {uid: "" for uid in self._without_node if uid in self._unchanged}
 
     def pod(self, uid: str) -> FollowedPod:
         """A pod that was or is there."""
         unchanged = self._unchanged.pop(uid, None)
         if unchanged is not None:
             self.pods[uid] = self._known(unchanged)
+            if self._recording:
+                self._changed_since[uid] = unchanged
         return self.pods[uid]
 
     def announce(self, text: str) -> None:

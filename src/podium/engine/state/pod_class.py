@@ -44,7 +44,7 @@ def encoded(part: object) -> bytes:
 
 def class_key(pod: Pod, host: str) -> bytes:
     """Equal for pods that no rule can tell apart; `host` is the node it insists on, if any."""
-    spec = pod.spec
+    spec, volumes = pod.spec, pod.spec.volumes
     owner = pod.metadata.controller()
     return _encode(
         (
@@ -54,7 +54,7 @@ def class_key(pod: Pod, host: str) -> bytes:
             pod.priority,
             spec.containers,
             spec.init_containers,
-            [_anonymous(volume) for volume in spec.volumes or () if volume_matters(volume)],
+            [_anonymous(each) for each in volumes if volume_matters(each)] if volumes else [],
             spec.node_selector,
             spec.affinity,
             spec.tolerations,
@@ -90,7 +90,10 @@ def shares_class(pod: Pod, other: Pod) -> bool:
 def _resized(pod: Pod) -> object:
     """What the kubelet reports of the pod's resources; it may differ from the specification."""
     status = pod.status
-    reported = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+    containers, init_containers = status.container_statuses, status.init_container_statuses
+    if status.resources is None and not containers and not init_containers:
+        return None
+    reported = (*(containers or ()), *(init_containers or ()))
     if status.resources is None and not any(each.resources for each in reported):
         return None
     pending = any(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -27,22 +27,22 @@ class Document:
     __slots__ = ("_item", "api_version", "kind", "text", "where")
 
     def __init__(
-        self, where: str, item: JsonObject | None = None, *, text: msgspec.Raw | None = None
+        self,
+        where: str,
+        item: JsonObject | None,
+        text: msgspec.Raw | None = None,
+        kind: str = "",
+        api_version: str = "",
     ) -> None:
-        """An object as a dictionary; `of_json` makes one of JSON *text*."""
+        """An object as a dictionary, or as JSON *text* of this kind and version."""
         self.where = where
         self._item = item
         #: The JSON text, if the object was read from JSON and has not been decoded.
         self.text = text
-        self.kind = "" if item is None else str(item.get("kind", ""))
-        self.api_version = "" if item is None else str(item.get("apiVersion", ""))
-
-    @classmethod
-    def of_json(cls, where: str, text: msgspec.Raw, kind: str, api_version: str) -> Document:
-        """An object as JSON text of this kind and version."""
-        made = cls(where, text=text)
-        made.kind, made.api_version = kind, api_version
-        return made
+        if item is not None:
+            kind, api_version = str(item.get("kind", "")), str(item.get("apiVersion", ""))
+        self.kind = kind
+        self.api_version = api_version
 
     @property
     def item(self) -> JsonObject:
@@ -87,24 +87,28 @@ def documents(data: bytes, where: str = "") -> Iterator[Document]:
         raise InputError(f"cannot be read: {error}", where=where) from None
 
 
-def _in_text(text: msgspec.Raw, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:
+def _in_text(text: msgspec.Raw, where: str, outer: JsonObject, depth: int) -> Iterable[Document]:
     """The same as `_in_value` for JSON text; items of lists are not decoded."""
     try:
         head = _head.decode(text)
     except msgspec.ValidationError:
-        yield from _in_value(_decoded(text), where, outer, depth)
-        return
+        return _in_value(_decoded(text), where, outer, depth)
     kind = head.kind or outer.get("kind", "")
     version = head.api_version or outer.get("apiVersion", "")
-    if head.items is not None and kind.endswith("List"):
-        _check_depth(depth)
-        inner = _inner(kind, version)
-        for each in head.items:
-            yield from _in_text(each, where, inner, depth + 1)
-    elif kind and not kind.endswith("List"):
-        yield Document.of_json(where, text, kind, version)
-    else:
-        yield from _in_value(_decoded(text), where, outer, depth)
+    if kind and not kind.endswith("List"):
+        return (Document(where, None, text, kind, version),)
+    if head.items is not None and kind:
+        return _in_items(head.items, where, _inner(kind, version), depth)
+    return _in_value(_decoded(text), where, outer, depth)
+
+
+def _in_items(
+    items: Iterable[msgspec.Raw], where: str, outer: JsonObject, depth: int
+) -> Iterator[Document]:
+    """The objects of the items of a list."""
+    _check_depth(depth)
+    for each in items:
+        yield from _in_text(each, where, outer, depth + 1)
 
 
 def _in_value(value: Any, where: str, outer: JsonObject, depth: int) -> Iterator[Document]:

@@ -100,7 +100,10 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         for pod in pods.all.values():
             place = ObjectPlace("Pod", pod.key)
             for owner in pod.owners:
-                dependents.setdefault(owner, {})[place] = None
+                places = dependents.get(owner)
+                if places is None:
+                    places = dependents[owner] = {}
+                places[place] = None
                 if owner not in live:
                     self.enqueue(place, after=_UNKNOWN_OWNER_DELAY)
             live.add(pod.uid)

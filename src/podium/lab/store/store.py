@@ -152,8 +152,12 @@ class Table:
 
     def load(self, record: Record) -> None:
         """Store a record without an event."""
-        self.records[record.key] = record
-        self._by_namespace.setdefault(record.key.namespace, {})[record.key] = record
+        key = record.key
+        self.records[key] = record
+        in_namespace = self._by_namespace.get(key.namespace)
+        if in_namespace is None:
+            in_namespace = self._by_namespace[key.namespace] = {}
+        in_namespace[key] = record
 
     def forget_order(self) -> None:
         """Sort the keys again when they are next asked for."""

@@ -41,7 +41,10 @@ class ObjectMeta(Value, frozen=True):
 
     def controller(self) -> OwnerReference | None:
         """The first owner that manages this object."""
-        return next((owner for owner in self.owner_references or () if owner.controller), None)
+        for owner in self.owner_references or ():
+            if owner.controller:
+                return owner
+        return None
 
 
 class LabelSelectorRequirement(Value, frozen=True):
@@ -93,7 +96,8 @@ class Object(Value, frozen=True):
     @property
     def key(self) -> str:
         """The key of the object among those of its kind: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+        about = self.metadata
+        return f"{about.namespace or 'default'}/{about.name}"
 
 
 #: A value as a reader of JSON or YAML gives it.

@@ -99,6 +99,11 @@ class PodInfo:
             self.restarts = max(self.restarts, each.restart_count)
 
     def _set_owners(self, references: Sequence[OwnerReference]) -> None:
+        first = references[0]
+        if first.controller and len(references) == 1:
+            owner, self.owners = _intern_sole_owner((first.kind, first.name, first.uid))
+            self.owner = owner
+            return
         self.owners = _intern_uids(tuple([each.uid for each in references]))
         for each in references:
             if each.controller:
@@ -113,6 +118,7 @@ class PodInfo:
 
 _owners: dict[tuple[str, str, str], tuple[str, str, str]] = {}
 _owner_uids: dict[tuple[str, ...], tuple[str, ...]] = {}
+_sole_owners: dict[tuple[str, str, str], tuple[tuple[str, str, str], tuple[str, ...]]] = {}
 _label_sets: dict[tuple[Any, ...], dict[str, str]] = {}
 _NO_CONDITION: Final = ConditionHead()
 
@@ -128,6 +134,18 @@ def _intern_owner(owner: tuple[str, str, str]) -> tuple[str, str, str]:
     if len(_owners) > _INTERNED_LIMIT:
         _owners.clear()
     return _owners.setdefault(owner, owner)
+
+
+def _intern_sole_owner(
+    owner: tuple[str, str, str],
+) -> tuple[tuple[str, str, str], tuple[str, ...]]:
+    """The interned owner of a pod that has no other, and the tuple of its uid."""
+    found = _sole_owners.get(owner)
+    if found is None:
+        if len(_sole_owners) > _INTERNED_LIMIT:
+            _sole_owners.clear()
+        found = _sole_owners[owner] = (_intern_owner(owner), _intern_uids((owner[2],)))
+    return found
 
 
 def _intern_uids(uids: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Upstream: pkg/controller/replicaset and pkg/controller/replication.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from podium.lab.api.status import StatusError
@@ -122,7 +123,7 @@ class ReplicaSetController(Controller[Key]):
         )
         labelled = owned.active
         if labelled <= BURST:
-            labelled = sum(template_labels.matches(pod.labels) for pod in owned.active_pods())
+            labelled = _count_matching(template_labels, owned.active_pods())
         available = self._available(key, owned, spec.get("minReadySeconds") or 0)
         status: JsonObject = {
             "replicas": owned.active,
@@ -177,6 +178,17 @@ class ReplicationManager(ReplicaSetController):
     def selector_of(self, owner: JsonObject) -> Selector:
         """The `spec.selector` of a replication controller."""
         return from_map_literal(owner["spec"].get("selector"))
+
+
+def _count_matching(selector: Selector, pods: Iterable[PodInfo]) -> int:
+    """The number of pods that a selector matches; pods with equal labels share one dictionary."""
+    count, labels, matches = 0, None, False
+    for pod in pods:
+        if pod.labels is not labels:
+            labels = pod.labels
+            matches = selector.matches(labels)
+        count += matches
+    return count
 
 
 def seconds_until_available(pod: PodInfo, min_ready_seconds: int, now: float) -> float | None:
