@@ -171,18 +171,22 @@ def _history(found: dict[str, Any]) -> Iterator[str]:
     seconds = ", ".join(f"{each:.1f}" for each in found["seek_seconds"])
     yield f"first to the last, took {seconds} CPU-s."
     yield ""
-    nodes, pods = found["api_server_size"]
-    runs = found["api_server"]
+    yield from _recorded_run(found["api_server"], *found["api_server_size"])
+    yield "| compression | bytes per pod | CPU-µs per pod |"
+    yield "|---|---|---|"
+    for each in found["compression"]:
+        yield f"| {each['way']} | {each['bytes_per_pod']:.0f} | {each['us_per_pod']:.1f} |"
+    yield ""
+
+
+def _recorded_run(runs: dict[str, list[float]], nodes: int, pods: int) -> Iterator[str]:
+    if not runs["plain"]:
+        return
     plain, recorded = median(runs["plain"]), median(runs["recorded"])
     yield f"`podium run` on a real API server, {nodes:,} nodes, {pods:,} pods, in turns without and"
     yield f"with `--record`: {plain:.3f} and {recorded:.3f} CPU-ms per pod (medians of"
     yield f"{_list(runs['plain'])} and of {_list(runs['recorded'])}), which is"
     yield f"{(recorded / plain - 1) * 100:.1f} % more. To be reached: at most 5 % more."
-    yield ""
-    yield "| compression | bytes per pod | CPU-µs per pod |"
-    yield "|---|---|---|"
-    for each in found["compression"]:
-        yield f"| {each['way']} | {each['bytes_per_pod']:.0f} | {each['us_per_pod']:.1f} |"
     yield ""
 
 
