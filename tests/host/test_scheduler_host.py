@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
 from podium.daemon.clock import Clocks
 from podium.daemon.logs import Log
@@ -86,11 +87,11 @@ class RecordingApi(InProcessApi):
 class World:
     """An API server with one node, and one replica of a scheduler."""
 
-    def __init__(self, run_options: RunOptions) -> None:
+    def __init__(self, run_options: RunOptions, source: ProfileSource | None = None) -> None:
         self.api, self.time, self.log = RecordingApi(), Time(), io.StringIO()
         self.run = ClusterRun(
             self.api,
-            ProfileSource().choose(),
+            (source or ProfileSource()).choose(),
             Log(stream=self.log),
             run_options,
             clocks=self.time.clocks(),
@@ -134,6 +135,28 @@ def test_pods_are_bound_and_told() -> None:
     events = {each["reason"] for each in world.api.registry.list("Event")}
     assert events == {"Scheduled", "FailedScheduling"}
     assert world.time.sleeps > 0
+
+
+def test_the_pages_show_the_configuration_as_it_was_given() -> None:
+    given = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
+    source = ProfileSource(config="file", texts={"file": given})
+    world = World(replace(options(), pages=True), source)
+    shown = []
+
+    async def script(world: World) -> None:
+        await until(lambda: world.run.host.scheduler is not None)
+        shown.append(world.run.page_data().profile())
+
+    asyncio.run(world.play(script))
+
+    assert yaml.safe_load(shown[0]["text"]) == yaml.safe_load(given)
 
 
 def test_only_the_holder_of_the_lease_schedules_and_it_releases_it() -> None:

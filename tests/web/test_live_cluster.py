@@ -73,7 +73,7 @@ def live(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Site]:
     finally:
         for path in (BINDINGS, ROLES, ACCOUNT):
             plane.call("DELETE", f"{path}/{NAME}")
-        for name in ("small", "big"):
+        for name in ("small", "big", "meanwhile"):
             plane.delete_pod(name)
         plane.clear_nodes()
 
@@ -109,10 +109,35 @@ def test_the_pages_of_a_live_cluster(browser: Browser, live: Site) -> None:
         expect(page.locator("main")).to_contain_text("read-only")
         answer = page.request.put(f"{live.url}/podium/v1/profile", data="{}")
         assert answer.status == 403
+        plan(page, live)
         travel(page, live)
         assert complaints == []
     finally:
         context.close()
+
+
+def plan(page: Page, live: Site) -> None:
+    """What a drain would do, drawn on the map; the cluster stays as it is, and is scheduled."""
+    node = live.plane.node_of("small")
+    page.goto(f"{live.url}/#/plan")
+    page.get_by_label("What", exact=True).fill("no-such-node")
+    page.get_by_role("button", name="Show what follows").click()
+    expect(page.get_by_role("alert")).to_contain_text("there is no node 'no-such-node'")
+    page.get_by_role("button", name="Remove drain no-such-node").click()
+    page.get_by_label("What", exact=True).fill(node)
+    page.get_by_role("button", name="Show what follows").click()
+    live.plane.add_pod("meanwhile", "podium")
+    until("a node", lambda: live.plane.node_of("meanwhile"))
+    expect(page.locator(".outcome h2")).to_contain_text("without a node")
+    expect(page.locator(".plan-map")).to_have_count(2)
+    gone = page.get_by_role("region", name="Gone for good")
+    expect(gone).to_contain_text("default/small")
+    assert not live.plane.get(f"/api/v1/nodes/{node}")["spec"].get("unschedulable")
+    assert live.plane.node_of("small") == node
+    files = {"changes": [["apply", "/etc/hosts"]]}
+    answer = page.request.post(f"{live.url}/podium/v1/plan", data=files)
+    assert (answer.status, "the pages read no files" in answer.json()["error"]) == (422, True)
+    live.plane.delete_pod("meanwhile")
 
 
 def travel(page: Page, live: Site) -> None:

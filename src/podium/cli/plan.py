@@ -93,8 +93,7 @@ def plan(
     notes(chosen.profile.notes)
     if any(profile.extenders for profile in chosen.profiles):
         note("extenders are not asked in a plan")
-    for kind, count in sorted(found.skipped.items()):
-        note(f"{count} of kind {kind} left out: nothing in a plan depends on them")
+    notes(found.notes())
 
     def progress(items: Sequence[Any]) -> Iterable[Any]:
         return tracked(items, len(items), "loading")

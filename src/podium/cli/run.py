@@ -25,6 +25,7 @@ from podium.library.profile_source import ProfileSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from podium.daemon.page_data.page_data import Planner
     from podium.host.cluster_run import Lease, RunOptions, SecurePort
     from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
@@ -243,7 +244,16 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
         tracing_per_million=own.tracing_sampling_rate_per_million,
         pages=own.pages,
         pages_change_rules=own.pages_may_change_rules,
+        planner=_planner(own, flags, chosen) if own.pages else None,
     )
+
+
+def _planner(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Planner:
+    """What makes the plans of the pages, of the cluster that the flags name."""
+    from podium.planning.live_plans import process_planner  # noqa: PLC0415  only with --pages
+
+    reach = {"kubeconfig": own.kubeconfig, "context": own.context, "server": own.server}
+    return process_planner(reach, flags, chosen)
 
 
 def _secure_port(own: RunFlags) -> SecurePort | None:

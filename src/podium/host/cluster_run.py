@@ -22,6 +22,7 @@ from podium.daemon.http_server import LOOPBACK, listening, serve_on
 from podium.daemon.logs import Log, LogHandler
 from podium.daemon.page_data.activity import Activity
 from podium.daemon.page_data.page_data import PageData
+from podium.daemon.page_data.profile_text import dumped
 from podium.daemon.tracing import Tracing
 from podium.host.event_loop import on_stop_signal, run_program
 from podium.host.page_access import PagesBeside, TokenCookie
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from podium.daemon.observers import Observer
+    from podium.daemon.page_data.page_data import Planner
     from podium.daemon.scheduler import Scheduler
     from podium.extender.client import Post
     from podium.kube.access import Access
@@ -84,6 +86,8 @@ class RunOptions:
     #: Whether the pages are served, and whether they may change rules.
     pages: bool = False
     pages_change_rules: bool = False
+    #: Makes the plans of the pages; None for none.
+    planner: Planner | None = None
     #: Where spans are sent to, and of how many attempts per million; "" for nowhere.
     tracing_endpoint: str = ""
     tracing_per_million: int = 1_000_000
@@ -288,18 +292,26 @@ class ClusterRun:
     def _with_pages(self, app: Any) -> Any:
         """The endpoints, and the pages on the paths that are theirs."""
         if self._pages is None:
-            scheduler = self.host.scheduler
-            assert scheduler is not None
-            data = PageData(
-                scheduler,
-                self._activity,
-                log=self.host.decisions,
-                options=self._chosen.options,
-            )
-            data.past, data.past_cluster = self.host.past, self.host.past_cluster
-            data.on_other_profiles = self.host.record_profiles
-            self._pages = pages(data, read_only=not self._options.pages_change_rules)
+            read_only = not self._options.pages_change_rules
+            self._pages = pages(self.page_data(), read_only=read_only)
         return PagesBeside(app, self._pages)
+
+    def page_data(self) -> PageData:
+        """What the pages read of the scheduler, once the host is entered."""
+        scheduler = self.host.scheduler
+        assert scheduler is not None
+        written = self._chosen.policy or self._chosen.config
+        data = PageData(
+            scheduler,
+            self._activity,
+            log=self.host.decisions,
+            options=self._chosen.options,
+            text=None if written is None else dumped(written),
+            planner=self._options.planner,
+        )
+        data.past, data.past_cluster = self.host.past, self.host.past_cluster
+        data.on_other_profiles = self.host.record_profiles
+        return data
 
     def _start_server(
         self, stack: AsyncExitStack, name: str, serving: Coroutine[Any, Any, None]

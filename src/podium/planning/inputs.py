@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +28,16 @@ class ClusterDocuments:
     snapshot: JsonObject | None = None
     #: Kinds that no controller and no scheduler reads, with how often.
     skipped: Counter[str] = field(default_factory=Counter)
+    #: Resources of a live cluster that the user may not list.
+    forbidden: set[str] = field(default_factory=set)
+
+    def notes(self) -> Iterator[str]:
+        """What was left out, as sentences."""
+        for kind, count in sorted(self.skipped.items()):
+            yield f"{count} of kind {kind} left out: nothing in a plan depends on them"
+        if self.forbidden:
+            names = ", ".join(sorted(self.forbidden))
+            yield f"the cluster allows no list of {names}; the plan goes without them"
 
 
 def cluster_documents(paths: Sequence[str]) -> ClusterDocuments:

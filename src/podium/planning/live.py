@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
 
 _PAGE: Final = 500
-_NOT_SERVED: Final = frozenset({403, 404})
+_FORBIDDEN: Final = 403
+_NOT_SERVED: Final = frozenset({_FORBIDDEN, 404})
 #: The kinds that controllers and the scheduler read; pods first, so that their nodes are there.
 _KINDS: Final = (
     "Pod",
@@ -68,15 +69,21 @@ async def _listed(access: Access) -> ClusterDocuments:
     async with ApiClient(access) as client:
         for kind in _KINDS:
             for resource in (row for row in TABLE if row.kind == kind):
-                items = await _items(client, resource)
+                items = await _items(client, resource, found.forbidden)
                 if items is not None:
+                    found.forbidden.discard(resource.plural)
                     found.documents += [Document("", _completed(item, resource)) for item in items]
                     break
     return found
 
 
-async def _items(client: ApiClient, resource: Resource) -> list[JsonObject] | None:
-    """All objects of a resource, page by page; None if it cannot be read."""
+async def _items(
+    client: ApiClient, resource: Resource, forbidden: set[str]
+) -> list[JsonObject] | None:
+    """All objects of a resource, page by page; None if it cannot be read.
+
+    Those that may not be read are noted in *forbidden*.
+    """
     found: list[JsonObject] = []
     at = ""
     while True:
@@ -85,6 +92,8 @@ async def _items(client: ApiClient, resource: Resource) -> list[JsonObject] | No
             answer = await client.request("GET", resource.path(), params=params, timeout=120.0)
         except ApiError as error:
             if error.status in _NOT_SERVED and resource.kind not in {"Pod", "Node"}:
+                if error.status == _FORBIDDEN:
+                    forbidden.add(resource.plural)
                 return None
             raise
         page = msgspec.json.decode(answer)

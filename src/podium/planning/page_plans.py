@@ -15,6 +15,7 @@ from podium.lab.contents.documents import Document
 from podium.planning.changes import AddNodes, Apply, Change, parse_change
 from podium.planning.plan import plan
 from podium.planning.plan_report import summary
+from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
     from podium.daemon.page_data.page_data import Planner
@@ -34,8 +35,8 @@ def registry_planner(registry: Registry, chosen: ChosenProfiles) -> Planner:
     async def planned(
         profiles: Sequence[Profile], _: str | None, changes: Sequence[tuple[str, str]]
     ) -> Data:
-        nodes = {key[-1] for key in registry.store.table("nodes").records}
-        wanted = page_changes(changes, nodes)
+        wanted = page_changes(changes)
+        check_added_nodes(wanted, {key.name for key in registry.store.table("nodes").records})
         records = [
             record
             for resource in STORED.values()
@@ -59,20 +60,23 @@ def registry_planner(registry: Registry, chosen: ChosenProfiles) -> Planner:
     return planned
 
 
-def page_changes(
-    changes: Sequence[tuple[str, str]], nodes: Collection[str], *, namespace: str = ""
-) -> list[Change]:
-    """The changes of a form on a cluster with these nodes; none may read a file of the server."""
-    wanted = [parse_change(flag, text, namespace=namespace) for flag, text in changes]
-    for (flag, text), change in zip(changes, wanted, strict=True):
-        where = f"--{flag} {text}"
+def page_changes(changes: Sequence[tuple[str, str]]) -> list[Change]:
+    """The changes of a form; none may read a file of the server."""
+    wanted = [parse_change(flag, text) for flag, text in changes]
+    for change in wanted:
         if isinstance(change, Apply):
             hint = "podium plan --apply FILE reads one"
-            raise InputError("the pages read no files", where=where, hint=hint)
-        if isinstance(change, AddNodes) and change.like not in nodes:
-            hint = "COUNT:NODE adds nodes like one of the cluster"
-            raise InputError(f"there is no node {change.like!r}", where=where, hint=hint)
+            raise InputError("the pages read no files", where=f"--{change}", hint=hint)
     return wanted
+
+
+def check_added_nodes(changes: Sequence[Change], nodes: Collection[str]) -> None:
+    """Refuse new nodes like one that the cluster does not have: it would be sought as a file."""
+    for change in changes:
+        if isinstance(change, AddNodes) and change.like not in nodes:
+            names = sorted(nodes)
+            hint = did_you_mean(change.like, names) or "COUNT:NODE adds nodes like NODE"
+            raise InputError(f"there is no node {change.like!r}", where=f"--{change}", hint=hint)
 
 
 def plan_data(

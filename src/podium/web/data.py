@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import math
@@ -16,7 +17,7 @@ from podium.errors import PodiumError
 from podium.web.stream import stream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
     from podium.web.page_data import PageData
 
@@ -49,6 +50,8 @@ def data_routes(page_data: PageData, *, read_only: bool = False) -> list[Route]:
         Route("/profile", _with_errors(handlers.profile), methods=["GET", "PUT"]),
         Route("/what-if", _with_errors(handlers.what_if), methods=["POST"]),
         Route("/plan", _with_errors(handlers.plan), methods=["POST"]),
+        Route("/compare", _with_errors(handlers.compare), methods=["POST"]),
+        Route("/capacity", _with_errors(handlers.capacity), methods=["POST"]),
         Route("/history", _with_errors(handlers.history)),
         Route("/stream", _with_errors(handlers.stream)),
     ]
@@ -187,7 +190,17 @@ class _Handlers:
         return StreamingResponse(_lines(first, steps), media_type="application/x-ndjson")
 
     async def plan(self, request: Request) -> Response:
-        return _json(await self._page_data.plan(await _json_object(request)))
+        wanted = await _json_object(request)
+        return _json(await _while_connected(request, self._page_data.plan(wanted)))
+
+    async def compare(self, request: Request) -> Response:
+        """A line of JSON for each step; the last one has the result, as in `what_if`."""
+        steps = self._page_data.compare(await _json_object(request))
+        first = await anext(steps)
+        return StreamingResponse(_lines(first, steps), media_type="application/x-ndjson")
+
+    async def capacity(self, request: Request) -> Response:
+        return _json(await self._page_data.capacity(await _json_object(request)))
 
     async def history(self, request: Request) -> Response:
         return _cached(request, {"history": self._page_data.history()})
@@ -198,6 +211,26 @@ class _Handlers:
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of *work*, which is cancelled when the client ends the connection."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.wait([working, leaving])
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _lines(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[bytes]:

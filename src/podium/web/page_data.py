@@ -69,6 +69,12 @@ class PageData(Protocol):
     async def plan(self, request: Mapping[str, Any]) -> Data:
         """What follows from changes, which are made to a copy of the cluster."""
 
+    def compare(self, request: Mapping[str, Any]) -> AsyncIterator[Data]:
+        """Compare with another configuration: the progress, and at the end what differs."""
+
+    async def capacity(self, request: Mapping[str, Any]) -> Data:
+        """How many more pods of a manifest fit, where, and what runs out."""
+
     def summary(self) -> Data:
         """The numbers that every page shows."""
 

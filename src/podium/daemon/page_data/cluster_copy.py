@@ -108,6 +108,30 @@ def copy_cluster(
     return ClusterCopy(_others(view), fixed, pods[cut:], list(waiting), cut)
 
 
+def all_objects(view: View, bound: Mapping[str, int], waiting: Sequence[Pod]) -> Objects:
+    """A copy of the cluster whose pods are to be placed anew, in the order in which they came.
+
+    Pods on nodes come in the order of *bound*, after others by start time, and then those that
+    wait. Pods that are being deleted are left out.
+    """
+    found: list[tuple[tuple[int, float, str], PlacedPod]] = []
+    for row in [*view.nodes.order.tolist(), *view.pods.unknown_nodes_by_name()]:
+        for resident in view.pods.residents[row]:
+            if not resident.terminating:
+                order = (bound.get(resident.uid, -1), resident.started, resident.key)
+                node = view.nodes.names[row]
+                sample = resident.cls.sample
+                placed = PlacedPod(sample, resident.key, resident.uid, node, resident.started)
+                found.append((order, placed))
+    found.sort(key=lambda each: each[0])
+    objects = _others(view)
+    # The time of creation is that of the sample; without one, the order of the list counts.
+    pods = [placed.pod(placed.node) for _, placed in found]
+    timeless = [replace(p, metadata=replace(p.metadata, creation_timestamp=None)) for p in pods]
+    objects.pods = [*timeless, *waiting]
+    return objects
+
+
 def written_time(seconds: float) -> str | None:
     """A time in the form of Kubernetes objects; None for an infinite one."""
     if not math.isfinite(seconds):

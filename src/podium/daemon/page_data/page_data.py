@@ -9,13 +9,24 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from podium.cluster.simulation import Simulation
 from podium.daemon.decisions.causes_now import causes_now, causes_without
-from podium.daemon.page_data.cluster_copy import ClusterCopy, PlacedPod, copy_cluster
+from podium.daemon.page_data.cluster_copy import (
+    ClusterCopy,
+    PlacedPod,
+    all_objects,
+    copy_cluster,
+)
 from podium.daemon.page_data.cluster_map import ClusterMap, cluster_at, totals, workload
+from podium.daemon.page_data.comparing import (
+    ConfigurationComparison,
+    found_capacity,
+    seeds_in,
+)
 from podium.daemon.page_data.decision_data import DRY_RUN, HISTORY, NOW, RECORDED, decision_data
 from podium.daemon.page_data.fixes import found_fixes, read_fix, tried_fix
 from podium.daemon.page_data.manifest import pod_in
@@ -29,11 +40,14 @@ from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin, ties
 from podium.errors import ConfigError
 from podium.library.explained_causes import add_causes
+from podium.library.notices import log_warning
+from podium.library.planning.configurations import NAMED, configuration
+from podium.objects.kinds.registry import PRIORITY_CLASS
 from podium.objects.selectors.selectors import SelectorError, parse_selector
 from podium.profiles.policy.build import Options
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 
     from podium.cluster.cache.cache import Cache
     from podium.cluster.queue.queue import SchedulingQueue
@@ -85,7 +99,7 @@ class Planner(Protocol):
     """Makes plans of changes, on a copy of the cluster and without delaying the scheduler."""
 
     async def __call__(
-        self, profiles: Sequence[Profile], text: str | None, changes: Sequence[tuple[str, str]]
+        self, profiles: Sequence[Profile], text: str | None, changes: Sequence[tuple[str, str]], /
     ) -> Data:
         """What follows from the changes, each a flag of `podium plan` and its text.
 
@@ -533,17 +547,57 @@ class PageData:
                 foreign=self._activity.foreign,
             )
             comparison = Comparison(cluster, before, after.profiles)
-            running = asyncio.ensure_future(asyncio.to_thread(comparison.run))
-            try:
-                while not running.done():
-                    yield {"done": comparison.done, "total": comparison.total}
-                    await asyncio.wait([running], timeout=_PROGRESS_SECONDS)
-                found = running.result()
-            finally:
-                comparison.stop()
-                if not running.done():
-                    await asyncio.wait([running])
+            found = None
+            async with aclosing(_run_in_thread(comparison)) as steps:
+                async for step in steps:
+                    found = step.get("result")
+                    if found is None:
+                        yield step
         yield {"result": found, "text": after.text, "profile": form(after, self._options)}
+
+    async def compare(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
+        """Compare with another configuration: the progress, and at the end what differs.
+
+        All pods but those of DaemonSets are placed from scratch by both, as by `podium compare`.
+        """
+        other, seeds = self._other_configuration(wish), seeds_in(wish)
+        if self._comparing.locked():
+            raise ConfigError("another comparison is running", hint="try again in a moment")
+        async with self._comparing:
+            today = read_profiles(self._current.text, self._options).profiles
+            objects = all_objects(
+                self._scheduler.cache.columns,
+                self._activity.bound_order,
+                [each.pod for each in self._activity.waiting.values()],
+            )
+            comparison = ConfigurationComparison(objects, today, other, seeds)
+            async with aclosing(_run_in_thread(comparison)) as steps:
+                async for step in steps:
+                    yield step
+
+    def _other_configuration(self, wish: Mapping[str, Any]) -> Sequence[Profile]:
+        """The profiles of the text or of the name that a form gives."""
+        text, name = wish.get("text"), wish.get("name")
+        if isinstance(text, str):
+            return read_profiles(text, self._options).profiles
+        if name not in NAMED:
+            hint = f'give {{"text": "…"}} or {{"name": "…"}}; names are {", ".join(NAMED)}'
+            raise ConfigError("expected another configuration", hint=hint)
+        found = configuration(name, (), log_warning)
+        assert found is not None
+        return found.profiles
+
+    async def capacity(self, wish: Mapping[str, Any]) -> Data:
+        """How many more pods of a manifest fit; nothing is created."""
+        manifest = wish.get("manifest")
+        if not isinstance(manifest, str) or not manifest.strip():
+            raise ConfigError("expected a manifest", hint='give {"manifest": "…"}')
+        async with self._deciding_again:
+            cluster = copy_cluster(self._scheduler.cache.columns, {}, (), most=0, foreign=set())
+            profiles = read_profiles(self._current.text, self._options).profiles
+            objects = cluster.objects()
+            objects.of(PRIORITY_CLASS).extend(self._priority_classes())
+            return await asyncio.to_thread(found_capacity, objects, profiles, manifest)
 
     async def plan(self, wish: Mapping[str, Any]) -> Data:
         """What follows from changes, which are made to a copy of the cluster."""
@@ -573,6 +627,33 @@ class PageData:
         self._current = wished
         self.on_other_profiles(wished.kind, wished.text)
         return self.profile()
+
+
+class _ThreadWork(Protocol):
+    """Work for a thread that says how far it has come, and can be stopped."""
+
+    done: int
+    total: int
+
+    def run(self) -> Data | None:
+        """Do it; None when stopped."""
+
+    def stop(self) -> None:
+        """Make `run` end early."""
+
+
+async def _run_in_thread(work: _ThreadWork) -> AsyncGenerator[Data]:
+    """The progress of the work, and at the end its result; it is stopped when this is closed."""
+    running = asyncio.ensure_future(asyncio.to_thread(work.run))
+    try:
+        while not running.done():
+            yield {"done": work.done, "total": work.total}
+            await asyncio.wait([running], timeout=_PROGRESS_SECONDS)
+        yield {"result": running.result()}
+    finally:
+        work.stop()
+        if not running.done():
+            await asyncio.wait([running])
 
 
 def _is_change(value: object) -> bool:

@@ -116,7 +116,11 @@ def kinds_beside(path: str, cluster: Objects) -> tuple[Objects, list[PodKind]]:
     """The same for a cluster that was read already, for example a live one."""
     if path != "-" and not Path(path).exists():
         return cluster, [_kind_named(path, cluster)]
-    written = load([path])
+    return kinds_of(load([path]), cluster, path)
+
+
+def kinds_of(written: Objects, cluster: Objects, where: str) -> tuple[Objects, list[PodKind]]:
+    """The same for objects as they were written, in the file *where*."""
     validate(written)
     own = {kind: list(items) for kind, items in written.lists.items()}
     for kind in _ADMISSION:
@@ -127,7 +131,7 @@ def kinds_beside(path: str, cluster: Objects) -> tuple[Objects, list[PodKind]]:
     for pod in expanded.pods:
         groups.setdefault(_workload(pod, expanded), []).append(pod)
     if not groups:
-        raise InputError("holds no pod", where=path, hint="name a file with a pod or a workload")
+        raise InputError("holds no pod", where=where, hint="name a file with a pod or a workload")
     objects = cluster.copied()
     for kind in own:
         if kind not in {"Pod", "Node"}:

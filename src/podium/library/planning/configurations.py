@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _NAMES: Final = frozenset(each.name for each in GENERATIONS)
 _PROVIDERS: Final = frozenset(name for each in GENERATIONS for name in each.providers)
+#: The configurations that have a name: generations and providers.
+NAMED: Final = tuple(name for each in GENERATIONS for name in (each.name, *sorted(each.providers)))
 _CONFIG, _POLICY = "KubeSchedulerConfiguration", "Policy"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 #: Configurations are short; a longer file is a dump of a cluster.

@@ -7,7 +7,7 @@ import { connected, follow, usePulse } from "./live.js";
 import { Empty } from "./notices.js";
 import { number } from "./format.js";
 import { PendingPage } from "./pending.js";
-import { PlanPage } from "./plan.js";
+import { PlanPage } from "./plan/page.js";
 import { PolicyPage } from "./policy/page.js";
 import { go, useRoute } from "./router.js";
 import { useStore } from "./store.js";
@@ -59,7 +59,7 @@ function Shown({ route }) {
   if (first === "pending") return html`<${PendingPage} />`;
   if (first === "timeline") return html`<${TimelinePage} />`;
   if (first === "policy") return html`<${PolicyPage} />`;
-  if (first === "plan") return html`<${PlanPage} />`;
+  if (first === "plan") return html`<${PlanPage} part=${second} />`;
   if (first === "try") return html`<${TryPage} />`;
   if (first === "pods" && third) return html`<${DecisionPage} key=${`${second}/${third}/${fourth}`} namespace=${second} name=${third} attempt=${fourth} />`;
   return html`<${Empty} title="There is no such page."><a href="#/">Back to the cluster</a><//>`;

@@ -1,10 +1,9 @@
 // What follows from changes: a form, and the answer drawn on the map of nodes before anything is applied.
-import { sendJson } from "./api.js";
-import { html, useState } from "./dom.js";
-import { counted, percent } from "./format.js";
-import { Failure, Loading } from "./notices.js";
-import { nodeLink } from "./router.js";
-import { createStore, useStore } from "./store.js";
+import { sendJson } from "../api.js";
+import { html, useState } from "../dom.js";
+import { Failure, Loading } from "../notices.js";
+import { createStore, useStore } from "../store.js";
+import { legend, List, NodeMap, place } from "./map.js";
 
 // Flag, what a person calls it, the form of its text.
 const CHANGES = [
@@ -19,25 +18,8 @@ const CHANGES = [
   ["delete", "Delete an object", "deployment/NAME"],
   ["replace", "Replace nodes", "LABEL=VALUE"],
 ];
-const SHOWN = 200;
 
 const kept = createStore([]);
-
-const share = (usage) => {
-  const there = usage.allocatable.cpu || 0;
-  return there ? (usage.requested.cpu || 0) / there : 0;
-};
-
-function Square({ name, usage, changed }) {
-  const words = usage ? `${name}: ${counted(usage.pods, "pod")}, ${percent(share(usage))} of cpu` : `${name}: not there`;
-  const style = usage ? `--load: ${Math.round(8 + 92 * Math.min(share(usage), 1))}%` : "";
-  return html`<li class=${`${usage ? "" : "missing"} ${changed ? "changed" : ""}`} style=${style} title=${words}><span class="hidden">${words}</span></li>`;
-}
-
-function NodeMap({ title, names, usages, changed }) {
-  return html`<figure><figcaption>${title}</figcaption>
-    <ul class="plan-map">${names.map((name) => html`<${Square} key=${name} name=${name} usage=${usages.get(name)} changed=${changed.has(name)} />`)}</ul></figure>`;
-}
 
 function Maps({ plan }) {
   const before = new Map(plan.before.nodes.map((each) => [each.name, each]));
@@ -48,21 +30,11 @@ function Maps({ plan }) {
     <${NodeMap} title="Now" names=${names} usages=${before} changed=${changed} />
     <${NodeMap} title="After the changes" names=${names} usages=${after} changed=${changed} />
   </div>
-  <p class="quiet">Each square is a node: the darker, the more of its cpu is requested. Outlined ones change.</p>`;
-}
-
-const place = (name) => (name ? html`<a href=${nodeLink(name)}>${name}</a>` : html`<span class="quiet">nowhere</span>`);
-
-function List({ title, heads, rows }) {
-  if (!rows.length) return null;
-  return html`<h3>${title}</h3><div class="scroll" tabindex="0" role="region" aria-label=${title}><table class="list">
-    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-    <tbody>${rows.slice(0, SHOWN).map((row) => html`<tr>${row.map((cell, i) => (i ? html`<td>${cell}</td>` : html`<th scope="row">${cell}</th>`))}</tr>`)}</tbody>
-  </table></div>${rows.length > SHOWN && html`<p class="quiet">The first ${SHOWN} of ${rows.length}.</p>`}`;
+  <p class="quiet">${legend(names.length, "of its cpu is requested")} Outlined ones change.</p>`;
 }
 
 function Answer({ plan }) {
-  const notes = plan.changes.flatMap((change) => change.notes);
+  const notes = [...plan.notes, ...plan.changes.flatMap((change) => change.notes)];
   const blocked = plan.changes.flatMap((change) => change.blocked);
   return html`<h2 class=${plan.leavesPods ? "leaves" : ""}>${plan.summary}</h2>
     <${Maps} plan=${plan} />
@@ -76,7 +48,7 @@ function Answer({ plan }) {
     <details><summary>What happens, in virtual time</summary><ol class="timeline">${plan.timeline.slice(0, 500).map((event) => html`<li><span class="quiet">${event.at.toFixed(1)} s</span> ${event.text}</li>`)}</ol></details>`;
 }
 
-export function PlanPage() {
+export function ChangesForm() {
   const changes = useStore(kept);
   const [flag, setFlag] = useState("drain");
   const [text, setText] = useState("");
@@ -97,8 +69,7 @@ export function PlanPage() {
     event.preventDefault();
     if (all.length) show();
   };
-  return html`<div class="heading"><h1>Plan</h1><p class="quiet">What would follow from a change. It is tried on a copy of the cluster; nothing is applied.</p></div>
-    <form class="plan-form" onSubmit=${submitted} aria-label="Changes">
+  return html`<form class="plan-form" onSubmit=${submitted} aria-label="Changes">
       ${changes.length > 0 && html`<ol class="chosen">${changes.map((each, i) => html`<li key=${i}><code>${each[0]} ${each[1]}</code> <button type="button" class="plain" aria-label=${`Remove ${each[0]} ${each[1]}`} onClick=${() => kept.set(changes.filter((_, other) => other !== i))}>remove</button></li>`)}</ol>`}
       <label>Change <select value=${flag} onChange=${(event) => setFlag(event.target.value)}>${CHANGES.map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label>
       <label>What <input type="text" size="40" value=${text} placeholder=${form} autocomplete="off" spellcheck="false" onInput=${(event) => setText(event.target.value)} /></label>

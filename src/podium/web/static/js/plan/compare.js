@@ -1,0 +1,89 @@
+// The pods of the cluster placed anew by the rules that run and by others.
+import { sendForLines, useAnswer } from "../api.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
+import { counted, number } from "../format.js";
+import { Failure } from "../notices.js";
+import { podLink } from "../router.js";
+import { createStore, useStore } from "../store.js";
+import { legend, List, NodeMap, place } from "./map.js";
+
+const OWN = "own";
+const NAMES = [
+  [OWN, "a text of your own"],
+  ["v1.36", "the default of v1.36"],
+  ["v1.13", "the default of v1.13"],
+  ["ClusterAutoscalerProvider", "ClusterAutoscalerProvider (v1.13)"],
+];
+const MOST_SEEDS = 20;
+
+const kept = createStore({ name: OWN, text: null, from: "", seeds: "1" });
+
+function Measures({ result }) {
+  const names = result.configurations.map((each) => each.name);
+  return html`<table class="list measures" aria-label="Measures">
+    <thead><tr><th scope="col">Measure</th>${names.map((name) => html`<th scope="col">By ${name}</th>`)}</tr></thead>
+    <tbody>${result.measures.map(([name, ...values]) => html`<tr key=${name} class=${new Set(values).size > 1 ? "differs" : ""}><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`)}</tbody>
+  </table>`;
+}
+
+function Answer({ result }) {
+  const changed = new Set(result.changedNodes);
+  const names = [...new Set(result.configurations.flatMap((each) => each.nodes.map((node) => node.name)))].sort();
+  const heads = ["Pod", ...result.configurations.map((each) => `By ${each.name}`)];
+  const rows = result.differences.map((each) => [html`<a href=${podLink(each.pod)}>${each.pod}</a>`, ...each.nodes.map(place)]);
+  return html`<h2>${result.summary}</h2>
+    ${result.notes.map((note) => html`<p class="note">${note}</p>`)}
+    <div class="plan-maps">${result.configurations.map((each) => html`<${NodeMap} key=${each.name} title=${`By ${each.name} (${each.profile})`} names=${names} usages=${new Map(each.nodes.map((node) => [node.name, node]))} changed=${changed} />`)}</div>
+    <p class="quiet">${legend(names.length, "of its cpu is requested")} Outlined ones do not have the same pods by both.</p>
+    <${Measures} result=${result} />
+    ${result.hopeless.length > 0 && html`<p class="quiet">The nodes needed are counted without ${counted(result.hopeless.length, "pod")} that neither finds a place for: ${result.hopeless.slice(0, 3).join(", ")}${result.hopeless.length > 3 ? " and others" : ""}.</p>`}
+    <${List} title="Placements that differ" heads=${heads} rows=${rows} total=${result.differing} />
+    <p class="quiet">All pods but those of daemon sets are placed from scratch on today's nodes, by both; so today's rules may place some elsewhere than where they run.</p>`;
+}
+
+export function CompareForm() {
+  const form = useStore(kept);
+  const { data, error } = useAnswer("/profile");
+  const [state, setState] = useState({ at: "idle" });
+  const abort = useRef(null);
+  useEffect(() => () => abort.current && abort.current.abort(), []);
+  const change = (values) => kept.set({ ...form, ...values });
+  const text = form.text === null ? (data ? data.text : "") : form.text;
+  const compare = async (event) => {
+    event.preventDefault();
+    const wish = { ...(form.name === OWN ? { text } : { name: form.name }), seeds: Number(form.seeds) };
+    abort.current = new AbortController();
+    setState({ at: "running", done: 0, total: 0 });
+    let last = null;
+    try {
+      await sendForLines("/compare", wish, (line) => {
+        last = line;
+        if (line.total !== undefined) setState({ at: "running", ...line });
+      }, abort.current.signal);
+      if (last && last.error) throw new Error(last.error);
+      if (!last || !last.result) throw new Error("The comparison ended without a result.");
+      setState({ at: "compared", result: last.result });
+    } catch (problem) {
+      setState(problem.name === "AbortError" ? { at: "idle" } : { at: "failed", error: problem });
+    }
+  };
+  return html`<form class="plan-form" onSubmit=${compare} aria-label="Rules to compare">
+      <label>Compare what runs now with <select value=${form.name} onChange=${(event) => change({ name: event.target.value })}>${NAMES.map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label>
+      <label>Orders of arrival to pack nodes by <input type="number" min="0" max=${MOST_SEEDS} value=${form.seeds} onInput=${(event) => change({ seeds: event.target.value })} aria-describedby="seeds-help" /></label>
+      <button type="submit" class="primary" disabled=${state.at === "running" || (form.name === OWN && !text.trim())}>Compare</button>
+      ${form.name === OWN && html`<label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
+        const [chosen] = event.target.files;
+        if (chosen) change({ text: await chosen.text(), from: chosen.name });
+        event.target.value = "";
+      }} /></label>`}
+      <p class="quiet wide" id="seeds-help">For each order, nodes are taken away until the pods no longer fit: how many do the rules need? 0 leaves it out.</p>
+      ${form.name === OWN && html`<label class="editor wide">A Policy or a KubeSchedulerConfiguration, YAML or JSON${form.from ? ` (from ${form.from})` : ""}
+        <textarea rows="12" spellcheck="false" autocapitalize="off" value=${text} onInput=${(event) => change({ text: event.target.value, from: "" })}></textarea></label>`}
+    </form>
+    ${error && html`<${Failure} error=${error} />`}
+    <section class="outcome" aria-label="What differs" aria-live="polite">
+      ${state.at === "running" && html`<p role="status" class="running"><progress max=${Math.max(1, state.total)} value=${state.done}></progress> Placing the pods anew: step ${number(state.done)} of ${number(state.total)} <button type="button" onClick=${() => abort.current.abort()}>Stop</button></p>`}
+      ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
+      ${state.at === "compared" && html`<${Answer} result=${state.result} />`}
+    </section>`;
+}
