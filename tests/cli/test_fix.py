@@ -71,7 +71,7 @@ def test_nothing_helps_is_exit_code_1(podium: Podium, write: Files) -> None:
     assert result.code == 1
     assert result.lines[-2:] == [
         "no edit of the kinds that are known, and no two of them, would help",
-        "  edits of claims, volumes and devices are not tried",
+        "  the claim default/gone does not exist: create it, or remove its volume from the pod",
     ]
 
 

@@ -16,12 +16,25 @@ import pytest
 from msgspec.structs import replace
 
 import podium
-from builders import claim_volume, node, objects, pod, taint, tolerates
+from builders import (
+    claim,
+    claim_volume,
+    expression,
+    node,
+    node_term,
+    objects,
+    pod,
+    storage_class,
+    taint,
+    tolerates,
+    volume,
+)
 from library.planning.pending_pods import Case, random_case
-from podium.library.planning.fix import apply_fix, fix
+from podium.library.planning.fix import Limits, apply_fix, fix
 from podium.library.planning.node_shapes import NodeShape
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, Toleration
+from podium.objects.kinds.registry import RESOURCE_CLAIM
 from podium.objects.quantity import milli, value
 from podium.objects.reading.collection import Objects
 from podium.render.planning.fixes import Edit, Fix
@@ -141,8 +154,10 @@ def edited_nodes(  # noqa: C901  one part for each kind
     affinity = spec.affinity
     required = affinity and affinity.node_affinity and affinity.node_affinity.required
     for each_term in (required and required.node_selector_terms) or ():
-        for expression in each_term.match_expressions or ():
-            values.setdefault(expression.key, set()).update([None, "9", *(expression.values or ())])
+        for each_expression in each_term.match_expressions or ():
+            values.setdefault(each_expression.key, set()).update(
+                [None, "9", *(each_expression.values or ())]
+            )
     for part in (affinity and affinity.pod_affinity, affinity and affinity.pod_anti_affinity):
         topology.update(each.topology_key for each in (part and part.required) or ())
     topology.update(each.topology_key for each in spec.topology_spread_constraints or ())
@@ -246,6 +261,125 @@ def check_complete(case: Case, fixes: list[Fix], profile: podium.Profile, seed: 
         if action not in given and action not in missed and places(after, "wanted", profile):
             missed.add(action)
     assert missed == set(), seed
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_a_limit_of_nodes_hides_no_single_edit(generation: str) -> None:
+    profile = GENERATIONS[generation]
+    for seed in range(12):
+        case = random_case(seed)
+        everywhere = fix(case.cluster, case.pod, profile)
+        limited = fix(case.cluster, case.pod, profile, limits=Limits(nodes=1))
+
+        singles = [each for each in everywhere.fixes if len(each.edits) == 1]
+        assert bool(singles) == any(len(each.edits) == 1 for each in limited.fixes), seed
+
+
+@PROFILES
+def test_the_last_of_many_nodes_is_found(profile: podium.Profile) -> None:
+    zone = "topology.kubernetes.io/zone"
+    reachable = [node_term(expression("disk", "In", "ssd"), expression(zone, "In", "z"))]
+    nodes = [node(f"n{place}", labels={zone: "z" if place == 69 else "a"}) for place in range(70)]
+    cluster = objects(
+        *nodes,
+        volume("v", claimed_by="data", phase="Bound", reachable=reachable),
+        claim("data", volume="v"),
+        pod("w", volumes=[claim_volume("data")]),
+    )
+
+    found = fix(cluster, "w", profile, limits=Limits(nodes=2))
+
+    assert [each.sentence for each in found.fixes] == ["Add the label disk=ssd to the node n69."]
+
+
+# Volumes and devices --------------------------------------------------------------------------
+
+
+@PROFILES
+def test_a_label_that_the_volume_asks_for(profile: podium.Profile) -> None:
+    reachable = [node_term(expression("disk", "In", "ssd"))]
+    cluster = objects(
+        node("n", cpu="2"),
+        volume("v", claimed_by="data", phase="Bound", reachable=reachable),
+        claim("data", volume="v"),
+        pod("w", volumes=[claim_volume("data")]),
+    )
+
+    [found] = fix(cluster, "w", profile).fixes
+
+    assert found.sentence == "Add the label disk=ssd to the node n."
+    assert places(apply_fix(cluster, found), "w", profile) == "n"
+
+
+def devices_in_use() -> Objects:
+    """The example with GPUs after two pods have taken both of them; the third is pending."""
+    cluster = podium.read([str(Path(__file__).parents[3] / "examples" / "devices" / "gpus.yaml")])
+    claims = {each.key: each for each in cluster.of(RESOURCE_CLAIM)}
+    pods = {each.key: each for each in cluster.pods}
+    for step in podium.simulate(cluster, V1_36):
+        placed = pods[step.pod.key]
+        spec = replace(placed.spec, node_name=step.decision.node or "")
+        pods[placed.key] = replace(placed, spec=spec)
+        if step.claims is not None:
+            claims |= {key: each for key, each in step.claims.claims.items() if each is not None}
+    cluster.pods = list(pods.values())
+    cluster.lists[RESOURCE_CLAIM.name] = list(claims.values())
+    return cluster
+
+
+def test_the_pod_that_holds_a_device_is_evicted_or_a_node_with_devices_added() -> None:
+    cluster = devices_in_use()
+    [wanted] = [each for each in cluster.pods if not each.spec.node_name]
+
+    found = fix(cluster, wanted.key, V1_36)
+
+    actions = {each.edits[0].action for each in found.fixes if len(each.edits) == 1}
+    assert {"evict", "add node"} <= actions
+    for each in found.fixes:
+        assert places(apply_fix(cluster, each), wanted.name, V1_36), each.sentence
+        for smaller in weaker(each):
+            assert places(apply_fix(cluster, smaller), wanted.name, V1_36) is None
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("items", "sentence"),
+    [
+        pytest.param(
+            [],
+            "the claim default/data does not exist: create it, or remove its volume from the pod",
+            id="a claim that is missing",
+        ),
+        pytest.param(
+            [claim("data", volume="v")],
+            "the claim default/data is bound to the volume v, which does not exist: create it",
+            id="a volume that is missing",
+        ),
+        pytest.param(
+            [claim("data", storage_class="fast"), storage_class("fast", mode="Immediate")],
+            "the claim default/data is not bound: create a volume of the storage class fast "
+            "that fits it",
+            id="a claim that is not bound",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(profile: podium.Profile, items: list[Any], sentence: str) -> None:
+    found = fix(objects(node("n"), *items, pod("w", volumes=[claim_volume("data")])), "w", profile)
+
+    assert found.fixes == []
+    assert found.advice == (sentence,)
+
+
+def test_missing_device_claims_and_classes_are_said() -> None:
+    cluster = devices_in_use()
+    wanted = next(each for each in cluster.pods if not each.spec.node_name)
+    cluster.pods = [wanted]
+    cluster.lists["DeviceClass"] = []
+
+    found = fix(cluster, wanted.key, V1_36)
+
+    assert found.fixes == []
+    assert [each for each in found.advice if "which does not exist: create it" in each]
 
 
 @PROFILES

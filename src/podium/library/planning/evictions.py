@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.engine.state.affinity_terms import compiled_with_namespaces
+from podium.library.planning.claim_holders import ClaimHolders
 from podium.objects.kinds.pod import Affinity
-from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
+from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET, RESOURCE_CLAIM
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Evictions:
 
     def __init__(self, simulation: Simulation, objects: Objects, budgets: Budgets) -> None:
         self._simulation, self._budgets = simulation, budgets
+        #: Evicts the pods in the simulation, and brings them back.
+        self.holders = ClaimHolders(simulation.cache, objects.of(RESOURCE_CLAIM))
         self._labels = {node.name: node.labels for node in objects.nodes}
         self._on: dict[str, list[Pod]] = {}
         self._all: list[Pod] = []
@@ -116,23 +119,23 @@ class Evictions:
 
     def _reprieved(self, victims: Sequence[Pod], pod: Pod, fits: Callable[[], bool]) -> list[Pod]:
         """Those of the victims without whose eviction the pod does not fit."""
-        cache = self._simulation.cache
+        holders = self.holders
         gone = {each.uid: each for each in victims}
         for each in victims:
-            cache.remove_pod(each)
+            holders.evict(each)
         if fits():
             # What is dear to evict comes back first, and among the rest what is small.
             for each in sorted(victims, key=lambda v: (-self.cost(v, pod), self._size(v), v.key)):
-                cache.add_pod(each)
+                holders.bring_back(each)
                 if fits():
                     del gone[each.uid]
                 else:
-                    cache.remove_pod(each)
+                    holders.evict(each)
             needed = list(gone.values())
         else:
             needed = []
         for each in gone.values():
-            cache.add_pod(each)
+            holders.bring_back(each)
         return needed
 
     def _size(self, pod: Pod) -> int:
@@ -151,14 +154,20 @@ class Evictions:
         labels = self._labels.get(node, {})
         found = []
         if self._conflicts is None or self._conflicts[0] is not pod:
-            self._conflicts = (pod, [each for each in self._all if _may_conflict(pod, each)])
+            wants_devices = bool(pod.spec.resource_claims)
+            conflicts = [
+                each
+                for each in self._all
+                if _may_conflict(pod, each) or (wants_devices and self.holders.holds(each))
+            ]
+            self._conflicts = (pod, conflicts)
         for each in self._conflicts[1]:
             name = each.spec.node_name
             if name == node:
                 continue
             there = self._labels.get(name, {})
             near = any(there.get(key) == value for key, value in labels.items())
-            if near or _claims(each) & _claims(pod):
+            if near or _claims(each) & _claims(pod) or self.holders.holds(each):
                 found.append(each)
             if len(found) > _ELSEWHERE:
                 return []

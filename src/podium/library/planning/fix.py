@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -23,20 +23,28 @@ from podium.library.lookup import pod_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import seen_by
 from podium.library.planning import commands
+from podium.library.planning.claim_advice import claim_advice
+from podium.library.planning.claim_holders import claim_without
 from podium.library.planning.evictions import Budgets, Evictions
 from podium.library.planning.json_patch import Operation, difference, patched
-from podium.library.planning.node_labels import label_changes, without_node_conditions
+from podium.library.planning.node_labels import (
+    LabelConditions,
+    label_changes,
+    without_node_conditions,
+)
 from podium.library.planning.node_shapes import (
     NodeShape,
     add_node,
     daemons_for,
     drop_node,
     shapes_of,
+    slices_for,
 )
 from podium.library.planning.relaxations import Relaxation, is_for_all_taints, relaxations
 from podium.library.simulating import open_simulation
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.registry import RESOURCE_CLAIM, RESOURCE_SLICE
 from podium.objects.reading.collection import Objects
 from podium.render.planning.fixes import Edit, Fix, Fixes
 
@@ -46,6 +54,7 @@ if TYPE_CHECKING:
     from podium.cluster.simulation import Simulation
     from podium.engine.framework.profile import Profile
 
+_T = TypeVar("_T")
 _ADD_NODE_COST: Final = 10.0
 _UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 
@@ -54,7 +63,8 @@ _UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 class Limits:
     """How much is tried in large clusters, and how many answers of one kind are given."""
 
-    #: Nodes that are tried one by one: for a label, an uncordon, an eviction.
+    #: Nodes that are tried one by one for a label, an uncordon or an eviction, once any single
+    #: edit helps; as long as none does, all nodes are tried.
     nodes: int = 60
     #: Answers of one kind that differ only in the node.
     of_a_kind: int = 3
@@ -93,11 +103,16 @@ def apply_fix(objects: Objects, fix: Fix) -> Objects:
     found = objects.copied()
     for edit in fix.edits:
         if edit.action == "evict":
-            found.pods = [pod for pod in found.pods if pod.key not in edit.names]
+            gone = {pod.uid for pod in found.pods if pod.key in edit.names}
+            found.pods = [pod for pod in found.pods if pod.uid not in gone]
+            claims = [claim_without(each, gone) for each in found.of(RESOURCE_CLAIM)]
+            found.lists[RESOURCE_CLAIM.name] = [each for each in claims if each is not None]
         elif edit.action == "add node":
             node = msgspec.convert(edit.patch[0]["value"], Node)
             found.nodes = [*found.nodes, node]
             found.pods = [*found.pods, *daemons_for(objects, edit.like, node.name)]
+            for each in slices_for(objects, edit.like, node.name):
+                found.add(RESOURCE_SLICE, each)
         elif edit.kind == "Node":
             found.nodes = [_patched(n, edit) if n.name in edit.names else n for n in found.nodes]
         else:
@@ -165,7 +180,9 @@ class FixSearch:
             if pairs or not self.result.fixes:
                 yield from self._pairs(trial)
         self.result.complete = not trial.cut
-        self.result.untried = (*trial.cut, *self.result.untried)
+        self.result.untried = tuple(trial.cut)
+        if not self.result.fixes:
+            self.result.advice = claim_advice(self.pod, self._objects)
 
     def _first_decision(self, seen: Objects) -> None:
         """Decide about the pod as it is, with preemption."""
@@ -194,9 +211,11 @@ class FixSearch:
             ("labels of nodes", trial.labels),
             ("evictions", trial.evictions),
         ):
+            trial.looks_at_all = not self.result.fixes
             for change in found(self.pod):
                 self._add(trial, [change])
             yield name
+        trial.looks_at_all = False
         given = 0
         for shape in self._shapes:
             given += self._add(trial, [_NewNode(shape)])
@@ -352,13 +371,13 @@ class _Evict(_Change):
     cost: float
 
     def begin(self, trial: _Trial) -> Callable[[], None]:
-        cache = trial.simulation.cache
+        holders = trial.holders
         for pod in self.pods:
-            cache.remove_pod(pod)
+            holders.evict(pod)
 
         def undo() -> None:
             for pod in self.pods:
-                cache.add_pod(pod)
+                holders.bring_back(pod)
 
         return undo
 
@@ -410,9 +429,12 @@ class _Trial:
         self, simulation: Simulation, objects: Objects, limits: Limits, budgets: Budgets
     ) -> None:
         self.simulation, self._limits = simulation, limits
+        self._objects = objects
         self._nodes = {node.name: node for node in objects.nodes}
         self._evictions = Evictions(simulation, objects, budgets)
-        #: Whether some nodes were not tried, because there are too many.
+        self.holders = self._evictions.holders
+        #: Whether all nodes are tried one by one until one of them helps.
+        self.looks_at_all = False
         #: What was not tried because there is too much of it, one sentence each.
         self.cut: dict[str, None] = {}
 
@@ -503,9 +525,9 @@ class _Trial:
 
     def uncordons(self, pod: Pod | None) -> Iterator[_NodeEdit]:
         """Nodes to uncordon: all of them for no pod, else those that the pod fits on then."""
-        given = 0
+        given: list[_NodeEdit] = []
         cordoned = [node for node in self._nodes.values() if _is_cordoned(node)]
-        for node in self._some(cordoned):
+        for node in self._some(cordoned, given):
             taints = [t for t in node.spec.taints or () if t.key != _UNSCHEDULABLE] or None
             spec = replace(node.spec, unschedulable=False, taints=taints)
             after = replace(node, spec=spec)
@@ -513,8 +535,8 @@ class _Trial:
             change = _NodeEdit("uncordon", sentence, node, after, command, 2.0)
             if pod is None or self._fits_after(change, pod, node.name):
                 yield change
-                given += 1
-            if given >= self._limits.of_a_kind and pod is not None:
+                given.append(change)
+            if len(given) >= self._limits.of_a_kind and pod is not None:
                 return
 
     def labels(self, pod: Pod, *, alone: bool = True) -> Iterator[_NodeEdit]:
@@ -523,22 +545,24 @@ class _Trial:
         Without *alone* those that are a part of what is needed, on nodes that accept the rest.
         """
         names = self.feasible(without_node_conditions(pod)) if alone else list(self._nodes)
-        given = 0
-        for node in self._some([self._nodes[name] for name in names if name in self._nodes]):
-            for key, wanted in label_changes(pod, node, self._nodes.values()):
+        given: list[_NodeEdit] = []
+        asked = LabelConditions(pod, self._objects)
+        tried = [self._nodes[name] for name in names if name in self._nodes]
+        for node in self._some(tried, given):
+            for key, wanted in label_changes(asked, node):
                 change = _labelled(node, key, wanted)
                 if not alone or self._fits_after(change, pod, node.name):
                     yield change
-                    given += 1
+                    given.append(change)
                     break
-            if given >= self._limits.of_a_kind and alone:
+            if len(given) >= self._limits.of_a_kind and alone:
                 return
 
     def evictions(self, pod: Pod) -> Iterator[_Evict]:
         """Pods to evict, a smallest set for each of the best nodes."""
-        found = []
+        found: list[_Evict] = []
         nodes = self._evictions.ordered(pod, self.simulation)
-        for name in self._some(nodes):
+        for name in self._some(nodes, found):
             change = self._eviction(pod, name)
             if change is not None:
                 found.append(change)
@@ -567,7 +591,7 @@ class _Trial:
                 change = _NodeEdit("uncordon", sentence, first.after, after, command, 2.0)
                 if self._fits_after(change, pod, name):
                     yield change
-            for key, wanted in label_changes(pod, first.after, self._nodes.values()):
+            for key, wanted in label_changes(LabelConditions(pod, self._objects), first.after):
                 change = _labelled(first.after, key, wanted)
                 if self._fits_after(change, pod, name):
                     yield change
@@ -584,12 +608,14 @@ class _Trial:
         undo()
         return fits
 
-    def _some(self, nodes: Sequence[Any]) -> Sequence[Any]:
-        """The first of the nodes, as many as are tried one by one."""
-        if len(nodes) > self._limits.nodes:
-            most = f"labels, uncordons and evictions were tried on {self._limits.nodes} nodes only"
-            self.cut[most] = None
-        return nodes[: self._limits.nodes]
+    def _some(self, nodes: Sequence[_T], found: Sequence[object]) -> Iterator[_T]:
+        """The nodes that are tried one by one: the first ones, or all until one was *found*."""
+        for place, node in enumerate(nodes):
+            if place >= self._limits.nodes and (found or not self.looks_at_all):
+                most = f"labels, uncordons and evictions were tried on {place} nodes only"
+                self.cut[most] = None
+                return
+            yield node
 
 
 def _is_cordoned(node: Node) -> bool:

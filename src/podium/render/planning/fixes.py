@@ -91,7 +91,9 @@ class Fixes:
     #: Whether everything was looked at; a large cluster or an interrupt ends the search early.
     complete: bool = True
     #: What was not tried, one sentence each.
-    untried: tuple[str, ...] = ("edits of claims, volumes and devices are not tried",)
+    untried: tuple[str, ...] = ()
+    #: What the pod needs of volumes and devices, one sentence each, where no edit helps.
+    advice: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -106,6 +108,7 @@ class Fixes:
             else None,
             "complete": self.complete,
             "untried": list(self.untried),
+            "advice": list(self.advice),
             "fixes": [fix.as_json() for fix in self.fixes],
         }
 
@@ -123,7 +126,7 @@ class Fixes:
         if not self.fixes:
             looked = "no edit" if self.complete else "no edit that was tried"
             yield f"{looked} of the kinds that are known, and no two of them, would help", YELLOW
-            yield from ((f"  {sentence}", PLAIN) for sentence in self.untried)
+            yield from ((f"  {sentence}", PLAIN) for sentence in (*self.advice, *self.untried))
             return
         for number, fix in enumerate(self.fixes[:most], 1):
             yield f"{number}. {fix.sentence}", BOLD
