@@ -49,6 +49,7 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
         _upstream(found["upstream"]),
         _devices(found["devices"]),
         _cluster(found["cluster"]),
+        _large_cluster(found["large_cluster"]),
     )
     return "\n".join(line for part in parts for line in (*part, ""))
 
@@ -326,7 +327,7 @@ threshold is for upstream's whole system on its machine. Pods per second of proc
 little on other work on the machine.
 """
 #: Sections that can be written alone.
-SECTIONS = ("devices", "causes", "history")
+SECTIONS = ("devices", "causes", "history", "large_cluster")
 
 
 def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -352,7 +353,13 @@ def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
 
 def section(name: str, where: dict[str, str], found: Any) -> str:
     """The text of one section, with the load of the machine it was measured on."""
-    lines = list({"devices": _devices, "causes": _causes, "history": _history}[name](found))
+    written = {
+        "devices": _devices,
+        "causes": _causes,
+        "history": _history,
+        "large_cluster": _large_cluster,
+    }
+    lines = list(written[name](found))
     noted = f"{where['date']}, load when started: {where['load when started']}"
     return "\n".join([*lines, "", f"Measured alone: {noted}.", ""])
 
@@ -422,6 +429,27 @@ def _cluster(found: dict[str, Any]) -> Iterator[str]:
         yield f"| {name} | {ours['nodes']:,} | {ours['pods']:,} | {' | '.join(cells)} | {quoted} |"
     yield ""
     yield "Cells are pods/s, CPU-ms per pod, most MiB."
+
+
+LARGE_CLUSTER = """\
+## A large cluster on a real API server
+
+The start of `podium run`, from the start of the program until a pod that waited is bound, with all
+nodes and pods there before; and the reports of nodes, which patch their status as kubelets do. API
+server and etcd share the machine, and their time to answer the lists is part of the start.
+"""
+
+
+def _large_cluster(found: dict[str, Any]) -> Iterator[str]:
+    yield from LARGE_CLUSTER.splitlines()
+    yield ""
+    yield "| nodes | pods | start, s | start, CPU-s | most MiB | CPU-ms/report | 500 reports/s |"
+    yield "|---|---|---|---|---|---|---|"
+    yield (
+        f"| {found['nodes']:,} | {found['pods']:,} | {found['start (s)']} "
+        f"| {found['start, CPU (s)']} | {found['peak MiB']} | {found['CPU ms/report']} "
+        f"| {found['% of a core']} % of a core |"
+    )
 
 
 FULL_SIZES = "## Full sizes"

@@ -1,7 +1,7 @@
 """Run all benchmarks, each in a process of its own, and write what they say to RESULTS.md.
 
 python benchmarks/run.py            everything, some minutes
-python benchmarks/run.py --only devices    that section (or causes) alone; the others stay
+python benchmarks/run.py --only devices    one section alone (causes, devices, large_cluster)
 python benchmarks/run.py --quick    small numbers, to see that it works; nothing is rewritten
 """
 
@@ -36,6 +36,7 @@ SCRIPTS = (
     "upstream",
     "devices",
     "cluster",
+    "large_cluster",
 )
 FLAGS = {"cluster": ["--beside", "kube-scheduler"]}
 

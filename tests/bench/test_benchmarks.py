@@ -18,6 +18,7 @@ SECTIONS = (
     "## A realistic mix",
     "## All workloads",
     "## Devices",
+    "## A large cluster on a real API server",
 )
 
 
