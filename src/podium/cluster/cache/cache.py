@@ -155,8 +155,8 @@ class Cache:
     # Nodes
     def put_node(self, node: Node) -> None:
         """A node was added or changed."""
-        self.columns.put_node(node)
-        self.tree.update(node.name, zone_key(node.labels, self._zone_labels))
+        if self.columns.put_node(node):
+            self.tree.update(node.name, zone_key(node.labels, self._zone_labels))
 
     def drop_node(self, node: Node) -> None:
         """A node was deleted; pods that are still on it stay."""

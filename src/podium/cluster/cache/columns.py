@@ -34,8 +34,8 @@ class Columns(View):
 
     # Nodes --------------------------------------------------------------------------------------
 
-    def put_node(self, node: Node) -> int:
-        """Add a node, or take over what changed about it; returns its row.
+    def put_node(self, node: Node) -> bool:
+        """Add a node, or take over what changed about it; returns whether anything did.
 
         Nodes report their status every few seconds, mostly without a change: that is no news.
         """
@@ -44,7 +44,7 @@ class Columns(View):
         if before is not None and _is_unchanged(before, node) and self.nodes.counts_images_of(row):
             self.nodes.objects[row] = node
             self.nodes.labels[row] = node.labels
-            return row
+            return False
         if self.nodes.objects[row] is None:
             self.pods.unknown_nodes.discard(row)
             self.journal.start_epoch()
@@ -54,7 +54,7 @@ class Columns(View):
         self.pods.follow_nodes()
         self.pods.move_labels(row, moves)
         self.journal.note_node(row)
-        return row
+        return True
 
     def drop_node(self, name: str) -> None:
         """Remove a node. Pods that are still on it keep its row, as that of an unknown node."""

@@ -126,6 +126,10 @@ class NodeColumns:
         self.images: dict[str, dict[int, ImageState]] = {}
         #: Image name -> its size as first reported, and the rows that have it.
         self.image_registry: dict[str, tuple[int, set[int]]] = {}
+        #: Changes when a node comes, goes, or has other images.
+        self._images_version = 0
+        #: Row -> the version of the images for which `counts_images_of` was true.
+        self._images_counted: dict[int, int] = {}
         self._free: list[int] = []
         #: The order with spare room at its end, so that many nodes are added in linear time.
         self._order_room = self.order
@@ -184,11 +188,14 @@ class NodeColumns:
 
     def counts_images_of(self, row: int) -> bool:
         """Whether the node knows its images as they are counted now; an update counts them anew."""
+        if self._images_counted.get(row) == self._images_version:
+            return True
         node = self.objects[row]
         for image in (node.status.images if node else None) or ():
             for name in image.names or ():
                 if self.images[name][row].nodes != len(self.image_registry[name][1]):
                     return False
+        self._images_counted[row] = self._images_version
         return True
 
     def note_order(self, order: np.ndarray, *, names_once: bool) -> None:
@@ -238,11 +245,15 @@ class NodeColumns:
         self._put_allocatable(row, node)
         self._drop_images(row, before)
         self._put_images(row, node)
+        if before is None or before.status.images != node.status.images:
+            self._images_version += 1
+        self._images_counted[row] = self._images_version
         return self._put_labels(row, node.labels)
 
     def drop(self, row: int) -> list[LabelMove]:
         """Clear the node of a row; returns the labels that it had."""
         self._drop_images(row, self.objects[row])
+        self._images_version += 1
         for column in (*self.allocatable, self.allowed_pods):
             column[row] = 0
         for fact in self.facts.columns():
