@@ -170,28 +170,44 @@ class Reflector(Generic[Kind]):
 
     async def _list_in_pages(self) -> None:
         items: list[Kind] = []
-        params = {**self._params, "limit": str(self._page)} if self._in_pages else self._params
-        while True:
-            try:
-                text = await self._client.request(
-                    "GET", self.path, params=params, timeout=_LIST_SECONDS
-                )
-            except ApiError as error:
-                if error.status == _GONE:
-                    self._in_pages = False  # it changes faster than it can be read in pages
-                raise
+        async for page in self._pages():
             with _without_gc():
-                page = _page.decode(text)
                 items += filter(None, map(self._decoded, page.items or ()))
-            if not page.metadata.continue_:
-                break
-            params["continue"] = page.metadata.continue_
         self._in_pages = True
         self._is_stale = False
         self._failures.succeeded(_LIST)
         self._sink.replace(items)
         self.version = page.metadata.resource_version
         self.synced.set()
+
+    async def _pages(self) -> AsyncIterator[_Page]:
+        """The pages of a list; the API server prepares the next one while one is decoded."""
+        page = await self._page_after("")
+        while page.metadata.continue_:
+            following = asyncio.create_task(self._page_after(page.metadata.continue_))
+            try:
+                await asyncio.sleep(0)  # so that the request is sent
+                yield page
+                page = await following
+            finally:
+                following.cancel()
+        yield page
+
+    async def _page_after(self, token: str) -> _Page:
+        """The page of the list that a token of the page before stands for; the first without."""
+        params = {**self._params, "limit": str(self._page)} if self._in_pages else {**self._params}
+        if token:
+            params["continue"] = token
+        try:
+            text = await self._client.request(
+                "GET", self.path, params=params, timeout=_LIST_SECONDS
+            )
+        except ApiError as error:
+            if error.status == _GONE:
+                self._in_pages = False  # it changes faster than it can be read in pages
+            raise
+        with _without_gc():
+            return _page.decode(text)
 
     async def _watch(self) -> None:
         """Hand every event to the sink, until the server ends the watch."""
