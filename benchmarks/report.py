@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
+import world_faults
 from bench_targets import ROWS
 
 NOTHING = "-"
@@ -471,8 +473,15 @@ def full_sizes(tests: list[dict[str, Any]], date: str) -> str:
         "| test | result | minutes | figures |",
         "|---|---|---|---|",
     ]
+    faults: Counter[str] = Counter()
     for each in tests:
-        figures = ", ".join(f"{name}: {value}" for name, value in each["figures"])
+        held = world_faults.faults_of(each["figures"])
+        told = [pair for pair in each["figures"] if not pair[0].startswith(world_faults.PREFIX)]
+        told += [("faults", held.total())] if held else []
+        figures = ", ".join(f"{name}: {value}" for name, value in told)
         minutes = each["seconds"] / 60
         lines.append(f"| {each['test']} | {each['outcome']} | {minutes:.1f} | {figures} |")
+        faults += held
+    if faults:
+        lines += ["", "### Faults of the simulated world", "", *world_faults.lines(faults)]
     return "\n".join((*lines, ""))

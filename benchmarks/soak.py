@@ -35,9 +35,10 @@ def run(paths: list[str]) -> tuple[int, list[dict[str, Any]]]:
 def main() -> None:
     """Run, write, and tell."""
     code, tests = run(sys.argv[1:])
+    section = report.full_sizes(tests, time.strftime("%Y-%m-%d"))
+    print(section)
     if tests and not sys.argv[1:]:
         before, _ = report.parted(RESULTS.read_text("utf-8"))
-        section = report.full_sizes(tests, time.strftime("%Y-%m-%d"))
         RESULTS.write_text(before + section, "utf-8")
         print(f"wrote {RESULTS}", file=sys.stderr)
     sys.exit(code)
