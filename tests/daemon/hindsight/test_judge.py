@@ -145,6 +145,18 @@ def test_bindings_that_take_seconds_are_another_order(version: str, seed: int) -
     assert found.counts[OTHER_ORDER] > 0
 
 
+def test_nominations_that_were_seen_later_do_not_count() -> None:
+    """A pod that was never bound counted on a node, and a later nomination hid it."""
+    profile, behaviour = PROFILES["v1.36"]
+    other = OtherScheduler(profile, behaviour, 19)
+    burst(other, ranked, nodes=30, pods=150)
+
+    found = judged(other)
+
+    assert found.pods == placements(other) > 50
+    assert found.counts[DIFFERENT] == 0
+
+
 @pytest.mark.parametrize("kind", ["plain", "spread"])
 def test_bindings_that_are_refused_are_another_order(kind: str) -> None:
     """Where such a pod counted before it was refused cannot be seen."""
@@ -185,7 +197,7 @@ def delete_placed(other: OtherScheduler, key: str) -> None:
         other.delete("Pod", key)
 
 
-@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("seed", [6, 8])
 def test_nodes_and_pods_that_change_meanwhile_are_another_order(seed: int) -> None:
     """Eighty changes during a burst: nodes cordoned and uncordoned, placed pods deleted."""
     profile, behaviour = PROFILES["v1.36"]
@@ -202,7 +214,7 @@ def test_nodes_and_pods_that_change_meanwhile_are_another_order(seed: int) -> No
     found = judged(other)
 
     assert found.pods == placements(other) > 150
-    assert found.counts[DIFFERENT] <= found.pods // 40
+    assert found.counts[DIFFERENT] == 0
     assert 0 < found.counts[OTHER_ORDER] < found.pods // 2
 
 

@@ -284,7 +284,8 @@ class Judge:
         if decision.node is None and (taken.turn is not None or node is None):
             if self._nomination_follows(pod.uid, decision):
                 return False
-            self._fail(taken, profile)
+            if node is None or not self._judge_earlier(taken, node, profile, at):
+                self._fail(taken, profile)
         elif taken.turn is not None and self._failed_by_now(pod) is not None:
             self._resolve_failed(taken, profile)
         elif node is not None:
@@ -294,6 +295,17 @@ class Judge:
             self._fail(taken, profile)
         else:
             return False
+        return True
+
+    def _judge_earlier(self, taken: _Taken, node: str, profile: Profile, bound_at: float) -> bool:
+        """Judge a pod that there is no node for now, if there was before the last changes."""
+        if self._failed_by_now(taken.pod) is not None or not self._orders.changes_since(taken.pod):
+            return False
+        place = self._orders.place(taken.pod, node, self._position, taken.attempt, late=False)
+        if not self._orders.other_order(place, self._ahead, profile):
+            return False
+        self._orders.found_no_node(taken.pod)
+        self._judge(taken, node, profile, bound_at)
         return True
 
     def _outcome(self, uid: str) -> tuple[str | None, bool, float]:

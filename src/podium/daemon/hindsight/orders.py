@@ -32,6 +32,9 @@ MOST_RECENT: Final = 4096
 MOST_TRIES: Final = 96
 #: How many pods may have been refused, and on how many nodes each may have counted before.
 MOST_REFUSED: Final = 8
+#: How many of the last pods may have failed at first without a report.
+MOST_FAILED: Final = 16
+BEFORE_CHANGES: Final = "decided before the last changes of nodes and pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Placed:
     since: int = 0
     #: Whether it was bound so late that its first binding may have been refused.
     late: bool = False
+    #: Whether an attempt failed before, or Podium found no node.
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,8 @@ class PossibleOrders:
         if old is None and new is not None and not new.spec.node_name:
             self._since[pod.uid] = position
             self._pending[pod.uid] = pod
+        if new is not None and new.status.nominated_node_name and not new.spec.node_name:
+            self._nominated.setdefault(pod.uid, position)
         was, is_ = (bool(each is not None and each.spec.node_name) for each in (old, new))
         own_binding = old is not None and is_ and not was and self._is_own(old)
         if own_binding:
@@ -131,10 +138,20 @@ class PossibleOrders:
         if pod.status.nominated_node_name:
             self._nominated[pod.uid] = position
 
+    def changes_since(self, pod: Pod) -> bool:
+        """Whether nodes or placed pods changed since a pod came, or was reported as failed."""
+        last = self._changes[-1].position if self._changes else 0
+        return last > self._since.get(pod.uid, 0)
+
+    def found_no_node(self, pod: Pod) -> None:
+        """Note that Podium finds no node for a pod that was placed: it may have failed at first."""
+        self._has_failed.add(pod.uid)
+
     def place(self, pod: Pod, node: str, position: int, attempt: int, *, late: bool) -> Placed:
         """The placement that is decided next; `placed` notes it."""
         since = self._since.get(pod.uid, 0)
-        return Placed(pod, node, position, attempt, next(self._numbers), since, late)
+        failed = pod.uid in self._has_failed
+        return Placed(pod, node, position, attempt, next(self._numbers), since, late, failed)
 
     def placed(self, place: Placed) -> None:
         """Note a placement."""
@@ -168,19 +185,62 @@ class PossibleOrders:
             with self._with(some):
                 if self._best(place, profile):
                     return _decided_after(some)
+        return self._around_changes(place, before, profile) or self._unbound_order(place, profile)
+
+    def _around_changes(self, place: Placed, before: Sequence[Placed], profile: Profile) -> str:
+        """An order in which nodes or placed pods changed later, or others failed before."""
+        since = self._since.get(place.pod.uid, 0)
         changes = [each for each in self._changes if each.position > since]
+        if self._before_changes(place, changes, before, profile):
+            return BEFORE_CHANGES
+        failed = self._may_have_failed(changes, before, profile)
+        for some in (*_endings(failed), *_beginnings(failed)):
+            with self._without(some):
+                if self._best(place, profile):
+                    return _decided_first(some)
+        if failed and self._before_changes(place, changes, [*before, *failed], profile):
+            return BEFORE_CHANGES
+        return ""
+
+    def _before_changes(
+        self, place: Placed, changes: Sequence[Undone], before: Sequence[Placed], profile: Profile
+    ) -> bool:
+        """Whether the node is one of the best before some of the last changes.
+
+        Of the pods *before* it, which may have been decided later, all were, or some of the last.
+        """
         for undone in _endings(changes):
             first = undone[0].position
             later = [each for each in before if each.position >= first]
             ended = self._nominated_since(first)
-            with (
-                self._undone(undone),
-                self._without(later),
-                self._judge.without_nominations(ended),
-            ):
-                if self._best(place, profile):
-                    return f"decided before the last {len(undone)} changes of nodes and pods"
-        return self._unbound_order(place, profile)
+            with self._undone(undone), self._judge.without_nominations(ended):
+                for some in ((), *_few(later)):
+                    with self._without(some):
+                        if self._best(place, profile):
+                            return True
+        return False
+
+    def _may_have_failed(
+        self, changes: Sequence[Undone], known: Sequence[Placed], profile: Profile
+    ) -> list[Placed]:
+        """The last pods, besides *known* ones, that there was no node for before some changes.
+
+        Their first attempt may have failed without a report, and they were placed later.
+        """
+        if not changes:
+            return []
+        uids = {each.pod.uid for each in known}
+        recent = [
+            each
+            for each in self._placed
+            if each.position >= changes[0].position and each.pod.uid not in uids
+        ]
+        found = []
+        for each in recent[-MOST_FAILED:]:
+            with self._without([each]):
+                if self._fails_before_changes(each.pod, each.since, profile):
+                    found.append(each)
+        return found
 
     def undecided(self, place: Placed) -> set[str]:
         """The pods that wait for a node and may have been decided before a placement."""
@@ -188,12 +248,14 @@ class PossibleOrders:
         return {
             uid
             for uid, pod in self._pending.items()
-            if self._may_overtake(pod, place) and not is_assumed(uid) and self._is_own(pod)
+            if (pod.priority != place.pod.priority or uid in self._has_failed)
+            and not is_assumed(uid)
+            and self._is_own(pod)
         }
 
-    def _may_overtake(self, other: Pod, place: Placed) -> bool:
-        """Whether a pod that is taken after another one may have been decided before it."""
-        return other.priority != place.pod.priority or other.uid in self._has_failed
+    def _may_overtake(self, other: Placed, place: Placed) -> bool:
+        """Whether a pod that was taken after another one may have been decided before it."""
+        return other.pod.priority != place.pod.priority or other.failed
 
     def decided_later(self, place: Placed, bound: int, profile: Profile) -> str:
         """A sentence about an order in which pods were decided first that were taken later.
@@ -205,7 +267,7 @@ class PossibleOrders:
         changes = [each for each in self._changes if each.position > place.position]
         first: list[Placed | Undone] = [
             *(each for each in changes if each.position <= bound),
-            *(each for each in later if each.since < bound and self._may_overtake(each.pod, place)),
+            *(each for each in later if each.since < bound and self._may_overtake(each, place)),
         ]
         ended = self._nominated_since(place.position)
         vanished = self._vanished_beside(place, bound)
@@ -248,9 +310,11 @@ class PossibleOrders:
 
     def fails_in_another_order(self, pod: Pod, profile: Profile) -> bool:
         """Whether there is no node for a pod before some of the last changes."""
-        since = self._since.get(pod.uid, 0)
+        return self._fails_before_changes(pod, self._since.get(pod.uid, 0), profile)
+
+    def _fails_before_changes(self, pod: Pod, since: int, profile: Profile) -> bool:
         changes = [each for each in self._changes if each.position > since]
-        for undone in _endings(changes):
+        for undone in _endings(changes[-MOST_TRIES:]):
             with self._undone(undone):
                 if self._judge.decided(pod, profile).node is None:
                     return True
@@ -299,7 +363,7 @@ class PossibleOrders:
             if each.position < since:
                 break
             overtook = each.pod.priority > pod.priority
-            if again or overtook or each.attempt > 1 or each.pod.uid in self._has_failed:
+            if again or overtook or each.attempt > 1 or each.failed:
                 found.append(each)
         found.reverse()
         return found
@@ -419,6 +483,17 @@ def _endings(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
     """The last item, the last two and so on; of many, fewer and fewer."""
     for count in _counts(len(items)):
         yield items[len(items) - count :]
+
+
+def _few(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    """All items, then the last ones and the first ones: one, two, and soon more at a step."""
+    if items:
+        yield items
+    count, step = 1, 1
+    while count < len(items):
+        yield items[len(items) - count :]
+        yield items[:count]
+        count, step = count + step, step + count // 3
 
 
 def _beginnings(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
