@@ -2,7 +2,8 @@
 
 python benchmarks/soak.py [PATHS]    some two hours; exits with 1 if a test failed
 
-Tests tell figures of their own by pytest's `record_property`.
+Tests tell figures of their own by pytest's `record_property`. With PODIUM_KUBE_SCHEDULER, the path
+of a newer kube-scheduler, that one is judged as well.
 """
 
 from __future__ import annotations
