@@ -1,4 +1,4 @@
-"""`podium history import`: a trace is written, and swept like the files that it came from."""
+"""`podium history`: a trace is written and swept like its files; copies under other names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from builders import node, pod
 from cli.conftest import Podium
+from daemon.fakes import PROFILES
+from daemon.hindsight.driver import Driver
 from sweeps.small_experiment import MEASURED, write_experiment
 
 
@@ -48,6 +51,43 @@ def test_output_as_json_and_a_folder_that_is_taken(podium: Podium, tmp_path: Pat
     again = podium("history", "import", "csv", target, *flags)
     assert again.code == 2
     assert again.err == f"podium: {target}: is there already; name a folder that is not\n"
+
+
+def recorded_history(folder: Path) -> None:
+    """Two nodes, and a pod that is placed on one of them."""
+    profile, behaviour = PROFILES["v1.36"]
+    driver = Driver(folder, profile, behaviour)
+    driver.put(node("acme-1", cpu=1))
+    driver.put(node("acme-2", cpu=4))
+    driver.put(pod("web", namespace="acme", requests={"cpu": 2}))
+    driver.turn()
+    driver.recorder.close()
+
+
+def test_a_copy_under_other_names_is_replayed(podium: Podium, tmp_path: Path) -> None:
+    recorded_history(tmp_path / "h")
+    copy = str(tmp_path / "copy")
+
+    result = podium("history", "anonymize", str(tmp_path / "h"), copy)
+
+    assert (result.code, result.err) == (0, "")
+    told = f"{copy}: 1 segment, 3 changes, 1 decision, 1 of which follow again\n"
+    assert result.out == told
+    assert podium("replay", copy).out == "1 decision made again, 1 equal\n"
+    explained = podium("replay", copy, "--pod", "ns-000000/pod-000000", "-o", "json")
+    assert explained.json["node"] == "node-000001"
+    again = podium("history", "anonymize", str(tmp_path / "h"), copy)
+    assert again.code == 2
+    assert again.err == f"podium: {copy}: is there already; name a folder that is not\n"
+
+
+def test_no_history_to_copy_is_one_sentence(podium: Podium, tmp_path: Path) -> None:
+    result = podium("history", "anonymize", str(tmp_path / "nowhere"), str(tmp_path / "copy"))
+
+    assert result.code == 2
+    where = tmp_path / "nowhere"
+    assert result.err == f"podium: {where}: cannot be read: no such file or directory\n"
+    assert not (tmp_path / "copy").exists()
 
 
 @pytest.mark.parametrize("form", ["openb", "csv", "simkube"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,18 +18,26 @@ from podium.cli.flags import (
     policy_configmap_flags,
     profile_flags,
 )
+from podium.cli.history import new_folder
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from podium.host.record_run import RecordOptions
 
 
 @click.command(cls=FlagsCommand)
 @click.argument("folder", metavar="DIR", type=click.Path())
 @cluster_flags()
 @click.option("--for", "duration", metavar="DURATION", help="Stop after this time, such as 10m.")
+@click.option(
+    "--anonymize",
+    is_flag=True,
+    help="Rename everything that tells whose cluster it is; DIR is written at the end.",
+)
 @history_limit_flags
 @policy_configmap_flags
 @output_flag("text", "json", "yaml")
@@ -38,6 +49,7 @@ def record(
     context: str | None,
     server: str | None,
     duration: str | None,
+    anonymize: bool,
     limits: HistoryLimits,
     policy_configmap: str | None,
     policy_configmap_namespace: str,
@@ -50,6 +62,9 @@ def record(
     it comes. Rights to list and watch are enough, and whichever scheduler the cluster has goes on
     as before. `podium judge` says afterwards how its placements compare with Podium's decisions, by
     the profile that is named here.
+
+    With --anonymize a temporary folder has the history until the end, since new names keep the
+    order of all old ones; then DIR is written under other names, and the temporary folder deleted.
 
     Exit code: 0 recorded, 2 the cluster cannot be read or the folder cannot be written.
     """
@@ -65,20 +80,42 @@ def record(
     else:
         space = policy_configmap_namespace
         chosen = policy_in_configmap(access, flags, space, policy_configmap)
-    options = record_options(folder, limits.made(), flags, chosen)
+    seconds = _seconds(duration)
+    with _recorded_in(folder, anonymize=anonymize) as written:
+        options = record_options(written, limits.made(), flags, chosen)
 
-    def ready(counts: Mapping[str, int]) -> None:
-        listed = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
-        note(f"recording {access.shown} to {folder}: {listed or 'nothing yet'}; Ctrl-C ends it")
+        def ready(counts: Mapping[str, int]) -> None:
+            listed = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
+            note(f"recording {access.shown} to {folder}: {listed or 'nothing yet'}; Ctrl-C ends it")
 
-    log = Log(TEXT, WARNINGS_ONLY)
-    found = run_record(access, options, log, seconds=_seconds(duration), on_ready=ready)
+        log = Log(TEXT, WARNINGS_ONLY)
+        found = run_record(access, options, log, seconds=seconds, on_ready=ready)
+        if anonymize:
+            _write_anonymized(written, folder, options)
     if output == "text":
         write(f"{counted(found.changes, 'change')} recorded in {folder}\n")
     else:
         about = {"apiVersion": "podium/v1", "kind": "Recorded", "folder": folder}
         write_data({**about, "changes": found.changes, "objects": dict(found.objects)}, output)
     return 0
+
+
+@contextmanager
+def _recorded_in(folder: str, *, anonymize: bool) -> Iterator[str]:
+    """The folder to record in: a temporary one if the history is to be anonymized."""
+    if not anonymize:
+        yield folder
+        return
+    new_folder(folder)
+    with tempfile.TemporaryDirectory(prefix="podium-") as temporary:
+        yield temporary
+
+
+def _write_anonymized(written: str, folder: str, options: RecordOptions) -> None:
+    from podium.daemon.hindsight.anonymized_copy import write_anonymized  # noqa: PLC0415
+    from podium.history.reading import History  # noqa: PLC0415
+
+    write_anonymized(History(written), Path(folder), options.rules_of)
 
 
 def _seconds(duration: str | None) -> float | None:
