@@ -22,7 +22,15 @@ def test_a_cluster_is_recorded_under_other_names(
     folder, temporary = tmp_path / "history", tmp_path / "temporary"
     temporary.mkdir()
     kubeconfig = control_plane.kubeconfig(ADMIN)
-    command = [sys.executable, "-m", "podium", "record", str(folder), "--kubeconfig", kubeconfig]
+    command = [
+        sys.executable,
+        "-m",
+        "podium",
+        "record",
+        str(folder),
+        "--kubeconfig",
+        str(kubeconfig),
+    ]
     try:
         done = subprocess.run(
             [*command, "--for", "500ms", "--anonymize", "-o", "json"],
