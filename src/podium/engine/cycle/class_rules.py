@@ -1,4 +1,4 @@
-"""The rules of a profile that are concerned with a pod class at all, found once per class."""
+"""The rules of a profile that are concerned with a pod class at all, found once per form."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
-class ClassRules:
-    """What the stages need to know about one class of pods and one profile."""
+class FormRules:
+    """The rules of one profile that are concerned with pods of one form."""
 
-    __slots__ = ("_cls", "_fault", "_filters", "_profile", "refusing", "reserving")
+    __slots__ = ("filters", "refusing", "reserving")
 
-    def __init__(self, pod: Incoming, profile: Profile) -> None:
-        cls = pod.cls
-        self._cls: PodClass = cls
-        self._profile = profile
-        self._filters: list[Positioned] | None = None
-        #: The rules that may refuse pods of this class, or name nodes for them.
+    def __init__(self, cls: PodClass, profile: Profile) -> None:
+        #: The rules that may refuse such pods, or name nodes for them.
         self.refusing: list[FilterRule] = [r for r in profile.pre_filters if r.may_refuse(cls)]
-        #: The rules that may set something aside for pods of this class.
+        #: The rules that may set something aside for such pods.
         self.reserving: list[ReserveRule] = [
             rule for rule in profile.reserve_rules if rule.scope(cls) is not Scope.NONE
         ]
-        self._fault: str | None = None
+        #: The filters that can reject such pods, with their positions.
+        self.filters: list[Positioned] = [
+            Positioned(position, rule)
+            for position, (rule, scope) in enumerate(
+                zip(profile.predicates, scopes_of(cls, profile).filters, strict=True)
+            )
+            if scope is not Scope.NONE
+        ]
 
-    @property
-    def filters(self) -> list[Positioned]:
-        """The filters that can reject pods of this class, with their positions."""
-        if self._filters is None:
-            scopes = scopes_of(self._cls, self._profile).filters
-            self._filters = [
-                Positioned(position, rule)
-                for position, rule in enumerate(self._profile.predicates)
-                if scopes[position] is not Scope.NONE
-            ]
-        return self._filters
+
+class ClassRules:
+    """What the stages need to know about one class of pods and one profile."""
+
+    __slots__ = ("_fault", "filters", "refusing", "reserving")
+
+    def __init__(self, form: FormRules) -> None:
+        self.filters, self.refusing, self.reserving = form.filters, form.refusing, form.reserving
+        self._fault: str | None = None
 
     def scoring_fault(self, pod: Incoming, view: View, profile: Profile) -> str:
         """Why pods of this class cannot be scored, whatever the rows; asked once."""
@@ -54,7 +55,11 @@ class ClassRules:
 
 def rules_for(pod: Incoming, profile: Profile) -> ClassRules:
     """The rules of the profile for the class of the pod."""
-    found: ClassRules | None = pod.cls.memo.get(profile.token)
+    cls, token = pod.cls, profile.token
+    found: ClassRules | None = cls.memo.get(token)
     if found is None:
-        found = pod.cls.memo[profile.token] = ClassRules(pod, profile)
+        form: FormRules | None = cls.form.memo.get(token)
+        if form is None:
+            form = cls.form.memo[token] = FormRules(cls, profile)
+        found = cls.memo[token] = ClassRules(form)
     return found

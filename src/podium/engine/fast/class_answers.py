@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from podium.engine.fast.score_index import GroupIndex, Groups, ScoreIndex
     from podium.engine.framework.profile import Profile, Weighted
-    from podium.engine.framework.rule import Everywhere
+    from podium.engine.framework.rule import Everywhere, Rule
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -53,31 +53,71 @@ class FeasibleGroups:
     rejections: Counter[int]
 
 
-class ClassRowRules:
-    """The rules that look at single rows, for one class of pods."""
+class SortedRules:
+    """The rules of a profile by what their answers depend on, for pods of one form."""
 
-    __slots__ = ("key", "rules")
+    __slots__ = ("cluster", "foreseeable", "joint", "row", "row_scopes", "watches_selectors")
 
     def __init__(self, cls: PodClass, profile: Profile) -> None:
         of_node: list[Positioned] = []
         of_pods: list[Positioned] = []
         flat: list[Weighted] = []
-        key: list[Hashable] = []
+        #: Filters that look beyond single rows.
+        self.cluster: list[Positioned] = []
+        #: Scores that look at all feasible rows, or beyond the row.
+        self.joint: list[Weighted] = []
         scopes = scopes_of(cls, profile)
+        watched = 0
+        row_scopes: list[tuple[Rule, Hashable]] = []
         for position, (rule, scope) in enumerate(
             zip(profile.predicates, scopes.filters, strict=True)
         ):
-            if scope is Scope.NONE or scope > Scope.PODS:
+            if scope is Scope.NONE:
                 continue
-            (of_node if scope is Scope.NODE else of_pods).append(Positioned(position, rule))
-            key += (position, scope, rule.row_key(cls))
+            positioned = Positioned(position, rule)
+            if scope > Scope.PODS:
+                self.cluster.append(positioned)
+                watched |= int(rule.watched(cls))
+            else:
+                (of_node if scope is Scope.NODE else of_pods).append(positioned)
+                row_scopes.append((rule, (position, scope)))
         for number, (each, scope) in enumerate(zip(profile.priorities, scopes.scores, strict=True)):
             if scope <= Scope.PODS and not each.priority.normalizes:
                 flat.append(each)
-                key += (-number - 1, scope, each.priority.row_key(cls))
-        self.rules = RowRules(of_node, of_pods, flat)
+                row_scopes.append((each.priority, (-number - 1, scope)))
+            else:
+                self.joint.append(each)
+                watched |= int(each.priority.watched(cls))
+        #: Filters and scores that look at single rows.
+        self.row = RowRules(of_node, of_pods, flat)
+        #: Each of these with its place among the rules, and its scope.
+        self.row_scopes = row_scopes
+        #: Whether it can be told from counters that no other rule would answer otherwise.
+        self.foreseeable = not watched & _ANYTHING
+        self.watches_selectors = bool(watched & _SELECTORS)
+
+
+def sorted_rules(cls: PodClass, profile: Profile) -> SortedRules:
+    """The rules of the profile for pods of the form of this class."""
+    key = (profile.token, SortedRules)
+    found: SortedRules | None = cls.form.memo.get(key)
+    if found is None:
+        found = cls.form.memo[key] = SortedRules(cls, profile)
+    return found
+
+
+class ClassRowRules:
+    """The rules that look at single rows, for one class of pods."""
+
+    __slots__ = ("key", "rules", "sorted")
+
+    def __init__(self, cls: PodClass, profile: Profile) -> None:
+        self.sorted = sorted_rules(cls, profile)
+        self.rules = self.sorted.row
         #: Equal for classes that get the same answers on every row.
-        self.key: Hashable = tuple(key)
+        self.key: Hashable = tuple(
+            [(place, rule.row_key(cls)) for rule, place in self.sorted.row_scopes]
+        )
 
 
 class ClassAnswers:
@@ -95,24 +135,10 @@ class ClassAnswers:
         self._highest = profile.highest_score
         self.single = single
         self._cache = cache
-        self._cluster_rules = [
-            Positioned(position, rule)
-            for position, (rule, scope) in enumerate(
-                zip(profile.predicates, scopes_of(pod.cls, profile).filters, strict=True)
-            )
-            if scope > Scope.PODS
-        ]
-        #: Scores that look at all feasible rows, or beyond the row.
-        flat = set(map(id, single.rules.flat))
-        self.joint = [each for each in profile.priorities if id(each) not in flat]
-        watched = 0
-        for positioned in self._cluster_rules:
-            watched |= int(positioned.rule.watched(pod.cls))
-        for weighted in self.joint:
-            watched |= int(weighted.priority.watched(pod.cls))
-        #: Whether it can be told from counters that no rule would answer otherwise than before.
-        self._foreseeable = not watched & _ANYTHING
-        self._watches_selectors = bool(watched & _SELECTORS)
+        self._cluster_rules = single.sorted.cluster
+        self.joint = single.sorted.joint
+        self._foreseeable = single.sorted.foreseeable
+        self._watches_selectors = single.sorted.watches_selectors
         #: The counters of what the rules look at, when they were last asked.
         self._outlook: tuple[int, ...] | None = None
         #: What the joint rules answered to `everywhere`; None before they are asked.

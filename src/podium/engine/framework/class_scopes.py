@@ -1,4 +1,4 @@
-"""The scopes of all rules of a profile for one class of pods, asked once."""
+"""The scopes of all rules of a profile for the pod classes of one form, asked once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ClassScopes(NamedTuple):
-    """What the answers of the rules depend on, for pods of one class."""
+    """What the answers of the rules depend on, for pods of one form."""
 
     #: Of each predicate of the profile, in order.
     filters: tuple[Scope, ...]
@@ -21,9 +21,10 @@ class ClassScopes(NamedTuple):
 
 def scopes_of(cls: PodClass, profile: Profile) -> ClassScopes:
     """The scopes of the rules of the profile."""
-    found: ClassScopes | None = cls.memo.get(profile.scopes_token)
+    memo = cls.form.memo
+    found: ClassScopes | None = memo.get(profile.scopes_token)
     if found is None:
-        found = cls.memo[profile.scopes_token] = ClassScopes(
+        found = memo[profile.scopes_token] = ClassScopes(
             tuple(rule.scope(cls) for rule in profile.predicates),
             tuple(each.priority.scope(cls) for each in profile.priorities),
         )

@@ -187,7 +187,10 @@ class Rule:
     by_columns: bool = False
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
-        """What the answers for pods of this class depend on."""
+        """What the answers for pods of this class depend on.
+
+        This, `watched` and `may_refuse` may differ by the form of the class only (`PodForm`).
+        """
         return self.always
 
     def row_key(self, cls: PodClass) -> Hashable:

@@ -149,6 +149,20 @@ class RequestFacts:
             return found
 
 
+class PodForm:
+    """What rules look at to say what concerns them: shared by classes that differ elsewhere only.
+
+    Classes of one form differ in namespace, labels, controller, priority, the node that they name,
+    the names of claims, or the terms of pod affinity. `Rule.scope`, `Rule.watched` and
+    `FilterRule.may_refuse` are asked once for all of them.
+    """
+
+    __slots__ = ("memo",)
+
+    def __init__(self) -> None:
+        self.memo: dict[object, Any] = {}
+
+
 class PodClass:
     """The compiled facts of a kind of pod. Made by the view, which interns it."""
 
@@ -156,6 +170,7 @@ class PodClass:
         "__weakref__",
         "carried",
         "claims",
+        "form",
         "host",
         "id",
         "labels",
@@ -197,6 +212,7 @@ class PodClass:
     #: Names of the claims it uses, in order.
     claims: tuple[str, ...]
     requests: RequestFacts
+    form: PodForm
     labels: LabelSet
     terminating_labels: LabelSet | None
     carried: tuple[CarriedTerm, ...]

@@ -21,6 +21,7 @@ from podium.engine.state.pod_class import (
     ANY_IP,
     Incoming,
     PodClass,
+    PodForm,
     Port,
     RequestFacts,
     Resident,
@@ -29,6 +30,7 @@ from podium.engine.state.pod_class import (
     shares_class,
     volume_matters,
 )
+from podium.engine.state.pod_form import FormKey, form_key
 from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel, anchor
 from podium.engine.state.tallies import SPARSE, CarriedTerm, LabelSet, PodTerm, SparseLimits, Tally
 
@@ -94,6 +96,7 @@ class PodIndex:
         #: The id of a specification -> a pod with it, which keeps it alive, and the pod's class.
         self._recent: dict[int, tuple[Pod, PodClass]] = {}
         self._requests: dict[bytes, RequestFacts] = {}
+        self._forms: dict[FormKey, PodForm] = {}
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self._sets_by_label: ByLabel[LabelSet] = ByLabel()
         self.tallies: dict[object, Tally] = {}
@@ -218,12 +221,22 @@ class PodIndex:
             for volume in cls.volumes
             if volume.persistent_volume_claim is not None
         )
+        cls.form = self._form_of(cls)
         cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
         cls.terminating_labels = None
         cls.memo = {}
         terms = carried_terms(cls, accounting.term, drop_invalid=accounting.drops_invalid_terms)
         cls.carried = tuple(self._carry(*carried) for carried in terms)
         return cls
+
+    def _form_of(self, cls: PodClass) -> PodForm:
+        key = form_key(cls)
+        found = self._forms.get(key)
+        if found is None:
+            if len(self._forms) >= MOST_RECENT:
+                self._forms.clear()
+            found = self._forms[key] = PodForm()
+        return found
 
     def _requests_of(self, pod: Pod) -> RequestFacts:
         key = requests_key(pod)
@@ -354,7 +367,7 @@ class PodIndex:
         live = {resident.cls.id: resident.cls for residents in rows for resident in residents}
         self.classes = {key: cls for key, cls in self.classes.items() if cls.id in live}
         self.classes_by_id = dict(sorted(live.items()))
-        self._recent, self._requests = {}, {}
+        self._recent, self._requests, self._forms = {}, {}, {}
         for cls in live.values():
             cls.memo = {}
         self.tallies, self._tally_tests = {}, ByAnchor()

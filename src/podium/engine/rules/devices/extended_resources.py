@@ -41,7 +41,7 @@ def may_be_served(name: str) -> bool:
 
 def extended_requests(cls: PodClass) -> dict[str, int]:
     """The extended resources that pods of a class request, with amounts above zero."""
-    return cls.once("extended requests", lambda: _compute_requests(cls))
+    return cls.requests.once("extended requests", lambda: _compute_requests(cls))
 
 
 def _compute_requests(cls: PodClass) -> dict[str, int]:
