@@ -85,6 +85,15 @@ class _CountedNodes:
     complete: bool
     #: Whether every row has the key.
     everywhere: bool
+    #: When they were last compared, the number of pods beyond which a domain has too many, and the
+    #: domains that have; kept until pods or nodes change.
+    compared: tuple[tuple[int, int], int, np.ndarray] | None = None
+
+    def lowest(self, counts: np.ndarray) -> int:
+        """The fewest pods of any of the domains; there must be one."""
+        # Mostly all values of the key but the absent one: then none have to be picked.
+        everything = len(self.domains) == len(counts) - 1
+        return int(np.minimum.reduce(counts[1:] if everything else counts[self.domains]))
 
 
 class PodTopologySpread(FilterRule):
@@ -264,18 +273,17 @@ class PodTopologySpread(FilterRule):
     def _skewed_now(
         self, pod: Incoming, constraint: Constraint, nodes: _CountedNodes, view: View
     ) -> tuple[int, np.ndarray]:
-        """That number and those domains; kept until pods or nodes change."""
+        """That number and those domains."""
         now = (view.journal.epoch, view.journal.changes)
-        known = pod.cls.memo.get(("skewed", constraint))
-        if known is None or known[0] != now or known[1] is not nodes:
+        known = nodes.compared
+        if known is None or known[0] != now:
             counts = self._counts(pod.cls, constraint, nodes, view)
             lowest = 0
             if len(nodes.domains) and len(nodes.domains) >= constraint.min_domains:
-                lowest = int(counts[nodes.domains].min())
+                lowest = nodes.lowest(counts)
             most = self._allowed_lead(pod, constraint) + lowest
-            known = pod.cls.memo["skewed", constraint] = (now, nodes, (most, counts > most))
-        found: tuple[int, np.ndarray] = known[2]
-        return found
+            known = nodes.compared = (now, most, counts > most)
+        return known[1], known[2]
 
     def _counts(
         self, cls: PodClass, constraint: Constraint, nodes: _CountedNodes, view: View
