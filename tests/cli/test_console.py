@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import subprocess
@@ -86,3 +87,21 @@ def test_a_real_bar_can_be_drawn() -> None:
     bar.stop()
 
     assert bar.finished
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_steps_are_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    piped, terminal = io.StringIO(), Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    for stream in (piped, terminal):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with console.following("planning", after_seconds=-1.0) as step:
+            step("node n1 is cordoned")
+            step("node n1 [/] is drained")
+
+    assert piped.getvalue() == ""
+    assert "planning: node n1 [/] is drained" in terminal.getvalue()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,9 @@ import yaml
 
 from cli.conftest import Files, Podium
 from planning.clusters import node, pod, workload
+from podium.planning.applying import Applier
 from podium.planning.results import Plan
-from podium.planning.survive import Survival
+from podium.planning.survive import Survival, lose_domain
 from render.json_schema import problems
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -89,6 +92,11 @@ def test_html_is_one_page_that_loads_nothing(podium: Podium, write: Files) -> No
         (["--scale", "web=3"], "--scale web=3: names no object"),
         (["--add", "n1"], "--add n1: does not say which nodes to add"),
         (["--apply", "nowhere.yaml"], "nowhere.yaml"),
+        (["--apply", os.devnull], "holds no object"),
+        (["--replace", "n1", "--surge", "0"], "'--surge': 0 is not in the range x>=1"),
+        (["--drain", "n1", "--surge", "2"], "--surge says how many nodes --replace replaces"),
+        (["--drain", "n1", "--context", "x"], "--context is for a live cluster; give --cluster"),
+        (["--drain", "n1", "--limit", "0"], "'--limit': 0.0 is not in the range x>=1"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -100,6 +108,34 @@ def test_bad_input_is_one_sentence(
     assert result.out == ""
     assert len(result.err.splitlines()) == 1
     assert what in result.err
+
+
+@pytest.mark.parametrize("command", [["plan", "--drain", "n1", "--drain", "n2"], ["survive"]])
+def test_an_interrupt_prints_what_is_known_and_exits_130(
+    podium: Podium, write: Files, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    made: list[Any] = []
+
+    def interrupted(work: Callable[..., Any]) -> Callable[..., Any]:
+        def first_only(*given: Any, **more: Any) -> Any:
+            if made:
+                raise KeyboardInterrupt
+            made.append(work(*given, **more))
+            return made[0]
+
+        return first_only
+
+    monkeypatch.setattr(Applier, "apply", interrupted(Applier.apply))
+    monkeypatch.setattr("podium.planning.survive.lose_domain", interrupted(lose_domain))
+
+    result = podium(command[0], write(ITEMS), *command[1:])
+
+    assert result.code == 130
+    assert result.err.splitlines() == [
+        "podium: note: interrupted; what follows is what was found so far"
+    ]
+    assert "interrupted" in result.out
+    assert len(made) == 1
 
 
 def test_files_without_nodes_are_refused(podium: Podium, write: Files) -> None:

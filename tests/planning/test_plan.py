@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import signal
 from itertools import pairwise
 from pathlib import Path
 
@@ -256,7 +258,11 @@ def test_the_same_seed_gives_the_same_plan() -> None:
     ("change", "what"),
     [
         ("drain n9", "there is no node 'n9'"),
-        ("lose rack=1", "no node has the label rack=1"),
+        ("lose rack=1", "no node has the label rack=1; labels of nodes are .*hostname"),
+        ("lose topology.kubernetes.io/zone=q", "=q; its values are a, b"),
+        ("taint n1:none-", "--taint n1:none-: node n1 has no such taint; there are none"),
+        ("replace n9", "--replace n9: there is no node 'n9'"),
+        ("delete pod/shop/bare", "'bare' in the namespace shop; it is in default"),
         ("scale deployment/none=3", "there is no deployment 'none'"),
         ("scale daemonset/agent=3", "a DaemonSet has no replicas to set"),
         ("rollout pod/bare", "a Pod cannot be rolled out"),
@@ -286,6 +292,23 @@ def test_an_interrupt_leaves_what_is_known() -> None:
     assert found.interrupted
     assert [each.change for each in found.changes] == ["drain n1"]
     assert len(found.moved) == 1
+
+
+def test_a_real_interrupt_ends_no_task_midway(capfd: pytest.CaptureFixture[str]) -> None:
+    items = [*NODES, workload("Deployment", "web", 3)]
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(text: str) -> None:
+        if text == "node n2 is cordoned":
+            signal.raise_signal(signal.SIGINT)
+
+    found = plan(documents(items), changes("drain n1", "drain n2"), chosen(), on_step=stop)
+    gc.collect()  # tasks report their exceptions when they are collected
+
+    assert found.interrupted
+    assert [each.change for each in found.changes] == ["drain n1"]
+    assert signal.getsignal(signal.SIGINT) is before
+    assert capfd.readouterr().err == ""
 
 
 def test_extenders_are_not_asked(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.console import note, notes, tracked, write, write_data, write_lines
+from podium.cli.console import INTERRUPTED, note, notes, tracked, write, write_data, write_lines
 from podium.cli.flags import cluster_flags, gates_flag, output_flag
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
@@ -19,7 +19,6 @@ from podium.objects.reading.validate import notes as input_notes
 if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
 
-_INTERRUPTED = 130
 _TWO = 2
 
 
@@ -84,6 +83,9 @@ def compare(
     if cluster == bool(files):
         what = "FILES and --cluster exclude each other" if cluster else "there is no input"
         raise click.UsageError(f"{what}; name files, or a live cluster with --cluster")
+    if not cluster and (kubeconfig or context or server):
+        flag = "kubeconfig" if kubeconfig else "context" if context else "server"
+        raise click.UsageError(f"--{flag} is for a live cluster; give --cluster, no FILES")
     objects = read_live(kubeconfig, context, server) if cluster else read_files(files)
     notes(input_notes(objects))
     profiles = {name: each.profiles for name, each in chosen.items()}
@@ -94,7 +96,7 @@ def compare(
             pass
     except KeyboardInterrupt:
         note("interrupted; what follows is what was found so far")
-        code = _INTERRUPTED
+        code = INTERRUPTED
     result = search.result
     if output == "table":
         write_lines(result.lines(most))

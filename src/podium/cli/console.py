@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -12,7 +13,7 @@ import click
 from podium.render.plain import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import Console, RenderableType
 
@@ -20,6 +21,8 @@ _Item = TypeVar("_Item")
 
 #: Columns of what does not go to a terminal; wide enough that tables need not fold.
 _PIPE_WIDTH: Final = 160
+#: The exit code of a command that was interrupted and printed what it knew.
+INTERRUPTED: Final = 130
 #: A progress bar appears after this time.
 _PROGRESS_SECONDS: Final = 0.5
 
@@ -111,6 +114,38 @@ def tracked(
     finally:
         if bar is not None:
             bar.stop()
+
+
+@contextmanager
+def following(
+    what: str, *, after_seconds: float = _PROGRESS_SECONDS
+) -> Iterator[Callable[[str], None]]:
+    """A function that is called with each step of long work of unknown length.
+
+    On a terminal, the last step stands in a line on stderr once that takes long, and is gone in the
+    end.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    begun = time.monotonic()
+    shown: list[Any] = []
+
+    def follow(step: str) -> None:
+        from rich.console import Console  # noqa: PLC0415  only on a terminal
+        from rich.text import Text  # noqa: PLC0415
+
+        if shown:
+            shown[0].update(Text(f"{what}: {step}"))
+        elif time.monotonic() - begun > after_seconds:
+            shown.append(Console(file=sys.stderr).status(Text(f"{what}: {step}")))
+            shown[0].start()
+
+    try:
+        yield follow
+    finally:
+        if shown:
+            shown[0].stop()
 
 
 def _progress_bar(total: int, what: str) -> Any:

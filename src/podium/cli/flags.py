@@ -303,6 +303,9 @@ def cluster_or_files(command: _Command) -> _Command:
         if wanted == bool(given["files"]):
             both = ", not both" if wanted else ""
             raise click.UsageError(f"give FILES, or --cluster to read a live cluster{both}")
+        useless = [f"--{name}" for name, value in reach.items() if value and not wanted]
+        if useless:
+            raise click.UsageError(f"{useless[0]} is for a live cluster; give --cluster, no FILES")
         return command(cluster=reach if wanted else None, **given)
 
     options = (

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli.changes import change_flags
-from podium.cli.console import note, notes, tracked, write, write_data, write_lines
+from podium.cli.console import (
+    INTERRUPTED,
+    following,
+    note,
+    notes,
+    tracked,
+    write,
+    write_data,
+    write_lines,
+)
 from podium.cli.flags import cluster_or_files, output_flag, profile_flags
 from podium.cli.inputs import live_cluster
 from podium.cli.parsing import FlagsCommand
@@ -24,10 +33,8 @@ if TYPE_CHECKING:
 @click.option(
     "--surge",
     type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
     metavar="N",
-    help="How many nodes --replace adds and drains at a time.",
+    help="How many nodes --replace adds and drains at a time.  [default: 1]",
 )
 @click.option(
     "-n",
@@ -59,7 +66,7 @@ def plan(
     files: tuple[str, ...],
     cluster: dict[str, str | None] | None,
     changes: tuple[tuple[str, str], ...],
-    surge: int,
+    surge: int | None,
     namespace: str,
     limit: float,
     seed: int,
@@ -81,11 +88,15 @@ def plan(
     from podium.planning.plan import plan as make_plan  # noqa: PLC0415
 
     wanted = [parse_change(flag, text, namespace=namespace) for flag, text in changes]
-    wanted = [
-        replace(each, surge=surge) if isinstance(each, ReplaceNodes) else each for each in wanted
-    ]
     if not wanted:
         raise click.UsageError("there is no change to plan; --drain NODE would be one")
+    if surge is not None:
+        if not any(isinstance(each, ReplaceNodes) for each in wanted):
+            raise click.UsageError("--surge says how many nodes --replace replaces at a time")
+        wanted = [
+            replace(each, surge=surge) if isinstance(each, ReplaceNodes) else each
+            for each in wanted
+        ]
     chosen = flags.choose()
     found = cluster_documents(files) if cluster is None else live_cluster(cluster)
     if found.snapshot is not None:
@@ -98,9 +109,18 @@ def plan(
     def progress(items: Sequence[Any]) -> Iterable[Any]:
         return tracked(items, len(items), "loading")
 
-    answer = make_plan(
-        found.documents, wanted, chosen, seed=seed, limit_seconds=limit, progress=progress
-    )
+    with following("planning") as step:
+        answer = make_plan(
+            found.documents,
+            wanted,
+            chosen,
+            seed=seed,
+            limit_seconds=limit,
+            progress=progress,
+            on_step=step,
+        )
+    if answer.interrupted:
+        note("interrupted; what follows is what was found so far")
     if output == "table":
         from podium.planning.plan_report import report  # noqa: PLC0415  only for text
 
@@ -113,4 +133,4 @@ def plan(
         import msgspec  # noqa: PLC0415  only for data
 
         write_data(msgspec.to_builtins(answer), output)
-    return int(answer.leaves_pods)
+    return INTERRUPTED if answer.interrupted else int(answer.leaves_pods)

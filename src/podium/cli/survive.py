@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from podium.cli.console import notes, tracked, write_data, write_lines
+from podium.cli.console import INTERRUPTED, note, notes, tracked, write_data, write_lines
 from podium.cli.flags import cluster_or_files, output_flag, profile_flags
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
@@ -67,8 +67,10 @@ def survive(
         return tracked(done, total, "losing")
 
     found = try_losses(objects, domain, chosen, workers=workers, progress=progress)
+    if found.interrupted:
+        note("interrupted; what follows is what was found so far")
     if output == "table":
         write_lines(report(found))
     else:
         write_data(msgspec.to_builtins(found), output)
-    return int(found.leaves_pods)
+    return INTERRUPTED if found.interrupted else int(found.leaves_pods)

@@ -66,9 +66,11 @@ def check_files(changes: Iterable[Change]) -> None:
     for change in changes:
         if isinstance(change, Apply):
             try:
-                _read(change.path)
+                found = _read(change.path)
             except InputError as error:
                 raise error.located(where=f"--{change}") from None
+            if not found:
+                raise InputError("holds no object", where=change.path)
 
 
 class Applier:
@@ -126,7 +128,11 @@ class Applier:
         ]
         if not found:
             values = sorted({has[wanted.label] for has in labels if wanted.label in has})
-            hint = f"its values are {_some(values)}" if values else "no node has that label"
+            hint = f"its values are {_listed(values)}"
+            if not values:
+                keys = sorted({key for has in labels for key in has})
+                known = f"labels of nodes are {_listed(keys) or 'none'}"
+                hint = did_you_mean(wanted.label, keys) or known
             raise InputError(f"no node has the label {wanted}", hint=hint)
         return found
 
@@ -160,19 +166,23 @@ class Applier:
 
     def _taint(self, name: str, wanted: SetTaint) -> None:
         def edit(node: JsonObject) -> JsonObject:
+            taints = node["spec"].get("taints") or []
             kept = [
                 taint
-                for taint in node["spec"].get("taints") or ()
+                for taint in taints
                 if taint["key"] != wanted.key or (wanted.effect not in {"", taint["effect"]})
             ]
+            if wanted.remove and len(kept) == len(taints):
+                keys = list(dict.fromkeys(taint["key"] for taint in taints))
+                raise InputError(f"node {name} has no such taint", hint=_some(keys))
             if not wanted.remove:
                 taint = {"key": wanted.key, "value": wanted.value, "effect": wanted.effect}
                 kept.append({part: text for part, text in taint.items() if text})
             node["spec"]["taints"] = kept
             return node
 
-        self._announce(f"node {name}: taint {wanted.key} {'removed' if wanted.remove else 'added'}")
         self._registry.modify("Node", name, change=edit)
+        self._announce(f"node {name}: taint {wanted.key} {'removed' if wanted.remove else 'added'}")
 
     def _drain(self, nodes: list[str], made: AppliedChange) -> None:
         """Cordon the nodes, then evict their pods; a refused eviction is tried again."""
@@ -332,9 +342,10 @@ class Applier:
     def _find(self, wanted: ObjectName) -> tuple[Resource, JsonObject]:
         """The one object of this kind and name."""
         resource = _resource(wanted.kind)
+        namespace = wanted.namespace if resource.namespaced else ""
         found = [
             each
-            for each in self._registry.list(resource.qualified, wanted.namespace)
+            for each in self._registry.list(resource.qualified, namespace)
             if _name(each) == wanted.name
         ]
         if len(found) == 1:
@@ -343,9 +354,15 @@ class Applier:
             spaces = ", ".join(each["metadata"]["namespace"] for each in found)
             hint = f"say which with --namespace; it is in {spaces}"
             raise InputError(f"there are several {resource.plural} {wanted.name!r}", hint=hint)
-        names = [_name(each) for each in self._registry.list(resource.qualified, wanted.namespace)]
-        hint = did_you_mean(wanted.name, names) or _some(names)
-        raise InputError(f"there is no {resource.singular} {wanted.name!r}", hint=hint)
+        problem = f"there is no {resource.singular} {wanted.name!r}"
+        if namespace:
+            problem += f" in the namespace {namespace}"
+            others = [e for e in self._registry.list(resource.qualified) if _name(e) == wanted.name]
+            if others:
+                spaces = _listed([each["metadata"]["namespace"] for each in others])
+                raise InputError(problem, hint=f"it is in {spaces}")
+        names = [_name(each) for each in self._registry.list(resource.qualified, namespace)]
+        raise InputError(problem, hint=did_you_mean(wanted.name, names) or _some(names))
 
     @_make.register
     def _(self, change: Scale, _made: AppliedChange) -> None:
@@ -470,9 +487,11 @@ def _key(item: JsonObject) -> str:
     return f"{namespace}/{_name(item)}" if namespace else _name(item)
 
 
-def _some(names: list[str], most: int = 8) -> str:
+def _some(names: list[str]) -> str:
     """A few of the names that exist."""
-    if not names:
-        return "there are none"
+    return f"known: {_listed(names)}" if names else "there are none"
+
+
+def _listed(names: list[str], most: int = 8) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"known: {', '.join(names[:most])}{more}"
+    return f"{', '.join(names[:most])}{more}"

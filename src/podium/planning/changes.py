@@ -9,6 +9,9 @@ from typing import Final
 from podium.errors import InputError
 
 #: Effects of taints.
+#: More than any cluster has; a plan creates each of them.
+MOST_REPLICAS: Final = 1_000_000
+MOST_NODES: Final = 100_000
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -92,7 +95,7 @@ class SetTaint:
     def __str__(self) -> str:
         value = f"={self.value}" if self.value else ""
         effect = f":{self.effect}" if self.effect else ""
-        return f"taint {self.nodes} {self.key}{value}{effect}{'-' if self.remove else ''}"
+        return f"taint {self.nodes}:{self.key}{value}{effect}{'-' if self.remove else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ class ReplaceNodes:
     surge: int = 1
 
     def __str__(self) -> str:
-        return f"replace {self.nodes} (surge {self.surge})"
+        return f"replace {self.nodes}{f' --surge {self.surge}' if self.surge > 1 else ''}"
 
 
 Change = (
@@ -178,6 +181,8 @@ def _add_nodes(text: str) -> AddNodes:
     if not colon or not like or not count.isascii() or not count.isdigit() or int(count) < 1:
         hint = "COUNT:FILE or COUNT:NODE would be one, such as 3:worker-1"
         raise InputError("does not say which nodes to add", hint=hint)
+    if int(count) > MOST_NODES:
+        raise InputError("asks for too many nodes", hint=f"a plan adds at most {MOST_NODES:,}")
     return AddNodes(int(count), like)
 
 
@@ -186,6 +191,8 @@ def _scale(text: str, namespace: str) -> Scale:
     if not equals or not count.isascii() or not count.isdigit():
         hint = "KIND/NAME=N would be one, such as deployment/web=5"
         raise InputError("does not say how many replicas", hint=hint)
+    if int(count) > MOST_REPLICAS:
+        raise InputError("asks for too many replicas", hint=f"a plan has at most {MOST_REPLICAS:,}")
     return Scale(object_name(target, namespace), int(count))
 
 

@@ -7,6 +7,7 @@ it comes to rest as it is; then the changes are made, each after the one before 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ from podium.objects.reading.decode import decode
 from podium.planning.applying import LIMIT_SECONDS, Applier, check_files
 from podium.planning.balance import balance
 from podium.planning.changes import Change
+from podium.planning.interrupts import between_turns
 from podium.planning.results import GonePod, MovedPod, NewPod, PendingPod, Plan
 from podium.planning.watching import FollowedPod, PodFollower
 from podium.render.decision.as_json import to_json
@@ -57,8 +59,13 @@ def plan(
     """
     check_files(changes)
     chosen = without_extenders(chosen)
-    with without_garbage_collection(), SimulatedCluster(seed=seed, kubelet=timings) as cluster:
+    with (
+        without_garbage_collection(),
+        SimulatedCluster(seed=seed, kubelet=timings) as cluster,
+        ExitStack() as interrupts,
+    ):
         cluster.load(items, progress)
+        interrupts.enter_context(between_turns(cluster.loop))
         controllers = cluster.start_controllers()
         follower = PodFollower(cluster.registry, controllers.cluster.pods, lambda: cluster.time)
         client = InProcessApi(cluster.server, decodes_lists=True)
@@ -84,6 +91,7 @@ def plan(
                 found.changes.append(made)
         except KeyboardInterrupt:
             found.interrupted = True
+        interrupts.close()
         found.after = balance(scheduler.state.cache.columns)
         found.timeline = follower.timeline
         found.evicted = follower.evicted
@@ -219,6 +227,9 @@ def _explain(found: Plan, cluster: SimulatedCluster, chosen: ChosenProfiles) -> 
             if not each.message and each.decision.get("held"):
                 held = each.decision["held"]
                 each.message = str(held["reason"])  # type: ignore[index]
+            elif not each.message and each.decision.get("node"):
+                node = each.decision["node"]
+                each.message = f"it would go to {node}; the plan ended before that"
 
 
 def objects_of(cluster: SimulatedCluster) -> Objects:

@@ -134,6 +134,8 @@ def survive(
 
 def domain_values(objects: Objects, label: str) -> list[str]:
     """The values of a label of nodes; an error names labels that there are."""
+    if not objects.nodes:
+        raise InputError("there is no node", hint="losses need the nodes of a cluster")
     values = sorted({node.labels[label] for node in objects.nodes if label in node.labels})
     if not values:
         known = sorted({key for node in objects.nodes for key in node.labels})

@@ -36,9 +36,13 @@ class _Timers:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.interrupted = False
 
     def select(self, timeout: float | None) -> list[Any]:
         """Let *timeout* virtual seconds pass; None means that there is no timer at all."""
+        if self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt
         if timeout is None:
             raise StalledError("no task is ready and no timer is set: nothing can happen any more")
         self.now += timeout or TURN_SECONDS
@@ -62,6 +66,15 @@ class VirtualEventLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
         return self._selector.now
+
+    def interrupt(self) -> None:
+        """Raise a `KeyboardInterrupt` where the loop runs, between two of its turns.
+
+        No task is ended by it, so that the loop can be run on. A second one is raised at once.
+        """
+        if self._selector.interrupted:
+            raise KeyboardInterrupt
+        self._selector.interrupted = True
 
     def run_for(self, seconds: float) -> None:
         """Run everything that happens in the next *seconds*, and return when they are over."""
