@@ -147,6 +147,34 @@ def test_the_tracer_says_where_templates_are() -> None:
             msgspec.msgpack.encode({"version": 1, "events": []}),
             "t.sktrace: is of version 1 of SimKube's traces; version 2 can be read",
         ),
+        (
+            msgspec.msgpack.encode({"version": 2, "events": [{"ts": "noon"}]}),
+            (
+                "t.sktrace: is no trace of SimKube: Expected `int | float`, got `str` - at "
+                "`$.events[0].ts`"
+            ),
+        ),
+        (
+            msgspec.msgpack.encode({"version": 2, "events": [{}]}),
+            (
+                "t.sktrace: is no trace of SimKube: Object missing required field `ts` - at "
+                "`$.events[0]`"
+            ),
+        ),
+        (
+            msgspec.msgpack.encode({"version": 2, "events": [{"ts": 1, "deleted_objs": [{}]}]}),
+            (
+                "t.sktrace: is no trace of SimKube: Object missing required field `apiVersion` - at "
+                "`$.events[0].deleted_objs[0]`"
+            ),
+        ),
+        (
+            msgspec.msgpack.encode({"version": 2, "events": [], "config": 3}),
+            (
+                "t.sktrace: is no trace of SimKube: Expected `object | null`, got `int` - at "
+                "`$.config`"
+            ),
+        ),
     ],
 )
 def test_what_is_no_trace_is_one_sentence(content: bytes, sentence: str) -> None:
@@ -160,4 +188,11 @@ def test_an_object_that_cannot_be_read_is_named() -> None:
     broken = owner("Deployment")
     broken["spec"]["template"]["spec"]["priority"] = "high"
     with pytest.raises(InputError, match=r"^t\.sktrace: Deployment shop/web: Expected `int"):
+        trace((0, [broken], []))
+
+
+def test_a_number_of_pods_that_is_none_is_named() -> None:
+    broken = owner("Deployment", replicas="many")
+    sentence = r"^t\.sktrace: Deployment shop/web: spec\.replicas: is no whole number"
+    with pytest.raises(InputError, match=sentence):
         trace((0, [broken], []))

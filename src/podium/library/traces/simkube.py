@@ -25,6 +25,45 @@ if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
 
 VERSION = 2
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str | None = None
+
+
+class _Item(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    metadata: _Metadata
+    spec: dict[str, Any] | None = None
+
+
+class _Event(msgspec.Struct):
+    ts: int | float
+    applied_objs: list[_Item] | None = None
+    deleted_objs: list[_Item] | None = None
+
+
+class _Tracked(msgspec.Struct, rename="camel"):
+    pod_spec_template_path: str | None = None
+    pod_spec_template_paths: list[str] | None = None
+
+
+class _Config(msgspec.Struct, rename="camel"):
+    tracked_objects: dict[str, _Tracked | None] | None = None
+
+
+class _Document(msgspec.Struct):
+    """The form of a trace, as far as it is read: what has another one is refused."""
+
+    events: list[_Event]
+    config: _Config | None = None
+    pod_lifecycles: (
+        dict[tuple[str, str], dict[Any, list[str | dict[str, float | tuple[float, float]]]]] | None
+    ) = None
+
+
 _TEMPLATES = {
     "Pod": "",
     "CronJob": "/spec/jobTemplate/spec/template",
@@ -74,6 +113,10 @@ def _document(where: str, content: bytes) -> JsonObject:
     if document.get("version") != VERSION:
         what = f"is of version {document.get('version')} of SimKube's traces"
         raise InputError(what, where=where, hint=f"version {VERSION} can be read")
+    try:
+        msgspec.convert(document, _Document)
+    except msgspec.ValidationError as error:
+        raise InputError(f"is no trace of SimKube: {error}", where=where) from None
     return document
 
 
@@ -86,8 +129,8 @@ class _Reader:
         events = document["events"]
         #: The time of the first event, in seconds since 1970.
         self.start = float(events[0]["ts"]) if events else 0.0
-        self._tracked: JsonObject = document.get("config", {}).get("trackedObjects", {})
-        self._lifecycles: dict[Any, Any] = document.get("pod_lifecycles", {})
+        self._tracked: JsonObject = (document.get("config") or {}).get("trackedObjects") or {}
+        self._lifecycles: dict[Any, Any] = document.get("pod_lifecycles") or {}
         self._owners: dict[tuple[str, str], _Owner] = {}
         self.everything: list[_Made] = []
 
@@ -115,7 +158,7 @@ class _Reader:
             if not owner.pods:
                 self._add_daemons(owner, item, time)
             return
-        wanted = _replicas(item)
+        wanted = self._replicas(item)
         self._shrink(owner, wanted, time)
         while len(owner.pods) < wanted:
             seconds = self._seconds(item, owner.made)
@@ -179,6 +222,28 @@ class _Reader:
                     found.append((float(each["Running"]), None))
         return sorted(found, key=lambda pair: pair[0])
 
+    def _replicas(self, item: JsonObject) -> int:
+        """How many pods an owner wants at a time."""
+        if item["kind"] == "Pod":
+            return 1
+        if item["kind"] != "Job":
+            return self._count(item, "replicas")
+        parallel = self._count(item, "parallelism")
+        completions = (item.get("spec") or {}).get("completions")
+        return parallel if completions is None else min(parallel, self._count(item, "completions"))
+
+    def _count(self, item: JsonObject, name: str) -> int:
+        """A number of the specification; 1 where there is none."""
+        found = (item.get("spec") or {}).get(name)
+        if found is None:
+            return 1
+        if not isinstance(found, int):
+            about = item["metadata"]
+            what = f"{item['kind']} {about.get('namespace') or 'default'}/{about['name']}"
+            path = f"spec.{name}"
+            raise InputError("is no whole number", where=self._where, object=what, path=path)
+        return found
+
     def _pod(self, owner: _Owner, item: JsonObject, template: JsonObject) -> Pod:
         about, own = item["metadata"], template.get("metadata") or {}
         is_pod = item["kind"] == "Pod"
@@ -205,12 +270,3 @@ def _gvk(item: JsonObject) -> str:
 def _identity(item: JsonObject) -> tuple[str, str]:
     about = item["metadata"]
     return _gvk(item), f"{about.get('namespace', '')}/{about['name']}"
-
-
-def _replicas(item: JsonObject) -> int:
-    """How many pods an owner wants at a time."""
-    spec = item.get("spec") or {}
-    if item["kind"] == "Job":
-        parallel, completions = spec.get("parallelism", 1), spec.get("completions")
-        return int(parallel if completions is None else min(parallel, completions))
-    return int(spec.get("replicas", 1)) if item["kind"] != "Pod" else 1
