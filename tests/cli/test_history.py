@@ -98,3 +98,13 @@ def test_a_missing_file_is_one_sentence(podium: Podium, tmp_path: Path, form: st
     assert result.code == 2
     assert result.err == "podium: nowhere.csv: cannot be read: no such file or directory\n"
     assert not (tmp_path / "h").exists()
+
+
+@pytest.mark.parametrize("time", ["yesterday", "nan", "inf"])
+def test_what_is_no_time_is_one_sentence(podium: Podium, tmp_path: Path, time: str) -> None:
+    recorded_history(tmp_path / "h")
+    result = podium("replay", str(tmp_path / "h"), "--at", time)
+
+    assert result.code == 2
+    hint = "2026-01-31T12:00:00Z would be one, or seconds since 1970"
+    assert result.err == f"podium: --at: {time!r} is no time; {hint}\n"

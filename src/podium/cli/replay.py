@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -175,9 +176,12 @@ def _place_at(history: History, at: str | None) -> Place:
 
 def _time(text: str) -> float:
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
         pass
+    else:
+        if isfinite(seconds):
+            return seconds
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

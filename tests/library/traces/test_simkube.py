@@ -164,8 +164,8 @@ def test_the_tracer_says_where_templates_are() -> None:
         (
             msgspec.msgpack.encode({"version": 2, "events": [{"ts": 1, "deleted_objs": [{}]}]}),
             (
-                "t.sktrace: is no trace of SimKube: Object missing required field `apiVersion` - at "
-                "`$.events[0].deleted_objs[0]`"
+                "t.sktrace: is no trace of SimKube: Object missing required field `apiVersion` - "
+                "at `$.events[0].deleted_objs[0]`"
             ),
         ),
         (
