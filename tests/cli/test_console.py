@@ -64,21 +64,44 @@ def test_progress_is_shown_when_somebody_watches_and_it_takes_long(
             assert task == 0
             self.seen = completed
 
+        def start(self) -> None:
+            started.append((self.seen, "started"))
+
         def stop(self) -> None:
             started.append((self.seen, "stopped"))
 
-    def start(total: int, what: str) -> Bar:
+    def made(total: int, what: str) -> Bar:
         started.append((total, what))
         return Bar()
 
-    monkeypatch.setattr(console, "_progress_bar", start)
+    monkeypatch.setattr(console, "_progress_bar", made)
     assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
     assert started == []
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     tracked = console.tracked([1, 2, 3], 3, "working", after_seconds=-1.0)
     assert list(tracked) == [1, 2, 3]
-    assert started == [(3, "working"), (3, "stopped")]
+    assert started == [(3, "working"), (0, "started"), (3, "stopped")]
+
+
+def test_a_bar_that_is_interrupted_while_it_starts_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bar = console._progress_bar(2, "working")
+    begun = bar.start
+
+    def start() -> None:
+        begun()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bar, "start", start)
+    monkeypatch.setattr(console, "_progress_bar", lambda *_: bar)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(console.tracked([1, 2], 2, "working", after_seconds=-1.0))
+
+    assert not bar.live.is_started
 
 
 def test_a_real_bar_can_be_drawn() -> None:

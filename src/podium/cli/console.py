@@ -102,13 +102,18 @@ def tracked(
     if not sys.stderr.isatty():
         yield from items
         return
-    bar = _progress_bar(total, what) if after_seconds <= 0 else None
+    bar = None
     begun = time.monotonic()
     try:
+        if after_seconds <= 0:
+            bar = _progress_bar(total, what)
+            bar.start()
         for done, item in enumerate(items, 1):
             yield item
             if bar is None and time.monotonic() - begun > after_seconds:
+                # Known before it is started: an interrupt meanwhile must end it.
                 bar = _progress_bar(total, what)
+                bar.start()
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=done)
     finally:
@@ -167,5 +172,4 @@ def _progress_bar(total: int, what: str) -> Any:
         transient=True,
     )
     bar.add_task(what, total=total)
-    bar.start()
     return bar

@@ -193,6 +193,8 @@ class Comparison:
         if self.interrupted:
             yield "interrupted: not all seeds are done", YELLOW
         yield from self._bound_lines()
+        if len(names) < len(self.outcomes):
+            return
         found = self.differences()
         yield "", PLAIN
         yield self.summary(), BOLD
