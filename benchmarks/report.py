@@ -329,7 +329,7 @@ threshold is for upstream's whole system on its machine. Pods per second of proc
 little on other work on the machine.
 """
 #: Sections that can be written alone.
-SECTIONS = ("devices", "causes", "history", "large_cluster")
+SECTIONS = ("devices", "causes", "fitting", "history", "large_cluster")
 
 
 def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -358,6 +358,7 @@ def section(name: str, where: dict[str, str], found: Any) -> str:
     written = {
         "devices": _devices,
         "causes": _causes,
+        "fitting": _fitting,
         "history": _history,
         "large_cluster": _large_cluster,
     }
