@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from podium.cli.console import note, notes, tracked, write_data, write_lines
-from podium.cli.flags import cluster_or_files, output_flag, profile_flags
+from podium.cli.console import note, notes, searched, write_data, write_lines
+from podium.cli.flags import cluster_or_files, most_flag, output_flag, profile_flags, shape_flag
 from podium.cli.inputs import read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.planning.capacity import MOST_PODS, CapacitySearch, kinds_beside, kinds_in
@@ -13,27 +13,12 @@ from podium.library.planning.node_shapes import shape_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
 
-_INTERRUPTED = 130
-
 
 @click.command(cls=FlagsCommand)
 @click.argument("pod", metavar="POD")
 @cluster_or_files
-@click.option(
-    "--shape",
-    multiple=True,
-    metavar="NODE",
-    help="Say what one more node like this adds: the name of a node, or a file with one.  "
-    "[default: the most common shapes of the cluster]",
-)
-@click.option(
-    "--most",
-    type=click.IntRange(min=1),
-    default=MOST_PODS,
-    show_default=True,
-    metavar="N",
-    help="Stop after this many pods.",
-)
+@shape_flag("Say what one more node like this adds")
+@most_flag(MOST_PODS, "Stop after this many pods.")
 @click.option("--pending-first", is_flag=True, help="Place the pods that are pending before.")
 @output_flag("table", "json", "yaml")
 @profile_flags
@@ -74,13 +59,7 @@ def capacity(
         pending_first=pending_first,
         notify=note,
     )
-    code = 0
-    try:
-        for _ in tracked(search.steps(), search.estimate(), "placing"):
-            pass
-    except KeyboardInterrupt:
-        note("interrupted; what follows is what was found so far")
-        code = _INTERRUPTED
+    code = searched(search.steps(), search.estimate(), "placing")
     found = search.result
     if output == "table":
         write_lines(found.lines())

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.console import INTERRUPTED, note, notes, tracked, write, write_data, write_lines
-from podium.cli.flags import cluster_flags, gates_flag, output_flag
+from podium.cli.console import note, notes, searched, write, write_data, write_lines
+from podium.cli.flags import (
+    check_cluster_or_files,
+    gates_flag,
+    live_cluster_flags,
+    most_flag,
+    output_flag,
+)
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.planning.compare import SEEDS, CompareSearch
@@ -33,16 +39,8 @@ _TWO = 2
     help="How many orders of arrival compaction tries; 0 leaves it out.",
 )
 @click.option("--bound", is_flag=True, help="Prove a lower bound of nodes (needs podium[solve]).")
-@click.option(
-    "--most",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many placements that differ the table lists.",
-)
-@click.option("--cluster", is_flag=True, help="Read the live cluster of the kubeconfig.")
-@cluster_flags()
+@most_flag(10, "How many placements that differ the table lists.", least=0)
+@live_cluster_flags
 @gates_flag
 @output_flag("table", "json", "yaml", "html")
 def compare(
@@ -51,10 +49,7 @@ def compare(
     seeds: int,
     bound: bool,
     most: int,
-    cluster: bool,
-    kubeconfig: str | None,
-    context: str | None,
-    server: str | None,
+    cluster: dict[str, str | None] | None,
     feature_gates: tuple[dict[str, bool], ...],
     output: str,
 ) -> int:
@@ -80,23 +75,12 @@ def compare(
             f"expected two configurations or more, got {len(chosen)}; one is a file with a "
             "KubeSchedulerConfiguration or a Policy, v1.13, v1.36, a provider or a FILE.py"
         )
-    if cluster == bool(files):
-        what = "FILES and --cluster exclude each other" if cluster else "there is no input"
-        raise click.UsageError(f"{what}; name files, or a live cluster with --cluster")
-    if not cluster and (kubeconfig or context or server):
-        flag = "kubeconfig" if kubeconfig else "context" if context else "server"
-        raise click.UsageError(f"--{flag} is for a live cluster; give --cluster, no FILES")
-    objects = read_live(kubeconfig, context, server) if cluster else read_files(files)
+    check_cluster_or_files(cluster, files)
+    objects = read_files(files) if cluster is None else read_live(**cluster)
     notes(input_notes(objects))
     profiles = {name: each.profiles for name, each in chosen.items()}
     search = CompareSearch(objects, profiles, seeds=seeds, bound=bound, notify=note)
-    code = 0
-    try:
-        for _ in tracked(search.steps(workers=processors()), search.total, "comparing"):
-            pass
-    except KeyboardInterrupt:
-        note("interrupted; what follows is what was found so far")
-        code = INTERRUPTED
+    code = searched(search.steps(workers=processors()), search.total, "comparing")
     result = search.result
     if output == "table":
         write_lines(result.lines(most))

@@ -153,6 +153,17 @@ def following(
             shown[0].stop()
 
 
+def searched(steps: Iterable[object], total: int, what: str) -> int:
+    """Take all steps of a search; the exit code, 130 if an interrupt ended it early."""
+    try:
+        for _ in tracked(steps, total, what):
+            pass
+    except KeyboardInterrupt:
+        note("interrupted; what follows is what was found so far")
+        return INTERRUPTED
+    return 0
+
+
 def _progress_bar(total: int, what: str) -> Any:
     from rich.console import Console  # noqa: PLC0415  only for long runs
     from rich.progress import (  # noqa: PLC0415

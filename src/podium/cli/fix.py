@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from podium.cli.console import note, notes, tracked, write_data, write_lines
-from podium.cli.flags import cluster_or_files, output_flag, profile_flags
+from podium.cli.console import note, notes, searched, write_data, write_lines
+from podium.cli.flags import cluster_or_files, most_flag, output_flag, profile_flags, shape_flag
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.lookup import pod_named
@@ -14,28 +14,13 @@ from podium.library.planning.node_shapes import shape_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
 
-_INTERRUPTED = 130
-
 
 @click.command(cls=FlagsCommand)
 @click.argument("pod", metavar="[NAMESPACE/]POD")
 @cluster_or_files
-@click.option(
-    "--shape",
-    multiple=True,
-    metavar="NODE",
-    help="A node that could be added: the name of a node, or a file with one.  "
-    "[default: the most common shapes of the cluster]",
-)
+@shape_flag("A node that could be added")
 @click.option("--pairs", is_flag=True, help="Try two edits at a time even if single ones help.")
-@click.option(
-    "--most",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many fixes the table lists.",
-)
+@most_flag(10, "How many fixes the table lists.")
 @output_flag("table", "json", "yaml")
 @profile_flags
 def fix(
@@ -65,13 +50,7 @@ def fix(
     wanted = pod_named(objects, pod)
     shapes = [shape_named(objects, name) for name in shape] if shape else None
     search = FixSearch(objects, wanted, chosen.profile_of(wanted), shapes=shapes, notify=note)
-    code = 0
-    try:
-        for _ in tracked(search.steps(pairs=pairs), search.total, "trying"):
-            pass
-    except KeyboardInterrupt:
-        note("interrupted; what follows is what was found so far")
-        code = _INTERRUPTED
+    code = searched(search.steps(pairs=pairs), search.total, "trying")
     found = search.result
     if output == "table":
         write_lines(found.lines(most))

@@ -13,7 +13,7 @@ import click
 from podium.cli.parsing import truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from podium.history.writing import Limits
     from podium.library.profile_source import ProfileSource
@@ -289,6 +289,35 @@ class HistoryLimits(NamedTuple):
         return Limits(total_bytes=total, age_seconds=seconds)
 
 
+def live_cluster_flags(command: _Command) -> _Command:
+    """`--cluster` and the flags that say how to reach it.
+
+    The command gets them as `cluster`, which is None without --cluster.
+    """
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        reach = {name: given.pop(name) for name in ("kubeconfig", "context", "server")}
+        wanted = given.pop("cluster")
+        useless = [f"--{name}" for name, value in reach.items() if value and not wanted]
+        if useless:
+            raise click.UsageError(f"{useless[0]} is for a live cluster; give --cluster, no FILES")
+        return command(cluster=reach if wanted else None, **given)
+
+    option = click.option(
+        "--cluster", is_flag=True, help="Read the live cluster of the kubeconfig."
+    )
+    found: _Command = _with_options(cluster_flags()(gathered), (option,))
+    return found
+
+
+def check_cluster_or_files(cluster: Mapping[str, str | None] | None, files: Sequence[str]) -> None:
+    """Refuse FILES together with --cluster, and neither of them."""
+    if (cluster is not None) == bool(files):
+        both = ", not both" if files else ""
+        raise click.UsageError(f"give FILES, or --cluster to read a live cluster{both}")
+
+
 def cluster_or_files(command: _Command) -> _Command:
     """`FILES…`, or `--cluster` with the flags that say how to reach it.
 
@@ -296,24 +325,39 @@ def cluster_or_files(command: _Command) -> _Command:
     """
 
     @wraps(command)
-    def gathered(**given: Any) -> Any:
-        names = ("kubeconfig", "context", "server")
-        reach = {name: given.pop(name) for name in names}
-        wanted = given.pop("cluster")
-        if wanted == bool(given["files"]):
-            both = ", not both" if wanted else ""
-            raise click.UsageError(f"give FILES, or --cluster to read a live cluster{both}")
-        useless = [f"--{name}" for name, value in reach.items() if value and not wanted]
-        if useless:
-            raise click.UsageError(f"{useless[0]} is for a live cluster; give --cluster, no FILES")
-        return command(cluster=reach if wanted else None, **given)
+    def checked(**given: Any) -> Any:
+        check_cluster_or_files(given["cluster"], given["files"])
+        return command(**given)
 
-    options = (
-        click.argument("files", nargs=-1, type=click.Path(), metavar="[FILES…]"),
-        click.option("--cluster", is_flag=True, help="Read the live cluster of the kubeconfig."),
-    )
-    found: _Command = _with_options(cluster_flags()(gathered), options)
+    argument = click.argument("files", nargs=-1, type=click.Path(), metavar="[FILES…]")
+    found: _Command = _with_options(live_cluster_flags(checked), (argument,))
     return found
+
+
+# Searches -------------------------------------------------------------------------------------
+
+
+def shape_flag(what: str) -> Callable[[_Command], _Command]:
+    """`--shape NODE`, as often as wanted; *what* says what is done with these nodes."""
+    return click.option(
+        "--shape",
+        multiple=True,
+        metavar="NODE",
+        help=f"{what}: the name of a node, or a file with one.  "
+        "[default: the most common shapes of the cluster]",
+    )
+
+
+def most_flag(default: int, what: str, *, least: int = 1) -> Callable[[_Command], _Command]:
+    """`--most N`; *what* says of which things there are at most so many."""
+    return click.option(
+        "--most",
+        type=click.IntRange(min=least),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help=what,
+    )
 
 
 # Addresses ------------------------------------------------------------------------------------

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.console import note, notes, tracked, write, write_lines
-from podium.cli.flags import (
-    cluster_flags,
-    optional_files_argument,
-    output_flag,
-    profile_flags,
-)
+from podium.cli.flags import cluster_or_files, output_flag, profile_flags
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.cluster_notes import cluster_notes
@@ -34,9 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=FlagsCommand)
-@optional_files_argument
-@click.option("--cluster", is_flag=True, help="Place the pending pods of a cluster; write nothing.")
-@cluster_flags()
+@cluster_or_files
 @click.option(
     "--no-causes",
     is_flag=True,
@@ -47,10 +40,7 @@ if TYPE_CHECKING:
 def schedule(
     *,
     files: tuple[str, ...],
-    cluster: bool,
-    kubeconfig: str | None,
-    context: str | None,
-    server: str | None,
+    cluster: dict[str, str | None] | None,
     no_causes: bool,
     output: str,
     flags: ProfileSource,
@@ -73,11 +63,9 @@ def schedule(
 
     Exit code: 0 all placed, 1 some not, 2 bad input.
     """  # noqa: D301  click reads the escape
-    if bool(files) == cluster:
-        raise click.UsageError("give FILES, or --cluster to read the cluster of the kubeconfig")
     chosen = flags.choose()
-    objects = read_files(files) if files else read_live(kubeconfig, context, server)
-    if files and objects.snapshot is not None:
+    objects = read_files(files) if cluster is None else read_live(**cluster)
+    if cluster is None and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     if output == "recording":
         check_recordable(chosen)

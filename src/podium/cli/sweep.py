@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli.console import note, tracked, write, write_data
+from podium.cli.console import INTERRUPTED, note, tracked, write, write_data
 from podium.cli.flags import output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 #: How many errors are printed in full.
 _SHOWN_ERRORS = 3
-_INTERRUPTED = 130
 
 
 @click.command(cls=FlagsCommand)
@@ -96,7 +95,7 @@ def sweep(
     outcomes = [*store.known(cells), *failed]
     _report(found, cells, outcomes, store, parquet=parquet, output=output)
     if interrupted:
-        return _INTERRUPTED
+        return INTERRUPTED
     return _failures(failed)
 
 
