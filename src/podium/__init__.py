@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.errors import ConfigError, InputError, PodiumError
     from podium.library.explaining import explain
+    from podium.library.fitting.capacity import PodKind, capacity
+    from podium.library.fitting.compare import compare
+    from podium.library.fitting.fix import apply_fix, fix
+    from podium.library.fitting.node_shapes import NodeShape
     from podium.library.pending import pending
-    from podium.library.planning.capacity import PodKind, capacity
-    from podium.library.planning.compare import compare
-    from podium.library.planning.fix import apply_fix, fix
-    from podium.library.planning.node_shapes import NodeShape
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.library.profiles import (
@@ -141,10 +141,10 @@ _MODULES = {
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
     "podium.library.explaining": ("explain",),
     "podium.library.pending": ("pending",),
-    "podium.library.planning.capacity": ("PodKind", "capacity"),
-    "podium.library.planning.compare": ("compare",),
-    "podium.library.planning.fix": ("apply_fix", "fix"),
-    "podium.library.planning.node_shapes": ("NodeShape",),
+    "podium.library.fitting.capacity": ("PodKind", "capacity"),
+    "podium.library.fitting.compare": ("compare",),
+    "podium.library.fitting.fix": ("apply_fix", "fix"),
+    "podium.library.fitting.node_shapes": ("NodeShape",),
     "podium.library.profile_choice": ("ChosenProfiles",),
     "podium.library.profile_source": ("ProfileSource",),
     "podium.library.profiles": (

@@ -6,7 +6,7 @@ import pytest
 
 from cli.conftest import Files, Podium
 from cli.manifests import deployment, node, pod
-from podium.library.planning.capacity import CapacitySearch
+from podium.library.fitting.capacity import CapacitySearch
 
 
 def test_the_table_says_how_many_where_and_what_ran_out(podium: Podium, write: Files) -> None:

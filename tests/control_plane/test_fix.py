@@ -18,9 +18,9 @@ import pytest
 import podium
 from control_plane.bulk import create_many, delete_all
 from control_plane.harness import ADMIN, PODS, ControlPlane, free_port
-from library.planning.pending_pods import APPS, random_case
-from library.planning.test_fix import weaker
-from podium.library.planning.fix import apply_fix, fix
+from library.fitting.pending_pods import APPS, random_case
+from library.fitting.test_fix import weaker
+from podium.library.fitting.fix import apply_fix, fix
 from podium.objects.reading.collection import Objects
 from podium.render.planning.fixes import Fix
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from podium.library.planning.compare import compare
+from podium.library.fitting.compare import compare
 from podium.library.reading import read
 from podium.profiles.policy.build import Options, from_policy, parse_policy
 from web.conftest import WORLD

@@ -8,8 +8,8 @@ from podium.cli.console import note, notes, searched, write_data, write_lines
 from podium.cli.flags import cluster_or_files, most_flag, output_flag, profile_flags, shape_flag
 from podium.cli.inputs import read_live
 from podium.cli.parsing import FlagsCommand
-from podium.library.planning.capacity import MOST_PODS, CapacitySearch, kinds_beside, kinds_in
-from podium.library.planning.node_shapes import shape_named
+from podium.library.fitting.capacity import MOST_PODS, CapacitySearch, kinds_beside, kinds_in
+from podium.library.fitting.node_shapes import shape_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
 

@@ -17,9 +17,9 @@ from podium.cli.flags import (
 )
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
-from podium.library.planning.compare import SEEDS, CompareSearch
-from podium.library.planning.configurations import configuration
-from podium.library.planning.parallel import processors
+from podium.library.fitting.compare import SEEDS, CompareSearch
+from podium.library.fitting.configurations import configuration
+from podium.library.fitting.parallel import processors
 from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:

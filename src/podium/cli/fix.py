@@ -8,9 +8,9 @@ from podium.cli.console import note, notes, searched, write_data, write_lines
 from podium.cli.flags import cluster_or_files, most_flag, output_flag, profile_flags, shape_flag
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
+from podium.library.fitting.fix import FixSearch
+from podium.library.fitting.node_shapes import shape_named
 from podium.library.lookup import pod_named
-from podium.library.planning.fix import FixSearch
-from podium.library.planning.node_shapes import shape_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import podium
 from lab.command.lab_process import LabProcess
-from podium.library.planning.fix import fix
+from podium.library.fitting.fix import fix
 
 ROOT = Path(__file__).parents[3]
 #: Every kind of edit and what keeps the pod of its case from the only node that it may run on.

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.errors import ConfigError
-from podium.library.planning.capacity import CapacitySearch, kinds_of
-from podium.library.planning.compare import CompareSearch
+from podium.library.fitting.capacity import CapacitySearch, kinds_of
+from podium.library.fitting.compare import CompareSearch
 from podium.objects.reading.decode import decode
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from podium.cluster.simulation import Simulation
 from podium.daemon.page_data.decision_data import DRY_RUN, decision_data
 from podium.errors import InputError
 from podium.library.explained_causes import add_causes
-from podium.library.planning.fix import apply_fix, fix
+from podium.library.fitting.fix import apply_fix, fix
 from podium.render.planning.fixes import Edit, Fix
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.ties import RoundRobin, ties
 from podium.errors import ConfigError
 from podium.library.explained_causes import add_causes
+from podium.library.fitting.configurations import NAMED, configuration
 from podium.library.notices import log_warning
-from podium.library.planning.configurations import NAMED, configuration
 from podium.objects.kinds.registry import PRIORITY_CLASS
 from podium.objects.selectors.selectors import SelectorError, parse_selector
 from podium.profiles.policy.build import Options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from podium.library.planning.claim_advice import volume_claims
+from podium.library.fitting.claim_advice import volume_claims
 from podium.objects.kinds.meta import LabelSelectorRequirement
 from podium.objects.kinds.pod import Affinity, NodeSelectorTerm, PodAffinity
 from podium.objects.kinds.registry import (

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.library.planning.json_patch import Operation
+    from podium.library.fitting.json_patch import Operation
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
 

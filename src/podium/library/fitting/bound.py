@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.profile import Profile
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.library.planning.workload import Workload
+    from podium.library.fitting.workload import Workload
     from podium.objects.kinds.pod import Pod
 
 #: The rules about room; one of them must be there for room to count.

@@ -10,11 +10,11 @@ import numpy as np
 
 from podium.engine.framework.profile import Profile
 from podium.errors import InputError
+from podium.library.fitting.bound import lower_bound
+from podium.library.fitting.compaction import Compaction
+from podium.library.fitting.parallel import in_parallel
+from podium.library.fitting.workload import Workload, open_workload, workload_of
 from podium.library.notices import Notify, log_warning
-from podium.library.planning.bound import lower_bound
-from podium.library.planning.compaction import Compaction
-from podium.library.planning.parallel import in_parallel
-from podium.library.planning.workload import Workload, open_workload, workload_of
 from podium.render.planning.comparison import Comparison, NodeUse, Outcome, ResourceUse
 
 if TYPE_CHECKING:

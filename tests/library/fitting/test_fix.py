@@ -29,9 +29,9 @@ from builders import (
     tolerates,
     volume,
 )
-from library.planning.pending_pods import Case, random_case
-from podium.library.planning.fix import Limits, apply_fix, fix
-from podium.library.planning.node_shapes import NodeShape
+from library.fitting.pending_pods import Case, random_case
+from podium.library.fitting.fix import Limits, apply_fix, fix
+from podium.library.fitting.node_shapes import NodeShape
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, Toleration
 from podium.objects.kinds.registry import RESOURCE_CLAIM

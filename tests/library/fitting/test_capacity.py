@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 import podium
 from builders import container, node, nodes, objects, pod, selector, taint, term, tolerates
-from podium.library.planning.capacity import CapacitySearch, PodKind, capacity
-from podium.library.planning.node_shapes import NodeShape, shape_named, shapes_of
+from podium.library.fitting.capacity import CapacitySearch, PodKind, capacity
+from podium.library.fitting.node_shapes import NodeShape, shape_named, shapes_of
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, SchedulingGate, TopologySpreadConstraint
 from podium.objects.reading.collection import Objects

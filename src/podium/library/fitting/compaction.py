@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, Final
 
+from podium.library.fitting.workload import open_workload
 from podium.library.notices import Notify, log_warning
-from podium.library.planning.workload import open_workload
 from podium.objects.quantity import milli, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from podium.engine.framework.profile import Profile
-    from podium.library.planning.workload import Workload
+    from podium.library.fitting.workload import Workload
     from podium.objects.kinds.node import Node
 
 #: In a pool of at most so many nodes every number is tried; in a larger one the search bisects.

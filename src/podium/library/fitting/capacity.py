@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from podium.engine.framework.profile import Profile
 from podium.errors import InputError
+from podium.library.fitting.filling import can_fill, fill
+from podium.library.fitting.node_shapes import NodeShape, add_node, drop_node, shapes_of
 from podium.library.lookup import sample_pod
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import pending, seen_by
-from podium.library.planning.filling import can_fill, fill
-from podium.library.planning.node_shapes import NodeShape, add_node, drop_node, shapes_of
 from podium.library.reading import load, read
 from podium.library.simulating import open_simulation
 from podium.objects.completing.defaults import with_defaults

@@ -19,20 +19,17 @@ from podium.engine.framework.rule import AttemptError
 from podium.engine.pipelines.filtering import run_filters_with_nominated
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS
-from podium.library.lookup import pod_named
-from podium.library.notices import Notify, log_warning
-from podium.library.pending import seen_by
-from podium.library.planning import commands
-from podium.library.planning.claim_advice import claim_advice
-from podium.library.planning.claim_holders import claim_without
-from podium.library.planning.evictions import Budgets, Evictions
-from podium.library.planning.json_patch import Operation, difference, patched
-from podium.library.planning.node_labels import (
+from podium.library.fitting import commands
+from podium.library.fitting.claim_advice import claim_advice
+from podium.library.fitting.claim_holders import claim_without
+from podium.library.fitting.evictions import Budgets, Evictions
+from podium.library.fitting.json_patch import Operation, difference, patched
+from podium.library.fitting.node_labels import (
     LabelConditions,
     label_changes,
     without_node_conditions,
 )
-from podium.library.planning.node_shapes import (
+from podium.library.fitting.node_shapes import (
     NodeShape,
     add_node,
     daemons_for,
@@ -40,7 +37,10 @@ from podium.library.planning.node_shapes import (
     shapes_of,
     slices_for,
 )
-from podium.library.planning.relaxations import Relaxation, is_for_all_taints, relaxations
+from podium.library.fitting.relaxations import Relaxation, is_for_all_taints, relaxations
+from podium.library.lookup import pod_named
+from podium.library.notices import Notify, log_warning
+from podium.library.pending import seen_by
 from podium.library.simulating import open_simulation
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.engine.state.affinity_terms import compiled_with_namespaces
-from podium.library.planning.claim_holders import ClaimHolders
+from podium.library.fitting.claim_holders import ClaimHolders
 from podium.objects.kinds.pod import Affinity
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET, RESOURCE_CLAIM
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
