@@ -98,7 +98,7 @@ def test_files_are_needed_too(podium: Podium) -> None:
     result = podium("compare", "v1.36", "v1.13")
 
     assert result.code == 2
-    assert "there is no input; name files, or a live cluster with --cluster" in result.err
+    assert "give FILES, or --cluster to read a live cluster" in result.err
 
 
 def test_a_bad_configuration_is_one_sentence(podium: Podium, write: Files, cluster: str) -> None:

@@ -99,7 +99,7 @@ def test_kubectl_runs_it_under_its_own_name(
     [
         (("shedule",), "there is no command 'shedule'; did you mean schedule?"),
         (("zzz",), "there is no command 'zzz'; known: schedule, explain"),
-        (("schedule",), "give FILES, or --cluster to read the cluster of the kubeconfig"),
+        (("schedule",), "give FILES, or --cluster to read a live cluster"),
         (("explain", "a"), "there is no cluster to talk to"),
         (("verify", "-n", "-1", "x"), "invalid value for '-n' / '--show'"),
         (("verify",), "missing argument"),
