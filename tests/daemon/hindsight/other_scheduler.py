@@ -41,9 +41,14 @@ class OtherScheduler:
         *,
         slowest: float = 0.4,
         refused: float = 0.0,
+        started: bool = True,
     ) -> None:
-        """A binding takes up to *slowest* seconds; a share of them is *refused*."""
+        """A binding takes up to *slowest* seconds; a share of them is *refused*.
+
+        Unless it has *started* it sees nothing before `start`.
+        """
         self.now = NOON
+        self.started = started
         self.dice = Random(seed)  # noqa: S311  a seed
         self._slowest, self._refused = slowest, refused
         self.profile = with_options(profile, ties=f"random:{seed}")
@@ -65,7 +70,16 @@ class OtherScheduler:
         new = replace(item, metadata=metadata)
         self.log.append(ObjectChange(self.now, item.kind, self._known.get(key), new))
         self._known[key] = new
-        self.state.index(item.kind).put(new)
+        if self.started:
+            self.state.index(item.kind).put(new)
+
+    def start(self, listed: Callable[[list[Object]], None]) -> None:
+        """List what is there, in the order into which *listed* brings it, and schedule."""
+        self.started = True
+        items = list(self._known.values())
+        listed(items)
+        for item in items:
+            self.state.index(item.kind).put(item)
 
     def delete(self, kind: str, key: str) -> None:
         found = self._known.pop((kind, key), None)

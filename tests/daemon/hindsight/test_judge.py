@@ -16,8 +16,10 @@ from daemon.fakes import PROFILES, VERSIONS
 from daemon.hindsight.other_scheduler import OtherScheduler
 from podium.daemon.hindsight.judge import Judge, Judgement
 from podium.daemon.hindsight.replay import Rules
+from podium.daemon.hindsight.starts import LISTED, UNKNOWN
 from podium.daemon.shadow import Shadow
 from podium.engine.framework.profile import Profile
+from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 from podium.render.decision.comparison import AS_GOOD, DIFFERENT, OTHER_ORDER, SAME, Agreement
 
@@ -216,6 +218,51 @@ def test_nodes_and_pods_that_change_meanwhile_are_another_order(seed: int) -> No
     assert found.pods == placements(other) > 150
     assert found.counts[DIFFERENT] == 0
     assert 0 < found.counts[OTHER_ORDER] < found.pods // 2
+
+
+def by_name(items: list[Object]) -> None:
+    items.sort(key=lambda item: item.key)
+
+
+def started_late(kind: str, seed: int, listed: Callable[[list[Object]], None]) -> OtherScheduler:
+    """A scheduler that starts long after the pods came; in which order they are listed is given."""
+    profile, behaviour = PROFILES["v1.36"]
+    other = OtherScheduler(profile, behaviour, seed, started=False)
+    other.at(other.now + 60, lambda: other.start(listed))
+    numbers = list(range(150))
+    other.dice.shuffle(numbers)
+
+    def make(number: int, dice: Random) -> Pod:
+        return KINDS[kind](numbers[number], dice)
+
+    burst(other, make, nodes=30, pods=150)
+    return other
+
+
+@pytest.mark.parametrize("kind", ["plain", "spread"])
+def test_pods_that_were_there_before_a_scheduler_started_are_taken_as_listed(kind: str) -> None:
+    other = started_late(kind, 1, by_name)
+
+    found = judged(other)
+
+    assert found.pods == placements(other) == 150
+    assert found.counts[DIFFERENT] == 0
+    assert found.counts[OTHER_ORDER] > 100
+    said = [each.why[0] for each in found.differences if each.kind == OTHER_ORDER]
+    assert LISTED in said
+
+
+def test_pods_that_were_listed_in_no_order_are_taken_as_they_are_bound() -> None:
+    """API servers before v1.27 list pods in no order."""
+    shuffle = Random(3).shuffle  # noqa: S311  a seed
+    other = started_late("plain", 2, shuffle)
+
+    found = judged(other)
+
+    assert found.pods == placements(other) == 150
+    assert found.counts[DIFFERENT] <= 1
+    said = [each.why[0] for each in found.differences if each.kind == OTHER_ORDER]
+    assert UNKNOWN in said
 
 
 def test_a_pod_is_not_waited_for_while_more_and_more_changes_come() -> None:

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 from msgspec.structs import replace as changed
 
-from podium.cluster.queue.queued_pod import is_unschedulable
+from podium.cluster.queue.queued_pod import Pool, is_unschedulable
 from podium.daemon.cluster_state import ClusterState
 from podium.daemon.hindsight.doubtful import Doubtful
 from podium.daemon.hindsight.orders import PossibleOrders
+from podium.daemon.hindsight.starts import FEWEST, UNKNOWN, Starts, start_order
 from podium.daemon.observers import AttemptResult, Observer
 from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import decide
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 #: How long the node of a pod may take to be seen after pods decided later were bound.
 WAIT_SECONDS: Final = 30.0
+#: How many pods are decided to find out in which order a scheduler took those that it listed.
+MOST_COMPARED: Final = 128
 #: With more changes to be followed, no pod is waited for: their memory is bounded.
 MOST_AHEAD: Final = 100_000
 
@@ -136,6 +139,9 @@ class Judge:
         self._postponed: dict[str, _Taken] = {}
         self._position = 0
         self._orders = PossibleOrders(self)
+        self._starts = Starts()
+        #: What is to be said of the order of pods that waited when the scheduler started, by uid.
+        self._listed: dict[str, str] = {}
         #: Pods whose binding was judged and is not followed yet.
         self._judged: set[str] = set()
         #: Placements that are different so far, by uid, and what was judged of them.
@@ -169,6 +175,9 @@ class Judge:
             pod = cast("Pod", change.new if change.new is not None else change.old)
             version = None if change.new is None else pod
             self._versions[pod.uid].append((change.time, version))
+            awaited = self._starts.awaited
+            if awaited and (version is None or _shows_outcome(version)):
+                awaited.discard(pod.uid)
 
     def advance(self, steps: int = 1 << 62) -> bool:
         """Follow at most so many changes as far as is known; False when nothing is left to do."""
@@ -179,7 +188,8 @@ class Judge:
                 continue
             if not self._ahead:
                 return False
-            self._follow(self._ahead[0])
+            if not self._follow(self._ahead[0]):
+                return False
         return True
 
     def finish(self) -> None:
@@ -191,13 +201,19 @@ class Judge:
 
     # Following ----------------------------------------------------------------------------------
 
-    def _follow(self, change: ObjectChange) -> None:
-        """Follow a change; if it shows that a pod was decided, take pods from the queue instead."""
+    def _follow(self, change: ObjectChange) -> bool:
+        """Follow a change; if it shows that a pod was decided, take pods from the queue instead.
+
+        False if the order of the queue has to be found out first.
+        """
         self.now = max(self.now, change.time)
         if change.kind == "Pod":
             old, new = cast("Pod | None", change.old), cast("Pod | None", change.new)
-            if old is not None and new is not None and self._take_until(old, new):
-                return
+            if old is not None and new is not None and self._is_sign(old, new):
+                if not self._queue_as_started():
+                    return False
+                if self._take_until(old, new):
+                    return True
             self._pass_version(old if new is None else new)
         self._ahead.popleft()
         self._position += 1
@@ -207,6 +223,8 @@ class Judge:
         if change.new is not None:
             if change.kind == "Pod":
                 self._report_first_seen(change)
+                if change.old is None:
+                    self._starts.pod_came(self.now)
             index.put(change.new)
         elif change.old is not None:
             uid = change.old.metadata.uid
@@ -215,7 +233,70 @@ class Judge:
             if postponed is not None and postponed.turn is not None:
                 self.state.queue.done(postponed.turn)
             index.drop(change.old)
+            self._listed.pop(uid, None)
             self._end_doubts(uid)
+        return True
+
+    def _is_sign(self, old: Pod, new: Pod) -> bool:
+        """Whether a change shows that the scheduler has attempted a pod."""
+        is_pending = not old.spec.node_name and self.state.is_responsible_for(old)
+        return is_pending and (bool(new.spec.node_name) or _reports_failure(old, new))
+
+    def _queue_as_started(self) -> bool:
+        """Queue pods as the scheduler found them if it may have started; False to wait for more."""
+        starts = self._starts
+        if starts.may_have_started(self.now):
+            if starts.awaited and not self._waited_long():
+                return False
+            active = [pod for pod in self._orders.pending() if self._is_active(pod)]
+            if len(active) >= FEWEST:
+                if starts.awaited is None:
+                    uids = {pod.uid for pod in active}
+                    starts.awaited = uids - self._signs(uids).keys()
+                    if starts.awaited and not self._waited_long():
+                        return False
+                self._queue_in_order(active)
+        starts.sign(self.now, lambda: bool(self.state.queue.counts()[Pool.ACTIVE]))
+        return True
+
+    def _is_active(self, pod: Pod) -> bool:
+        return self.state.queue.pool_of(pod) == "active" and pod.uid not in self._judged
+
+    def _signs(self, uids: Collection[str]) -> dict[str, int]:
+        """Where the outcome of an attempt is first seen ahead, by uid."""
+        found: dict[str, int] = {}
+        for place, change in enumerate(self._ahead):
+            new = cast("Pod", change.new)
+            if change.kind != "Pod" or new is None or new.uid not in uids:
+                continue
+            if _shows_outcome(new):
+                found.setdefault(new.uid, place)
+        return found
+
+    def _queue_in_order(self, active: Sequence[Pod]) -> None:
+        """Queue the pods that wait in the order in which the scheduler most likely took them."""
+        signs = self._signs({pod.uid for pod in active})
+        silent = self._starts.silent(self.now)
+        order = start_order(active, signs, self._agreement, silent=silent)
+        if order.is_arrival:
+            return
+        for pod in order.pods:
+            self.state.queue.delete(pod, bound=True)
+            self.state.queue.add(pod)
+        if order.text:
+            self._listed.update((pod.uid, order.text) for pod in order.pods)
+        if order.text == UNKNOWN:
+            self._orders.unordered.update(pod.uid for pod in order.pods)
+
+    def _agreement(self, pods: Sequence[Pod]) -> float:
+        """The share of the first pods, decided in this order, that are on one of the best nodes."""
+        places = []
+        for pod in pods[:MOST_COMPARED]:
+            node, _, _ = self._outcome(pod.uid)
+            profile = self._rules.profiles[pod.spec.scheduler_name]
+            if node is not None and not profile.extenders:
+                places.append((pod, node, profile))
+        return self._orders.agreement(places)
 
     def _pass_version(self, pod: Pod | None) -> None:
         assert pod is not None
@@ -239,9 +320,6 @@ class Judge:
     def _take_until(self, old: Pod, new: Pod) -> bool:
         """Take pods from the queue up to one that was decided; False if none has to be taken."""
         failed = _reports_failure(old, new)
-        is_pending = not old.spec.node_name and self.state.is_responsible_for(old)
-        if not is_pending or not (new.spec.node_name or failed):
-            return False
         postponed = self._postponed.pop(old.uid, None)
         if postponed is not None:
             postponed.reported, postponed.decision = True, None
@@ -404,6 +482,9 @@ class Judge:
             order = self._orders.other_order(place, self._ahead, profile)
             if order:
                 found = replace(found, kind=OTHER_ORDER, detail="", why=(order, *found.why))
+        elif pod.uid in self._listed:
+            found = replace(found, kind=OTHER_ORDER, why=(self._listed[pod.uid], *found.why))
+        self._listed.pop(pod.uid, None)
         self._move_cursors(decision)
         judgement = Judgement(pod, taken.attempt, found, decision, profile, self.now)
         if found.kind == DIFFERENT:
@@ -530,6 +611,11 @@ class Judge:
         """The best nodes for a pod in the state as it is."""
         decision = self.decided(pod, profile, recording=True)
         return decision.best or ([decision.node] if decision.node else [])
+
+
+def _shows_outcome(pod: Pod) -> bool:
+    """Whether a pod is bound, or reported as unschedulable."""
+    return bool(pod.spec.node_name) or is_unschedulable(pod)
 
 
 def _reports_failure(old: Pod, new: Pod) -> bool:

@@ -16,7 +16,7 @@ from itertools import count as numbers
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from podium.daemon.hindsight.judge import Judge
     from podium.engine.framework.profile import Profile
@@ -32,6 +32,8 @@ MOST_RECENT: Final = 4096
 MOST_TRIES: Final = 96
 #: How many pods may have been refused, and on how many nodes each may have counted before.
 MOST_REFUSED: Final = 8
+#: How many bindings of pods that were listed together may have overtaken another one.
+MOST_OVERTAKEN: Final = 256
 #: How many of the last pods may have failed at first without a report.
 MOST_FAILED: Final = 16
 BEFORE_CHANGES: Final = "decided before the last changes of nodes and pods"
@@ -53,6 +55,8 @@ class Placed:
     late: bool = False
     #: Whether an attempt failed before, or Podium found no node.
     failed: bool = False
+    #: Whether it was listed with others in an order that cannot be known.
+    unordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class PossibleOrders:
         #: Pods that were deleted before they were bound to a node, and where: they may have counted
         #: on a node for a while.
         self._vanished: deque[tuple[Pod, int, int]] = deque(maxlen=MOST_RECENT)
+        #: Pods that a scheduler listed when it started, in an order that cannot be known.
+        self.unordered: set[str] = set()
         #: Placements whose binding is not followed yet, by uid.
         self._in_flight: dict[str, Placed] = {}
 
@@ -109,6 +115,7 @@ class PossibleOrders:
             self._nominated.pop(pod.uid, None)
             self.failed_unseen.discard(pod.uid)
             self._unbound.pop(pod.uid, None)
+            self.unordered.discard(pod.uid)
         if new is None:
             self._in_flight.pop(pod.uid, None)
         if old is None and new is not None and not new.spec.node_name:
@@ -125,6 +132,10 @@ class PossibleOrders:
 
     def _is_own(self, pod: Pod) -> bool:
         return self._judge.state.is_responsible_for(pod)
+
+    def pending(self) -> Sequence[Pod]:
+        """The pods without a node that the scheduler decides about, in the order of arrival."""
+        return [pod for pod in self._pending.values() if self._is_own(pod)]
 
     def failed(self, pod: Pod, position: int, *, reported: bool) -> None:
         """Note that an attempt failed: if that was reported, the next one is made from now on.
@@ -150,8 +161,9 @@ class PossibleOrders:
     def place(self, pod: Pod, node: str, position: int, attempt: int, *, late: bool) -> Placed:
         """The placement that is decided next; `placed` notes it."""
         since = self._since.get(pod.uid, 0)
-        failed = pod.uid in self._has_failed
-        return Placed(pod, node, position, attempt, next(self._numbers), since, late, failed)
+        failed, unordered = pod.uid in self._has_failed, pod.uid in self.unordered
+        number = next(self._numbers)
+        return Placed(pod, node, position, attempt, number, since, late, failed, unordered)
 
     def placed(self, place: Placed) -> None:
         """Note a placement."""
@@ -162,6 +174,20 @@ class PossibleOrders:
         """Note a pod whose node was never seen; it counted somewhere for a while."""
         if node is not None:
             self._unbound[pod.uid] = (pod, node)
+
+    def agreement(self, places: Sequence[tuple[Pod, str, Profile]]) -> float:
+        """The share of pods that are on one of their best nodes if they are decided in turn.
+
+        Pods that there is no node for fail at first, and say nothing about the order.
+        """
+        agree = compared = 0
+        with ExitStack() as added:
+            for pod, node, profile in places:
+                best = self._judge.best_nodes(pod, profile)
+                agree += node in best
+                compared += bool(best)
+                added.enter_context(self._with([Placed(pod, node, 0, 1)]))
+        return agree / compared if compared else 1.0
 
     # Other orders -------------------------------------------------------------------------------
 
@@ -185,7 +211,41 @@ class PossibleOrders:
             with self._with(some):
                 if self._best(place, profile):
                     return _decided_after(some)
-        return self._around_changes(place, before, profile) or self._unbound_order(place, profile)
+        return (
+            self._overtaken(place, ahead, profile)
+            or self._around_changes(place, before, profile)
+            or self._unbound_order(place, profile)
+        )
+
+    def _overtaken(self, place: Placed, ahead: Iterable[ObjectChange], profile: Profile) -> str:
+        """An order of pods listed at a start in which bindings overtook each other.
+
+        Pods bound shortly before are taken from the node, and those bound shortly after are added
+        to the nodes that are better, one after the other.
+        """
+        if not place.unordered:
+            return ""
+        earlier = [each for each in self._placed if each.unordered][-MOST_OVERTAKEN:]
+        later = self._maybe_earlier(place.pod, ahead, self.unordered)
+        moved = 0
+        with ExitStack() as changed:
+            while moved <= MOST_TRIES:
+                best = self._judge.best_nodes(place.pod, profile)
+                if place.node in best:
+                    return f"decided before or after {moved} pods that were listed with it"
+                added = next((each for each in later if each.node in best), None)
+                taken = next((each for each in earlier[::-1] if each.node == place.node), None)
+                if added is not None:
+                    later.remove(added)
+                    changed.enter_context(self._with([added]))
+                elif taken is not None or earlier:
+                    taken = taken or earlier[-1]
+                    earlier.remove(taken)
+                    changed.enter_context(self._without([taken]))
+                else:
+                    break
+                moved += 1
+        return ""
 
     def _around_changes(self, place: Placed, before: Sequence[Placed], profile: Profile) -> str:
         """An order in which nodes or placed pods changed later, or others failed before."""
@@ -368,8 +428,13 @@ class PossibleOrders:
         found.reverse()
         return found
 
-    def _maybe_earlier(self, pod: Pod, ahead: Iterable[ObjectChange]) -> list[Placed]:
-        """Pods that were not decided yet in this order, and were bound soon after."""
+    def _maybe_earlier(
+        self, pod: Pod, ahead: Iterable[ObjectChange], others: Collection[str] = ()
+    ) -> list[Placed]:
+        """Pods that were not decided yet in this order, and were bound soon after.
+
+        They have another priority or failed before, or are among *others*.
+        """
         state, found = self._judge.state, []
         for change in ahead:
             new = cast("Pod | None", change.new)
@@ -380,7 +445,8 @@ class PossibleOrders:
                 continue
             if not self._is_own(known) or state.cache.is_assumed(known.uid):
                 continue
-            if known.priority != pod.priority or known.uid in self._has_failed:
+            differs = known.priority != pod.priority or known.uid in self._has_failed
+            if differs or known.uid in others:
                 found.append(Placed(known, new.spec.node_name, 0, 1))
                 if len(found) >= MOST_TRIES:
                     break
