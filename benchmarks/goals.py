@@ -8,8 +8,9 @@ least CPU time of all rounds. Goals are in decisions a second on a machine where
 SchedulingBasic/5000Nodes of REV does 16,000: they are scaled by what it does here. Upstream's own
 workloads need the folder of its performance-config files. `--growth` adds 50,000 nodes; `--limit`
 also compares all workloads of `make bench` with the limit of 0.95; `--large` also measures the
-first decision in a very large cluster. Memory is the peak of the process. `--quick` takes small
-numbers everywhere, to see that all of it works.
+first decision in a very large cluster. Memory is the peak of the process. What was measured becomes
+the section "Goals" of RESULTS.md. `--quick` takes small numbers everywhere, to see that all of it
+works, and writes nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ from pathlib import Path
 from typing import Any
 
 import compare
+import report
+import run
 
 #: What SchedulingBasic does on the machine that the goals are meant for.
 BASIC = 16_000
 PERF = "PODIUM_SCHEDULER_PERF"
+RESULTS = Path(__file__).with_name("RESULTS.md")
 #: The sizes of `--quick`, for `podium bench`; upstream's workloads take the number of pods only.
 SMALL = ("--nodes", "50", "--existing", "20", "--pods", "20")
 
@@ -200,6 +204,8 @@ def main() -> int:
     folder = Path(os.environ[PERF]) if os.environ.get(PERF) else None
     lines = list(LINES)
     failed = 0
+    where = run.machine()
+    told: list[str] = []
     with compare.checked_out(given.revision) as older:
         compare.check_source(older)
         trees = ((older, "before"), (compare.ROOT, "after"))
@@ -212,9 +218,9 @@ def main() -> int:
                 line.grown = found[0] if found else None
         basic = next(line for line in lines if line.workload == "SchedulingBasic/5000Nodes")
         scale = 1000 / min(basic.before) / BASIC if basic.before else 1.0
-        print("\n".join(rows(lines, scale)), flush=True)
+        told += rows(lines, scale)
         if given.large:
-            print("\n" + "\n".join(first_decision(trees, quick=quick)), flush=True)
+            told += ["", *first_decision(trees, quick=quick)]
         if given.limit:
             compared = [
                 compare.Comparison(name, generation)
@@ -222,11 +228,16 @@ def main() -> int:
                 for generation in compare.GENERATIONS
             ]
             compare.measure(older, compared, SMALL if quick else (), given.repeat)
-            print("\n" + "\n".join(compare.table(compared)))
+            told += ["", *compare.table(compared)]
             late = compare.slower(compared, compare.LIMIT)
             for each in late:
-                print(f"slower than {compare.LIMIT:g}: {each.name} ({each.generation})")
+                told.append(f"\nslower than {compare.LIMIT:g}: {each.name} ({each.generation})")
             failed = int(bool(late))
+    print("\n".join(told))
+    if not quick:
+        section = report.goals(told, given.revision, where)
+        text = report.with_section(RESULTS.read_text("utf-8"), section, before=report.FULL_SIZES)
+        RESULTS.write_text(text, "utf-8")
     return failed
 
 

@@ -367,17 +367,17 @@ def section(name: str, where: dict[str, str], found: Any) -> str:
     return "\n".join([*lines, "", f"Measured alone: {noted}.", ""])
 
 
-def with_section(text: str, section: str) -> str:
-    """The results with one section replaced, or added before those of the real API server."""
+def with_section(text: str, section: str, *, before: str = "## On a real") -> str:
+    """The results with one section replaced, or added before another one, else at the end."""
     heading = section.splitlines()[0]
-    parts = re.split(r"(?m)^(?=## )", text)
+    parts = _sections(text)
     kept = [part for part in parts if not part.startswith(f"{heading}\n")]
     place = next(
         (i for i, part in enumerate(parts) if part.startswith(f"{heading}\n")),
-        next((i for i, part in enumerate(kept) if part.startswith("## On a real")), len(kept)),
+        next((i for i, part in enumerate(kept) if part.startswith(before)), len(kept)),
     )
-    kept.insert(place, section + "\n")
-    return "".join(kept)
+    kept.insert(place, section.rstrip("\n") + "\n\n")
+    return "".join(kept).rstrip("\n") + "\n"
 
 
 def _row(each: dict[str, Any]) -> tuple[str, ...]:
@@ -455,25 +455,46 @@ def _large_cluster(found: dict[str, Any]) -> Iterator[str]:
     )
 
 
+GOALS = "## Goals"
 FULL_SIZES = "## Full sizes"
 
 
-def parted(document: str) -> tuple[str, str]:
-    """What the benchmarks say, and what the tests of full size said."""
-    before, heading, after = document.partition(FULL_SIZES)
-    return before, heading + after
+def written_elsewhere(document: str) -> str:
+    """The sections of the results that `make bench` does not write: goals and full sizes."""
+    return "".join(part for part in _sections(document) if part.startswith((GOALS, FULL_SIZES)))
 
 
-def full_sizes(tests: list[dict[str, Any]], date: str) -> str:
-    """What came of the tests of full size."""
-    lines = [
-        FULL_SIZES,
-        "",
-        f"`make soak`, {date}: the same tests as `make test` runs, in the sizes that take long.",
-        "",
-        "| test | result | minutes | figures |",
-        "|---|---|---|---|",
-    ]
+def goals(lines: list[str], revision: str, where: dict[str, str]) -> str:
+    """What `goals.py` measured of an older commit and this tree."""
+    noted = f"{where['date']}, load when started: {where['load when started']}"
+    return "\n".join(
+        [
+            GOALS,
+            "",
+            f"`python benchmarks/goals.py {revision}`, {noted}.",
+            "",
+            "Decisions per second of CPU time, of that commit and of this tree in turns, the best",
+            "of all rounds. Goals hold for a machine on which SchedulingBasic did 16,000 before,",
+            "and are scaled by what it did here.",
+            "",
+            *lines,
+            "",
+        ]
+    )
+
+
+FAULTS = "### Faults of the simulated world"
+
+
+def full_sizes(tests: list[dict[str, Any]], date: str, document: str = "") -> str:
+    """What came of the tests of full size; of those that were not run, what a document says."""
+    before = next((part for part in _sections(document) if part.startswith(FULL_SIZES)), "")
+    old_rows, _, old_faults = before.partition(FAULTS)
+    rows = {
+        line.split(" | ")[0].removeprefix("| "): line
+        for line in old_rows.splitlines()
+        if line.startswith("| ") and not line.startswith("| test |")
+    }
     faults: Counter[str] = Counter()
     for each in tests:
         held = world_faults.faults_of(each["figures"])
@@ -481,8 +502,25 @@ def full_sizes(tests: list[dict[str, Any]], date: str) -> str:
         told += [("faults", held.total())] if held else []
         figures = ", ".join(f"{name}: {value}" for name, value in told)
         minutes = each["seconds"] / 60
-        lines.append(f"| {each['test']} | {each['outcome']} | {minutes:.1f} | {figures} |")
+        rows[each["test"]] = (
+            f"| {each['test']} | {each['outcome']} | {minutes:.1f} | {date} | {figures} |"
+        )
         faults += held
+    lines = [
+        FULL_SIZES,
+        "",
+        "`make soak`: the same tests as `make test` runs, in the sizes that take long.",
+        "",
+        "| test | result | minutes | date | figures |",
+        "|---|---|---|---|---|",
+        *rows.values(),
+    ]
     if faults:
-        lines += ["", "### Faults of the simulated world", "", *world_faults.lines(faults)]
+        lines += ["", FAULTS, "", *world_faults.lines(faults)]
+    elif old_faults:
+        lines += ["", FAULTS + old_faults.rstrip()]
     return "\n".join((*lines, ""))
+
+
+def _sections(document: str) -> list[str]:
+    return re.split(r"(?m)^(?=## )", document)

@@ -105,8 +105,8 @@ def main() -> None:
         print(text)
         return
     results = HERE / "RESULTS.md"
-    _, full_sizes = report.parted(results.read_text("utf-8") if results.exists() else "")
-    results.write_text(text + full_sizes, "utf-8")
+    kept = report.written_elsewhere(results.read_text("utf-8") if results.exists() else "")
+    results.write_text(f"{text.rstrip()}\n\n{kept}", "utf-8")
     print(f"wrote {HERE / 'RESULTS.md'}", file=sys.stderr)
 
 

@@ -1,6 +1,7 @@
 """Run the tests of full size, and write what came of them into RESULTS.md.
 
-python benchmarks/soak.py [PATHS]    some two hours; exits with 1 if a test failed
+python benchmarks/soak.py             some two hours; exits with 1 if a test failed
+python benchmarks/soak.py tests/world    some of them; the lines of the others stay as they are
 
 Tests tell figures of their own by pytest's `record_property`. With PODIUM_KUBE_SCHEDULER, the path
 of a newer kube-scheduler, that one is judged as well.
@@ -36,11 +37,12 @@ def run(paths: list[str]) -> tuple[int, list[dict[str, Any]]]:
 def main() -> None:
     """Run, write, and tell."""
     code, tests = run(sys.argv[1:])
-    section = report.full_sizes(tests, time.strftime("%Y-%m-%d"))
+    document = RESULTS.read_text("utf-8")
+    kept = document if sys.argv[1:] else ""
+    section = report.full_sizes(tests, time.strftime("%Y-%m-%d"), kept)
     print(section)
-    if tests and not sys.argv[1:]:
-        before, _ = report.parted(RESULTS.read_text("utf-8"))
-        RESULTS.write_text(before + section, "utf-8")
+    if tests:
+        RESULTS.write_text(report.with_section(document, section), "utf-8")
         print(f"wrote {RESULTS}", file=sys.stderr)
     sys.exit(code)
 
