@@ -179,6 +179,18 @@ def test_an_exception_ends_as_bound_or_not_bound(
         assert_not_bound(made, "a bug")
 
 
+@pytest.mark.parametrize("answer", [ZeroDivisionError("a bug"), {}], ids=["a bug", "no pod"])
+def test_a_pod_stays_assumed_until_an_answer_shows_it(answer: Any) -> None:
+    made = cluster()
+    made.api.script("bind", refused(409))
+    made.api.script("get", answer, as_read("a", "a", "n1"))
+
+    made.bind()
+
+    assert made.time.slept == [SETTLE_PAUSE]
+    assert_bound(made)
+
+
 def test_nothing_is_sent_for_a_node_that_was_deleted() -> None:
     made = cluster()
     turn, result = made.attempt(node="n1")
@@ -268,3 +280,22 @@ def test_extenders_bind_in_place_of_the_api_server(
         assert_not_bound(made, error)
     else:
         assert_bound(made)
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_after_an_extender_has_failed_the_pod_is_read(bound: bool) -> None:
+    """Its answer may have got lost after it had bound the pod."""
+
+    async def by_extender(*_: object) -> str:
+        return 'Post "http://extender/bind": no answer within 5 s'
+
+    made = cluster(by_extender=by_extender)
+    made.api.script("get", as_read("a", "a", "n1" * bound))
+
+    made.bind()
+
+    assert made.api.named("bind") == []
+    if bound:
+        assert_bound(made)
+    else:
+        assert_not_bound(made, 'Post "http://extender/bind": no answer within 5 s')

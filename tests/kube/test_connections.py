@@ -345,6 +345,28 @@ def test_a_longer_pause_is_left_to_the_caller(run: Run, seconds: str, timeout: f
     run(main())
 
 
+@pytest.mark.parametrize("text", [b"<html>", b"[]", b""], ids=["a page", "a list", "nothing"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda client: client.get("/x"), id="get"),
+        pytest.param(lambda client: client.create("/x", {}), id="create"),
+        pytest.param(lambda client: client.put("/x", {}), id="put"),
+        pytest.param(lambda client: client.patch("/x", {}), id="patch"),
+        pytest.param(lambda client: client.delete("/x"), id="delete"),
+    ],
+)
+def test_an_answer_that_is_no_object_is_none(text: bytes, ask: Callable[[Any], Any]) -> None:
+    """A proxy answers in place of the API server: what became of the request is not known."""
+
+    async def main() -> None:
+        async with scripted(says(answer(text))) as (client, _):
+            with pytest.raises(UnreachableError, match="/x: the answer cannot be read: "):
+                await ask(client)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("path", ["/a b", "/a\r\nHost: evil", "/ü", "a"])
 def test_a_path_cannot_smuggle_anything_in(path: str) -> None:
     async def main() -> None:

@@ -18,6 +18,7 @@ from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError
 from podium.kube.lease import LeaderElector, LeaseTimes
+from podium.simulation.event_loop import VirtualEventLoop
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 #: Much faster than usual.
@@ -321,25 +322,35 @@ class SilentShelf(Shelf):
 
     async def put(self, path: str, lease: Any) -> Any:
         if self.silent:
-            await asyncio.sleep(60)
+            await asyncio.sleep(3600)
         self.last_write = asyncio.get_running_loop().time()
         return await super().put(path, lease)
 
 
-def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over() -> None:
+@pytest.mark.parametrize(
+    "times",
+    [
+        LeaseTimes(3, 2, 0.4),
+        pytest.param(LeaseTimes(15, 14.9, 2), id="a deadline that ends after the lease"),
+        pytest.param(LeaseTimes(15, 14.9, 12), id="hardly time for a second attempt"),
+    ],
+    ids=str,
+)
+def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over(times: LeaseTimes) -> None:
     shelf = SilentShelf()
-    times = LeaseTimes(lease_seconds=2, renew_deadline_seconds=1.2, retry_seconds=0.2)
 
     async def run() -> None:
         one = Replica(shelf, "one", times=times, clock=asyncio.get_running_loop().time)  # type: ignore[arg-type]
-        await until(lambda: shelf.last_write)
+        await asyncio.sleep(60)
+        assert one.leading
         shelf.silent = True
         await one.task
         assert asyncio.get_running_loop().time() - shelf.last_write < times.lease_seconds
         assert one.log[-1] == "stopped"
         assert one.elector.holder == "one"  # not released: its work may not have stopped yet
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=VirtualEventLoop) as runner:
+        runner.run(run())
 
 
 def test_a_lost_lease_is_released_after_the_work_has_stopped() -> None:

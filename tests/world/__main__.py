@@ -59,7 +59,10 @@ def summary(outcome: Outcome) -> str:
         f"{len(plan.changes)} changes, {sum(outcome.injected.values())} faults, "
         f"{outcome.requests} requests, {outcome.bound} bindings"
     )
-    return "\n".join([head, *(f"  {each}" for each in outcome.findings)])
+    if not outcome.findings:
+        return head
+    repeat = f"PYTHONPATH=src:tests python -m world --seed {plan.seed} --shrink"
+    return "\n".join([head, *(f"  {each}" for each in outcome.findings), f"  {repeat}"])
 
 
 def many(seeds: range) -> int:

@@ -58,6 +58,8 @@ class Network:
     latency: float
     #: When extenders have answered which replica.
     extended: list[tuple[float, str]] = field(default_factory=list)
+    #: The bindings that extenders have carried out; the body is the uid of the pod.
+    extenders_bound: list[Sent] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     #: How often a fault of each kind has happened, by verb and kind.
     injected: Counter[str] = field(default_factory=Counter)
@@ -154,6 +156,9 @@ class FaultyApi(InProcessApi):
                 await network.pause(fault.seconds)
             if kind == "lost":
                 raise UnreachableError("the connection was closed before the answer was complete")
+            if kind == "garbage":
+                sent.ended = network.loop.time()
+                return Answer(200, {}, b"<html>")
         sent.answered, sent.ended = answer.status, network.loop.time()
         return answer
 
@@ -171,7 +176,11 @@ class FaultyApi(InProcessApi):
 
     def _note(self, verb: str, method: str, path: str, body: bytes | None) -> Sent:
         network = self._network
-        about = msgspec.json.decode(body) if body and verb in {"bind", "status"} else None
+        about: Any = None
+        if body and verb in {"bind", "status", "event"}:
+            about = msgspec.json.decode(body)
+        if verb == "event" and method == "POST":
+            about = about["metadata"]["name"]
         sent = Sent(network.loop.time(), self._replica, verb, method, path, about)
         network.sent.append(sent)
         if len(network.sent) > MOST_REQUESTS:

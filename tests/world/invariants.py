@@ -113,7 +113,8 @@ def _does_not_show(question: Sent, uid: str, deleted: dict[str, float]) -> bool:
 def _decided_again(world: World) -> Iterator[str]:
     """A replica decides no more about a pod that it has bound, whether it was answered or not.
 
-    Where it had no answer it must ask, and only if that does not show the pod it may try again.
+    Where it had no answer it must ask, and only if that does not show the pod it may try again. So
+    it is where an extender has bound the pod for it.
     """
     done: dict[tuple[str, str], Sent] = {}
     questions: dict[str, list[Sent]] = defaultdict(list)
@@ -123,6 +124,8 @@ def _decided_again(world: World) -> Iterator[str]:
             done[sent.replica, sent.body["metadata"].get("uid", "")] = sent
         elif sent.verb == "get":
             questions[sent.path].append(sent)
+    for sent in world.network.extenders_bound:
+        done[sent.replica, sent.body] = sent
     for placement in world.placements:
         first = done.get((placement.replica, placement.uid))
         if first is None or placement.time <= first.time + first.took:
@@ -142,7 +145,7 @@ def _decided_again(world: World) -> Iterator[str]:
 
 
 def _leaders(world: World) -> Iterator[str]:
-    """Whoever writes holds the lease, as the API server has it."""
+    """Whoever decides or writes holds the lease, as the API server has it."""
     if len(world.plan.rates) == 1:
         return
     holders = [
@@ -151,16 +154,17 @@ def _leaders(world: World) -> Iterator[str]:
         if each.kind == "Lease" and each.after is not None
     ]
     times = [time for time, _ in holders]
-    for sent in world.network.sent:
-        if sent.verb not in LEADERS_ONLY or sent.replica == "fresh":
-            continue
-        index = bisect_left(times, sent.time) - 1
+    acts = [
+        (sent.time, sent.replica, f"sends {sent.method} {sent.path}")
+        for sent in world.network.sent
+        if sent.verb in LEADERS_ONLY
+    ]
+    acts += [(time, replica, f"attempts pod {key}") for time, replica, key in world.tries]
+    for time, replica, what in acts:
+        index = bisect_left(times, time) - 1
         holder = holders[index][1] if index >= 0 else ""
-        if holder != sent.replica:
-            yield (
-                f"{sent.replica} sends {sent.method} {sent.path} at {sent.time:.3f} s, "
-                f"while {holder or 'nobody'} holds the lease"
-            )
+        if holder != replica != "fresh":
+            yield f"{replica} {what} at {time:.3f} s, while {holder or 'nobody'} holds the lease"
             return
 
 
@@ -176,8 +180,10 @@ def _storms(world: World) -> Iterator[str]:
     ]
     by_operation: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
     for sent in world.network.sent:
-        if sent.verb not in {"event", "discovery"} and sent.replica != "fresh":
-            by_operation[sent.replica, sent.method, sent.path].append(sent)
+        if sent.replica != "fresh":
+            # Events are created at one path; each is an operation of its own.
+            about = f"{sent.path} {sent.body}" if sent.verb == "event" else sent.path
+            by_operation[sent.replica, sent.method, about].append(sent)
     for (replica, method, path), requests in by_operation.items():
         times = [each.time for each in requests]
         for index, start in enumerate(times):
@@ -466,10 +472,10 @@ def stored_findings(world: World) -> Iterator[str]:
     nodes = {_name(each) for each in world.cluster.registry.list("Node")}
     for pod in world.cluster.registry.list("Pod"):
         nominated = (pod.get("status") or {}).get("nominatedNodeName")
-        # An attempt may leave a nomination as it is: in v1.13 while there is no node at all, and
-        # wherever the pod may not preempt or preemption is not tried.
-        kept = _attempted_since(world, pod, _deleted_at(world, nominated)) or (
-            world.plan.generation == "v1.13" and not nodes
+        # In v1.13 an attempt may leave a nomination as it is: while there is no node at all, and
+        # where preemption might help and finds no victims.
+        kept = world.plan.generation == "v1.13" and (
+            not nodes or _attempted_since(world, pod, _deleted_at(world, nominated))
         )
         # A pod that is being deleted is not attempted any more.
         if nominated and _waits(pod) and nominated not in nodes and not kept:

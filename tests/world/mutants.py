@@ -74,6 +74,33 @@ def lost_answer_is_a_refusal() -> Iterator[None]:
 
 
 @contextmanager
+def failed_extender_is_a_refusal() -> Iterator[None]:
+    """A pod whose extender fails to bind it, or does not answer, counts as not bound."""
+
+    async def bound(self: Any, profile: Any, pod: Any, node: str) -> bool:
+        error = await self._by_extender(profile, pod, node) if profile.extenders else None
+        if error:
+            raise NotBoundError(error)
+        return error is not None
+
+    with patch.object(Binder, "_bound_by_extender", bound):
+        yield
+
+
+@contextmanager
+def decides_without_the_lease() -> Iterator[None]:
+    """A replica decides as soon as it knows the cluster, whoever leads."""
+    start = SchedulerHost.start
+
+    def started(self: Any, supervisor: Any) -> Any:
+        self.scheduler.leading.set()
+        return start(self, supervisor)
+
+    with patch.object(SchedulerHost, "start", started):
+        yield
+
+
+@contextmanager
 def victims_stay_terminating() -> Iterator[None]:
     """A victim that was not evicted counts as terminating for ever."""
     with patch.object(ClusterState, "keep_victims", lambda *_: None):
@@ -221,6 +248,8 @@ MUTANTS: tuple[Mutant, ...] = (
     forgotten_undo,
     doubled_bind,
     lost_answer_is_a_refusal,
+    failed_extender_is_a_refusal,
+    decides_without_the_lease,
     victims_stay_terminating,
     leader_for_ever,
     lease_without_waiting,

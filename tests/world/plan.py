@@ -32,6 +32,9 @@ REQUEST_FAULTS: Final = {
     "watch": ("403", "410", "429-after", "500", "refused", "cut", "cut-inside", "silent", "lag"),
     "extender": ("500", "refused", "lost", "hang", "slow", "garbage"),
 }
+#: Requests whose answers are read: a proxy may answer with a page of its own after they were
+#: carried out.
+READ_ANSWERS: Final = ("list", "get", "lease", "patch", "discovery")
 #: Verbs that are hit more often, because more depends on them.
 VERBS: Final = (
     *REQUEST_FAULTS,
@@ -111,8 +114,8 @@ class Plan(msgspec.Struct, frozen=True):
     faults: tuple[Fault, ...]
 
 
-def make_plan(seed: int) -> Plan:
-    """The plan of a seed."""
+def make_plan(seed: int, *, more: bool = True) -> Plan:
+    """The plan of a seed; without *more* it lacks the faults that were added to seeds later."""
     rng = random.Random(f"plan/{seed}")  # noqa: S311
     seconds = rng.uniform(SHORTEST, LONGEST)
     replicas = rng.choice((1, 1, 2, 2))
@@ -131,6 +134,8 @@ def make_plan(seed: int) -> Plan:
     faults = [_fault(rng, seconds, verbs) for _ in range(rng.choice((0, 1, 3, 6, 10)))]
     if rng.random() < 0.2:
         faults += _together(rng, seconds)
+    if more:
+        faults += _more_faults(random.Random(f"more/{seed}"), seconds, extender)  # noqa: S311
     return Plan(
         seed=seed,
         generation=rng.choice(("v1.36", "v1.36", "v1.13")),
@@ -181,3 +186,26 @@ def _together(rng: random.Random, seconds: float) -> list[Fault]:
         Fault(*times, "bind", bind, 1.0, 4.0, rng.getrandbits(32)),
         Fault(*times, "watch", watch, 1.0, 12.0, rng.getrandbits(32)),
     ]
+
+
+def _more_faults(rng: random.Random, seconds: float, extender: tuple[str, ...]) -> list[Fault]:
+    """Answers that are none of an API server, and bindings of extenders that nothing tells of.
+
+    They are chosen apart from all others, so that a seed without them is what it was before them.
+    """
+    found = []
+    if rng.random() < 0.1:
+        start, verb = rng.uniform(0, seconds), rng.choice(READ_ANSWERS)
+        times = (start, min(start + rng.choice((5.0, 20.0)), seconds))
+        chance = rng.choice((0.3, 1.0))
+        found.append(Fault(*times, verb, "garbage", chance, 0.0, rng.getrandbits(32)))
+    if "bind" in extender and rng.random() < 0.5:
+        start = rng.uniform(0, seconds)
+        times = (start, min(start + rng.choice((5.0, 20.0)), seconds))
+        answer = rng.choice(("lost", "lost", "garbage", "slow"))
+        watch = rng.choice(("lag", "silent", "cut", "refused"))
+        found += [
+            Fault(*times, "extender", answer, 0.5, 4.0, rng.getrandbits(32)),
+            Fault(*times, "watch", watch, 1.0, 12.0, rng.getrandbits(32)),
+        ]
+    return found

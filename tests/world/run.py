@@ -32,7 +32,7 @@ from podium.objects.kinds.meta import JsonObject
 from podium.simulation.clocks import VirtualClock
 from podium.simulation.cluster import Replica, ReplicaOptions, SimulatedCluster
 from world import changes, invariants, objects
-from world.faulty_api import FaultyApi, Network
+from world.faulty_api import FaultyApi, Network, Sent
 from world.plan import Change, Plan, make_plan
 from world.told import REPLICA, Line, LineHandler, ReplicaLog, told_findings
 
@@ -400,8 +400,10 @@ class World:
         Nothing tells that a node is gone to which a pod is nominated, and v1.13 parks a pod whose
         extender could not be asked.
         """
-        v1_13_asks = self.plan.generation == "v1.13" and bool(self.plan.extender)
-        return v1_13_asks or bool(invariants.lost_nominations(self))
+        failed = any(what.startswith("extender ") for what in self.network.injected)
+        return (self.plan.generation == "v1.13" and failed) or bool(
+            invariants.lost_nominations(self)
+        )
 
     def _only_backs_off(self) -> bool:
         """Whether nothing keeps the cluster from rest but pods that are attempted with pauses."""
@@ -520,8 +522,6 @@ class Extender:
             raise ConnectionRefusedError("connection refused")
         if kind == "500":
             return 500, b"broken"
-        if kind == "garbage":
-            return 200, b"{"
         if kind == "hang":
             await asyncio.Event().wait()
         if fault is not None and kind == "slow":
@@ -529,6 +529,8 @@ class Extender:
         reply = self._reply(url.rpartition("/")[2], asked)
         if kind == "lost":
             raise ConnectionResetError("connection reset by peer")
+        if kind == "garbage":
+            return 200, b"{"
         return 200, msgspec.json.encode(reply)
 
     def _reply(self, verb: str, asked: Any) -> Any:
@@ -536,12 +538,21 @@ class Extender:
             return {"NodeNames": asked["NodeNames"]}
         if verb == "prioritize":
             return [{"Host": name, "Score": len(name) % 3} for name in asked["NodeNames"]]
+        world, machine = self._world, self._machine
+        world.network.writer = "fresh"
+        if machine is not None and machine.replica is not None:
+            world.network.writer = machine.replica.name
         try:
-            self._world.cluster.registry.bind(
+            world.cluster.registry.bind(
                 asked["PodName"], asked["PodNamespace"], asked["Node"], uid=asked["PodUID"]
             )
         except Exception as error:  # noqa: BLE001  the reply says so
             return {"Error": str(error)}
+        finally:
+            replica, world.network.writer = world.network.writer, ""
+        path = f"/api/v1/namespaces/{asked['PodNamespace']}/pods/{asked['PodName']}/binding"
+        bound = Sent(world.cluster.time, replica, "bind", "POST", path, asked["PodUID"])
+        world.network.extenders_bound.append(bound)
         return {"Error": ""}
 
 

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,17 @@ import pytest
 
 from world import changes
 from world.__main__ import summary
-from world.plan import ACCIDENTS, CHANGES, REQUEST_FAULTS, Change, Fault, Plan, make_plan
+from world.mutants import doubled_bind
+from world.plan import (
+    ACCIDENTS,
+    CHANGES,
+    READ_ANSWERS,
+    REQUEST_FAULTS,
+    Change,
+    Fault,
+    Plan,
+    make_plan,
+)
 from world.run import run_plan, run_seeds
 from world.shrink import shrunk
 
@@ -33,7 +43,7 @@ def chunks(first: int, last: int, size: int) -> list[range]:
     return [range(start, min(start + size, last)) for start in range(first, last, size)]
 
 
-def check(seeds: range) -> Counter[str]:
+def check(seeds: Iterable[int]) -> Counter[str]:
     """Run seeds; how often each kind of fault has happened."""
     injected: Counter[str] = Counter()
     failed = []
@@ -78,7 +88,8 @@ def test_many_seeds(seeds: range, record_property: Callable[[str, object], None]
     ],
 )
 def test_seeds_that_failed_once(seed: int) -> None:
-    check(range(seed, seed + 1))
+    outcome = run_plan(make_plan(seed, more=False))
+    assert not outcome.findings, summary(outcome)
 
 
 DIGEST = """
@@ -126,6 +137,14 @@ def test_a_failing_plan_is_made_smaller() -> None:
     assert (small.nodes, small.extender, small.latency, small.rates) == (1, (), 0.0, (1.0,))
 
 
+def test_a_failing_seed_tells_how_to_repeat_it() -> None:
+    with doubled_bind():
+        outcome = next(each for each in run_seeds(range(20)) if each.findings)
+        seed = outcome.plan.seed
+        with pytest.raises(AssertionError, match=rf"python -m world --seed {seed} --shrink"):
+            check([seed])
+
+
 def test_every_change_is_known() -> None:
     assert set(CHANGES) == changes.acts()
     assert not set(ACCIDENTS) & changes.acts()
@@ -133,7 +152,8 @@ def test_every_change_is_known() -> None:
 
 def test_every_verb_and_every_kind_of_fault_is_planned() -> None:
     planned = {(each.verb, each.kind) for seed in range(3000) for each in make_plan(seed).faults}
-    assert planned == {(verb, kind) for verb, kinds in REQUEST_FAULTS.items() for kind in kinds}
+    known = {(verb, kind) for verb, kinds in REQUEST_FAULTS.items() for kind in kinds}
+    assert planned == known | {(verb, "garbage") for verb in READ_ANSWERS}
 
 
 def plan_of(*faults: Fault, changes: tuple[Change, ...] = ()) -> Plan:

@@ -189,10 +189,12 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
 
 def _told_since(sent: Sent, successes: dict[tuple[str, str], list[float]]) -> float:
     """From when on a line tells of this failure: what goes on failing is told once."""
-    if sent.verb == "bind":
+    if sent.verb in {"bind", "status", "delete"}:
         return sent.time
-    if sent.verb not in {"list", "watch"}:
-        return 0.0
+    if sent.verb == "event":
+        return sent.time - EVENTS_AGAIN_SECONDS
+    if sent.verb == "lease":
+        return 0.0  # it may be read with success and not be written, which is no success
     before = successes.get((sent.replica, _subject(sent)), [])
     place = bisect_left(before, sent.ended)
     return before[place - 1] if place else 0.0

@@ -157,12 +157,13 @@ class Binder:
             await self._settle(pod, node, bug)
 
     async def _bound_by_extender(self, profile: Profile, pod: Pod, node: str) -> bool:
-        """Whether an extender has bound the pod; `NotBoundError` if it failed to."""
+        """Whether an extender has bound the pod; `NotBoundError` if it has not, and failed."""
         if not profile.extenders or self._by_extender is None:
             return False
         error = await self._by_extender(profile, pod, node)
         if error:
-            raise NotBoundError(error)
+            # It may have bound the pod before it failed, or its answer got lost.
+            await self._settle(pod, node, NotBoundError(error))
         return error is not None
 
     async def _post(self, pod: Pod, node: str) -> None:
@@ -205,10 +206,13 @@ class Binder:
     async def _read(self, path: str, error: Exception) -> Any:
         """The pod as the API server has it; None when the API server cannot say."""
         try:
-            return await self._client.get(path)
+            found = await self._client.get(path)
         except UnreachableError:
             return None
         except ApiError as refused:
             if refused.status == _TOO_MANY or refused.status >= _SERVER_ERROR:
                 return None
             raise NotBoundError(str(error)) from error
+        except Exception:  # noqa: BLE001  as long as nothing is known the pod stays assumed
+            return None
+        return found if found and "metadata" in found and "spec" in found else None

@@ -9,10 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
+
+from podium.kube.errors import UnreachableError
+
+T = TypeVar("T")
+_Object = dict[str, Any]
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -57,27 +62,28 @@ class KubeApi(ABC):
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         """Read an object or a list."""
-        return msgspec.json.decode(await self.request("GET", path, params=params))
+        return decoded(await self.request("GET", path, params=params), f"GET {path}", _Object)
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
         """Create an object in the collection at *path*."""
-        return msgspec.json.decode(await self.request("POST", path, body=msgspec.json.encode(obj)))
+        body = msgspec.json.encode(obj)
+        return decoded(await self.request("POST", path, body=body), f"POST {path}", _Object)
 
     async def put(self, path: str, obj: Mapping[str, Any]) -> Any:
         """Replace an object; refused if it has a resourceVersion that is not the newest."""
-        return msgspec.json.decode(await self.request("PUT", path, body=msgspec.json.encode(obj)))
+        body = msgspec.json.encode(obj)
+        return decoded(await self.request("PUT", path, body=body), f"PUT {path}", _Object)
 
     async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Any:
         """Change part of an object; the whole object afterwards."""
         body = msgspec.json.encode(patch)
-        return msgspec.json.decode(
-            await self.request("PATCH", path, body=body, content_type=content_type)
-        )
+        text = await self.request("PATCH", path, body=body, content_type=content_type)
+        return decoded(text, f"PATCH {path}", _Object)
 
     async def delete(self, path: str, options: Mapping[str, Any] | None = None) -> Any:
         """Delete an object."""
         body = msgspec.json.encode(options) if options else None
-        return msgspec.json.decode(await self.request("DELETE", path, body=body))
+        return decoded(await self.request("DELETE", path, body=body), f"DELETE {path}", _Object)
 
     # Pods -----------------------------------------------------------------------------------------
 
@@ -119,6 +125,18 @@ class KubeApi(ABC):
             body=msgspec.json.encode(patch),
             content_type=STRATEGIC_PATCH,
         )
+
+
+def decoded(text: bytes, asked: str, into: type[T]) -> T:
+    """The value of an answer; `UnreachableError` if it is not that of an API server.
+
+    A proxy between them may answer with a page of its own. Whether the request was carried out is
+    not known then, as if no answer had come.
+    """
+    try:
+        return msgspec.json.decode(text, type=into)
+    except msgspec.MsgspecError as error:
+        raise UnreachableError(f"{asked}: the answer cannot be read: {error}") from None
 
 
 def pod_path(namespace: str, name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from podium.kube.api import KubeApi
+from podium.kube.api import KubeApi, decoded
 from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.registry import KINDS
 
@@ -81,7 +81,7 @@ async def discover(
 
 async def _discovered(client: KubeApi) -> Served:
     """The result of one round; only the groups that scheduling reads are looked into."""
-    answer = msgspec.json.decode(await client.request("GET", "/apis"), type=_Groups)
+    answer = decoded(await client.request("GET", "/apis"), "GET /apis", _Groups)
     versions = {"v1"} | {
         version.group_version for group in answer.groups or () for version in group.versions or ()
     }
@@ -106,7 +106,7 @@ async def _resources(client: KubeApi, version: str) -> dict[str, str]:
         if error.status == 404:  # removed since it was listed
             return {}
         raise
-    answer = msgspec.json.decode(text, type=_Resources)
+    answer = decoded(text, f"GET {root(version)}", _Resources)
     return {
         each.kind: each.name
         for each in answer.resources or ()

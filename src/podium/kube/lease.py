@@ -25,6 +25,8 @@ from podium.kube.failure_log import FailureLog
 
 #: The most that is added to the retry period before a replica tries again, as a multiple of it.
 _JITTER = 1.2
+#: The part of a lease in which its holder counts on it, whatever the clocks of others say.
+_SURE = 0.95
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
@@ -137,10 +139,15 @@ class LeaderElector:
             await self._sleep(pause + self._rng.random() * _JITTER * pause)
 
     async def _renew(self) -> None:
-        """Renew the lease until that fails for the whole renew deadline."""
+        """Renew the lease until that fails for the whole renew deadline.
+
+        A deadline that is hardly shorter than the lease begins too late to end before it, and is
+        cut short.
+        """
         times = self.times
         while True:
-            ends = self._clock() + times.renew_deadline_seconds
+            latest = self._renewed_at + _SURE * int(times.lease_seconds)
+            ends = min(self._clock() + times.renew_deadline_seconds, latest)
             while not await self._try(max(0.0, ends - self._clock())):
                 if self.holder != self.identity or self._clock() + times.retry_seconds > ends:
                     return
