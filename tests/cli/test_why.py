@@ -10,7 +10,8 @@ import pytest
 from daemon.serving import a_log, served
 from podium.cli.main import run
 from podium.daemon.decisions.decision_log import DecisionLog
-from podium.daemon.http_server import Health, application
+from podium.daemon.health import Health
+from podium.daemon.http_server import application
 
 
 @pytest.fixture

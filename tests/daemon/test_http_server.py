@@ -12,7 +12,8 @@ import pytest
 from control_plane.harness import ROOT
 from daemon.serving import a_log, served
 from podium.daemon.decisions.decision_log import DecisionLog
-from podium.daemon.http_server import Health, application, listening
+from podium.daemon.health import Health
+from podium.daemon.http_server import application, listening
 from podium.daemon.metrics import Metrics
 from podium.daemon.shadow import Shadow
 from podium.errors import InputError

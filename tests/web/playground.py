@@ -23,7 +23,8 @@ from podium.cluster.wakeups.wakeups import MoveRules
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.daemon.observers import AttemptResult
 from podium.daemon.options import SchedulerOptions
-from podium.daemon.page_data import Activity, PageData
+from podium.daemon.page_data.activity import Activity
+from podium.daemon.page_data.page_data import PageData
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod, PodCondition
 from podium.objects.reading.collection import Objects

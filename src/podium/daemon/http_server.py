@@ -14,7 +14,6 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from podium.daemon.decisions.decision_log import DecisionLog
+    from podium.daemon.health import Check, Health
     from podium.daemon.hindsight.past_decisions import PastDecisions
     from podium.daemon.metrics import Metrics
     from podium.engine.framework.decision import Decision
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 Waiting = Callable[[str], "dict[str, Any] | None"]
 #: Finds the causes of a decision about a pod, by its key.
 FindCauses = Callable[[str, "Decision"], Awaitable[Causes]]
-#: Returns what is wrong; "" when the check passes.
-Check = Callable[[], str]
 OUTCOMES: Final = (PLACED, NOMINATED, UNSCHEDULABLE, HELD, ERROR)
 #: How many decisions are returned by default, and at most.
 LIMIT: Final = 100
@@ -65,19 +63,6 @@ ATTEMPTS: Final = 20
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 #: How long answers under way may take when the server is stopped.
 _SHUTDOWN_SECONDS: Final = 2
-
-
-def passes() -> str:
-    """The check that always passes."""
-    return ""
-
-
-@dataclass(slots=True)
-class Health:
-    """The checks of the probes, by name; readiness includes those of liveness."""
-
-    alive: dict[str, Check] = field(default_factory=lambda: {"ping": passes})
-    ready: dict[str, Check] = field(default_factory=dict)
 
 
 class Report(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import random
 import signal
@@ -12,33 +13,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from starlette.middleware.trustedhost import TrustedHostMiddleware
-
-from podium.daemon.authority_lookup import AuthorityLookup
-from podium.daemon.client_certificates import ServerTls
 from podium.daemon.clock import Clocks, real_clocks
-from podium.daemon.delegated_access import DelegatedAccess
-from podium.daemon.http_server import LOOPBACK, listening, serve_on
 from podium.daemon.logs import Log, LogHandler
 from podium.daemon.page_data.activity import Activity
-from podium.daemon.page_data.page_data import PageData
-from podium.daemon.page_data.profile_text import dumped
 from podium.daemon.tracing import Tracing
 from podium.host.event_loop import on_stop_signal, run_program
-from podium.host.page_access import PagesBeside, TokenCookie
 from podium.host.scheduler_host import HostOptions, SchedulerHost
-from podium.host.serving_certificate import serving_certificate
 from podium.host.supervisor import Supervisor
 from podium.kube.client import ApiClient
 from podium.kube.lease import LeaderElector, LeaseTimes
-from podium.web.app import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
     from podium.daemon.observers import Observer
-    from podium.daemon.page_data.page_data import Planner
+    from podium.daemon.page_data.page_data import PageData, Planner
     from podium.daemon.scheduler import Scheduler
     from podium.extender.client import Post
     from podium.kube.access import Access
@@ -108,6 +98,7 @@ def run_cluster(
     this replica by *pod_name*, or by the name of the machine.
     """
     logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING)
+    _tune_collection()
 
     async def main() -> int:
         async with ApiClient(access) as client:
@@ -129,6 +120,13 @@ def run_cluster(
                     report()
 
     return run_program(main())
+
+
+def _tune_collection() -> None:
+    """Look for garbage less often: modules stay for ever, and few objects refer to each other."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 class ClusterRun:
@@ -257,6 +255,11 @@ class ClusterRun:
         self.host.health.alive["leaderElection"] = self._check_lease
         options = self._options
         if options.port:
+            # What is served is imported only where it is, here and below: it takes long.
+            from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: PLC0415
+
+            from podium.daemon.http_server import LOOPBACK, listening, serve_on  # noqa: PLC0415
+
             is_local = options.bind_address in _LOOPBACK
             app: Any = self.host.application(loopback=is_local)
             if options.pages and is_local:
@@ -267,6 +270,13 @@ class ClusterRun:
             self._serve_securely(stack, options.secure)
 
     def _serve_securely(self, stack: AsyncExitStack, secure: SecurePort) -> None:
+        from podium.daemon.authority_lookup import AuthorityLookup  # noqa: PLC0415
+        from podium.daemon.client_certificates import ServerTls  # noqa: PLC0415
+        from podium.daemon.delegated_access import DelegatedAccess  # noqa: PLC0415
+        from podium.daemon.http_server import listening, serve_on  # noqa: PLC0415
+        from podium.host.page_access import TokenCookie  # noqa: PLC0415
+        from podium.host.serving_certificate import serving_certificate  # noqa: PLC0415
+
         made = stack.enter_context(serving_certificate(secure.certificate, secure.key))
         served: Any = self.host.application()
         if self._options.pages:
@@ -291,6 +301,9 @@ class ClusterRun:
 
     def _with_pages(self, app: Any) -> Any:
         """The endpoints, and the pages on the paths that are theirs."""
+        from podium.host.page_access import PagesBeside  # noqa: PLC0415
+        from podium.web.app import pages  # noqa: PLC0415
+
         if self._pages is None:
             read_only = not self._options.pages_change_rules
             self._pages = pages(self.page_data(), read_only=read_only)
@@ -298,6 +311,9 @@ class ClusterRun:
 
     def page_data(self) -> PageData:
         """What the pages read of the scheduler, once the host is entered."""
+        from podium.daemon.page_data.page_data import PageData  # noqa: PLC0415
+        from podium.daemon.page_data.profile_text import dumped  # noqa: PLC0415
+
         scheduler = self.host.scheduler
         assert scheduler is not None
         written = self._chosen.policy or self._chosen.config

@@ -14,17 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.daemon.clock import Clocks, real_clocks
-from podium.daemon.decisions.causes_now import Causes, causes_now, causes_without
 from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
+from podium.daemon.health import Health
 from podium.daemon.hindsight.past_cluster import PastCluster
 from podium.daemon.hindsight.past_decisions import PastDecisions
 from podium.daemon.hindsight.recorder import HistoryRecorder
-from podium.daemon.http_server import Health, application
 from podium.daemon.logs import DecisionLines
 from podium.daemon.metrics import Metrics
-from podium.daemon.page_data.cluster_copy import copy_cluster
-from podium.daemon.page_data.profile_text import POLICY
 from podium.daemon.pod_events import NoEvents
 from podium.daemon.rule_timings import RuleTimings
 from podium.daemon.scheduler import Scheduler
@@ -44,6 +41,7 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
+    from podium.daemon.decisions.causes_now import Causes
     from podium.daemon.logs import Log
     from podium.daemon.observers import Observer
     from podium.daemon.options import SchedulerOptions
@@ -182,6 +180,8 @@ class SchedulerHost:
 
     def application(self, *, loopback: bool = False) -> Starlette:
         """The HTTP endpoints: probes, metrics, decisions, and the comparison in shadow mode."""
+        from podium.daemon.http_server import application  # noqa: PLC0415  brings the server
+
         return application(
             self.health,
             self.metrics,
@@ -195,6 +195,13 @@ class SchedulerHost:
 
     async def _causes(self, key: str, decision: Decision) -> Causes:
         """What led to a recorded decision, as far as the cluster still is as it was."""
+        from podium.daemon.decisions.causes_now import (  # noqa: PLC0415  rarely asked for
+            Causes,
+            causes_now,
+            causes_without,
+        )
+        from podium.daemon.page_data.cluster_copy import copy_cluster  # noqa: PLC0415
+
         scheduler = self.scheduler
         if scheduler is None or not len(decision.examined):
             return Causes()
@@ -263,6 +270,8 @@ class SchedulerHost:
 
     def record_profiles(self, kind: str, text: str) -> None:
         """Note in the history that the scheduler decides by the profiles of a text from now on."""
+        from podium.daemon.page_data.profile_text import POLICY  # noqa: PLC0415  rarely changed
+
         if self.history is not None:
             name = "policy" if kind == POLICY else "config"
             self.history.reconfigured({name: parse_policy(text, "the text of the profiles")})

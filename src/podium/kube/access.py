@@ -68,6 +68,10 @@ class Access:
         """The headers with the credentials, which are renewed first if they have expired."""
         if not self.credentials.fresh():
             await self.credentials.renew()
+        return self.current_headers()
+
+    def current_headers(self) -> MultiDict[str]:
+        """The headers with the credentials as they are."""
         headers = MultiDict(self.extra_headers)
         authorization = self.credentials.authorization
         if authorization:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -22,6 +23,25 @@ _Object = dict[str, Any]
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_PLAIN = re.compile(r"[0-9A-Za-z_.~-]+")
+
+
+class _BoundPod(msgspec.Struct, omit_defaults=True, gc=False):
+    name: str
+    namespace: str
+    uid: str = ""
+
+
+class _Target(msgspec.Struct, gc=False):
+    name: str
+    kind: str = "Node"
+
+
+class _Binding(msgspec.Struct, rename="camel", gc=False):
+    metadata: _BoundPod
+    target: _Target
+    api_version: str = "v1"
+    kind: str = "Binding"
 
 
 class KubeApi(ABC):
@@ -97,17 +117,11 @@ class KubeApi(ABC):
         timeout: float = 30.0,  # noqa: ASYNC109
     ) -> None:
         """Bind a pod to a node; with a *uid*, only if it still is that pod."""
-        metadata = {"name": name, "namespace": namespace}
-        if uid:
-            metadata["uid"] = uid
-        binding = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": metadata,
-            "target": {"kind": "Node", "name": node},
-        }
-        path = f"{pod_path(namespace, name)}/binding"
-        await self.request("POST", path, body=msgspec.json.encode(binding), timeout=timeout)
+        metadata = _BoundPod(name, namespace, uid)
+        body = msgspec.json.encode(_Binding(metadata, _Target(node)))
+        await self.request(
+            "POST", f"{pod_path(namespace, name)}/binding", body=body, timeout=timeout
+        )
 
     async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
         """Delete a pod, with the grace period it asks for."""
@@ -141,4 +155,9 @@ def decoded(text: bytes, asked: str, into: type[T]) -> T:
 
 def pod_path(namespace: str, name: str) -> str:
     """The path of a pod."""
-    return f"/api/v1/namespaces/{quote(namespace, '')}/pods/{quote(name, '')}"
+    return f"/api/v1/namespaces/{_quoted(namespace)}/pods/{_quoted(name)}"
+
+
+def _quoted(name: str) -> str:
+    """A name as a part of a path; those of Kubernetes objects need no quoting."""
+    return name if _PLAIN.fullmatch(name) else quote(name, "")

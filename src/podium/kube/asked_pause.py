@@ -22,7 +22,16 @@ async def with_asked_pause(
 
     *send* is called with the seconds that the request may take.
     """
-    answer = await send(timeout)
+    return await after_asked_pause(await send(timeout), send, sleep, timeout)
+
+
+async def after_asked_pause(
+    answer: Answer,
+    send: Callable[[float], Awaitable[Answer]],
+    sleep: Callable[[float], Awaitable[None]],
+    timeout: float,  # noqa: ASYNC109  of both requests and the pause
+) -> Answer:
+    """Send a request again if the first *answer* asks for a short pause before that."""
     pause = _asked(answer)
     if pause is None or pause >= timeout:
         return answer

@@ -5,22 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Self
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, Self
 from urllib.parse import urlencode
 from urllib.request import getproxies, proxy_bypass
-
-import aiohttp
-from yarl import URL
 
 from podium import __version__
 from podium.kube.access import Access
 from podium.kube.api import JSON, KubeApi
-from podium.kube.asked_pause import with_asked_pause
-from podium.kube.connections import Answer, Pool, notice_death
+from podium.kube.asked_pause import after_asked_pause
+from podium.kube.connections import Answer, Pool, connected
 from podium.kube.errors import ApiError, UnreachableError, refusal, words
+from podium.kube.watch_stream import Watch, WatchConnection
 
-_CONNECT_SECONDS = 10.0
+if TYPE_CHECKING:
+    from podium.kube.proxied import Proxied
+
 _UNAUTHORIZED = 401
+
+
+class Exchange(Protocol):
+    """Sends a request."""
+
+    async def __call__(self, *, seconds: float) -> Answer:
+        """Send it, and wait for its answer for *seconds* at most."""
 
 
 class ApiClient(KubeApi):
@@ -39,26 +47,24 @@ class ApiClient(KubeApi):
         self._agent = f"podium/{__version__}"
         self._proxy = access.proxy or _proxy_of(access)
         self._pool = Pool(access, self._agent, connections)
-        self._session: aiohttp.ClientSession | None = None
+        #: Carries all requests where there is a proxy.
+        self._proxied: Proxied | None = None
+        self._watches: set[WatchConnection] = set()
 
     async def __aenter__(self) -> Self:
-        tls = self.access.tls
-        # Watches are few and long: each has a connection of its own, made with the credentials
-        # of that moment. Through a proxy every request goes this way, and connections are kept.
-        connector = aiohttp.TCPConnector(
-            limit=0, ssl=True if tls is None else tls, force_close=not self._proxy
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            headers={"User-Agent": self._agent, "Accept": JSON, "Accept-Encoding": "identity"},
-        )
+        if self._proxy:
+            from podium.kube.proxied import Proxied  # noqa: PLC0415  brings aiohttp
+
+            self._proxied = Proxied(self.access, self._proxy, self._agent)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._pool.close()
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for watch in [*self._watches]:
+            watch.abort()
+        if self._proxied is not None:
+            await self._proxied.close()
+            self._proxied = None
         await asyncio.sleep(0)  # connections that were aborted are closed in the loop's next turn
 
     async def request(
@@ -76,100 +82,82 @@ class ApiClient(KubeApi):
         It is sent again once if renewed credentials may help, and once after the pause that the
         API server asks for with 429 or 503, if that is short.
         """
-        target = _target(path, params)
-        exchange = self._through_proxy if self._proxy else self._pool.exchange
-
-        async def send(seconds: float) -> Answer:
-            answer = await exchange(method, target, body, content_type, seconds=seconds)
-            if answer.status == _UNAUTHORIZED and await self.access.rejected():
-                answer = await exchange(method, target, body, content_type, seconds=seconds)
-            return answer
-
+        target = f"{path}?{urlencode(params)}" if params else path
+        exchange = self._pool.exchange if self._proxied is None else self._proxied.exchange
         try:
-            answer = await with_asked_pause(send, self._sleep, timeout)
-        except (aiohttp.ClientError, OSError) as error:
+            answer = await exchange(method, target, body, content_type, seconds=timeout)
+            if answer.status >= 300:
+                again = partial(exchange, method, target, body, content_type)
+                answer = await self._second_try(answer, again, timeout)
+        except OSError as error:
             raise self._unreachable(error) from error
         if answer.status >= 300:
             raise self._refusal(method, target, answer)
         return answer.body
 
-    async def _through_proxy(
-        self, method: str, target: str, body: bytes | None, content_type: str, *, seconds: float
-    ) -> Answer:
-        limit = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
-        response = await self._opened(method, target, body, content_type, limit=limit)
-        async with response:
-            return Answer(response.status, _headers_of(response), await response.read())
+    async def _second_try(self, answer: Answer, exchange: Exchange, seconds: float) -> Answer:
+        """Send a request again where that may help after its first answer."""
+
+        async def send(seconds: float) -> Answer:
+            return await self._known(await exchange(seconds=seconds), exchange, seconds)
+
+        answer = await self._known(answer, exchange, seconds)
+        return await after_asked_pause(answer, send, self._sleep, seconds)
+
+    async def _known(self, answer: Answer, exchange: Exchange, seconds: float) -> Answer:
+        """The answer to a request, which is sent again if renewed credentials may help."""
+        if answer.status == _UNAUTHORIZED and await self.access.rejected():
+            return await exchange(seconds=seconds)
+        return answer
 
     @asynccontextmanager
     async def stream(
         self, path: str, params: Mapping[str, str], *, idle_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch on a connection of its own; silence of *idle_seconds* ends it."""
-        target = _target(path, params)
-        limit = aiohttp.ClientTimeout(
-            total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle_seconds
-        )
+        target = f"{path}?{urlencode(params)}"
+        watch = self._watch if self._proxied is None else self._proxied.watch
         try:
-            response = await self._opened("GET", target, None, JSON, limit=limit)
+            response = await watch(target, idle_seconds)
             if response.status == _UNAUTHORIZED and await self.access.rejected():
                 response.close()
-                response = await self._opened("GET", target, None, JSON, limit=limit)
-            async with response:
+                response = await watch(target, idle_seconds)
+            try:
                 if response.status >= 300:
-                    headers, text = _headers_of(response), await response.read()
-                    raise self._refusal("GET", target, Answer(response.status, headers, text))
-                if response.connection is not None and response.connection.transport is not None:
-                    notice_death(response.connection.transport)
-                try:
-                    yield response.content.iter_any()
-                finally:
-                    response.close()  # without reading the rest of it
-        except (aiohttp.ClientError, OSError) as error:
+                    text = b"".join([piece async for piece in response.pieces])
+                    raise self._refusal(
+                        "GET", target, Answer(response.status, response.headers, text)
+                    )
+                yield response.pieces
+            finally:
+                response.close()  # without reading the rest of it
+        except OSError as error:
             raise self._unreachable(error) from error
 
-    async def _opened(
-        self,
-        method: str,
-        target: str,
-        body: bytes | None,
-        content_type: str,
-        *,
-        limit: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        assert self._session is not None, "use it in an async with"
-        access = self.access
-        headers = await access.headers()
-        if body is not None:
-            headers["Content-Type"] = content_type
-        return await self._session.request(
-            method,
-            URL(f"{access.url}{target}", encoded=True),
-            data=body,
-            headers=headers,
-            timeout=limit,
-            proxy=self._proxy or None,
-            server_hostname=access.server_name or None,
-            allow_redirects=False,
-        )
+    async def _watch(self, target: str, idle_seconds: float) -> Watch:
+        """Begin a watch, with the credentials of this moment."""
+        request = await self._pool.written("GET", target)
+        connection = await connected(self.access, WatchConnection)
+        self._watches.add(connection)
+
+        def close() -> None:
+            self._watches.discard(connection)
+            connection.abort()
+
+        try:
+            connection.send(request, idle_seconds)
+            status = await connection.status
+        except BaseException:
+            close()
+            raise
+        return Watch(status, connection.headers, connection.pieces(), close)
 
     def _refusal(self, method: str, target: str, answer: Answer) -> ApiError:
         asked = f"{method} {self.access.shown}{target}"
         return refusal(answer.status, answer.headers, answer.body, asked)
 
-    def _unreachable(self, error: BaseException) -> UnreachableError:
-        what = words(error)
-        if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
-            what = "the connection was closed before the answer was complete"
-        return UnreachableError(f"{self.access.shown}: {what}")
-
-
-def _target(path: str, params: Mapping[str, str] | None) -> str:
-    return f"{path}?{urlencode(params)}" if params else path
-
-
-def _headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:
-    return {name.lower(): text for name, text in response.headers.items()}
+    def _unreachable(self, error: OSError) -> UnreachableError:
+        return UnreachableError(f"{self.access.shown}: {words(error)}")
 
 
 def _proxy_of(access: Access) -> str:

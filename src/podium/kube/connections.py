@@ -13,17 +13,20 @@ import re
 import socket
 import time
 from collections import deque
-from collections.abc import Mapping
-from typing import NamedTuple, cast
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar, cast
 
 import httptools
 
 from podium.kube.access import Access
 
-_CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 10.0
 #: The server closes idle connections after 90 seconds; a request must not meet that moment.
 _IDLE_SECONDS = 45.0
 _TARGET = re.compile(r"/[!-~]*")
+#: The first line of an answer with 200 to 203, and its length, in small letters.
+_SUCCESS = re.compile(rb"HTTP/1\.1 20[0-3] ")
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]+)[ \t]*(?=\r\n)")
 
 
 #: Keepalive: seconds of silence before the first probe, seconds between probes, how many of them;
@@ -73,10 +76,8 @@ class Connection(asyncio.Protocol):
         self._begin()
 
     def _begin(self) -> None:
-        # A parser each time: one that has seen an odd answer must not read the next.
-        self._parser = httptools.HttpResponseParser(self)
-        self._headers: dict[str, str] = {}
-        self._body: list[bytes] = []
+        #: Made for an answer that does not come whole, or is not a plain success.
+        self._parser: httptools.HttpResponseParser | None = None
         self._seen = self._headed = self._kept = False
 
     # Called by the event loop ---------------------------------------------------------------------
@@ -91,12 +92,44 @@ class Connection(asyncio.Protocol):
         if self._answer is None:
             self.abort()
             return
+        if self._parser is None:
+            if not self._seen and self._is_whole(data):
+                return
+            # A parser each time: one that has seen an odd answer must not read the next.
+            self._parser = httptools.HttpResponseParser(self)
+            self._headers: dict[str, str] = {}
+            self._body: list[bytes] = []
         self._seen = True
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(f"an answer that is not HTTP: {error}")
             self.abort()
+
+    def _is_whole(self, data: bytes) -> bool:
+        """Take an answer that needs no parser: a success with its length, in one piece.
+
+        Almost every answer to a write is one. Its headers say nothing that is asked for, so they
+        are not read.
+        """
+        end = data.find(b"\r\n\r\n")
+        if end < 0 or _SUCCESS.match(data) is None:
+            return False
+        head = data[: end + 2].lower()
+        lengths = _LENGTH.findall(head)
+        if (
+            len(lengths) != 1
+            or head.count(b"\r\ncontent-length") != 1
+            or end + 4 + int(lengths[0]) != len(data)
+            or b"\r\ntransfer-encoding" in head
+            or b"\r\nconnection" in head
+        ):
+            return False
+        self._seen = self._kept = True
+        future, self._answer = self._answer, None
+        if future is not None and not future.done():
+            future.set_result(Answer(int(data[9:12]), {}, data[end + 4 :]))
+        return True
 
     def eof_received(self) -> bool:
         """The server has closed its side, which ends an answer without a length."""
@@ -125,6 +158,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The answer is complete, unless it is an informational one (1xx)."""
+        assert self._parser is not None
         status = self._parser.get_status_code()
         if status < 200:
             self._headers, self._headed = {}, False
@@ -186,6 +220,24 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
+_Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
+
+
+async def connected(
+    access: Access, made: Callable[[], _Protocol], seconds: float = CONNECT_SECONDS
+) -> _Protocol:
+    """Open a connection to the API server, in *seconds* at most."""
+    async with asyncio.timeout(seconds):
+        _, protocol = await asyncio.get_running_loop().create_connection(
+            made,
+            access.host,
+            access.port,
+            ssl=access.tls,
+            server_hostname=(access.server_name or access.host) if access.tls else None,
+        )
+    return protocol
+
+
 class Pool:
     """Connections to one API server; the one that was used last is used first."""
 
@@ -201,8 +253,8 @@ class Pool:
         named = host if access.port == default else f"{host}:{access.port}"
         fixed = ("", f"Host: {named}", f"User-Agent: {user_agent}", "Accept: application/json", "")
         self._fixed = " HTTP/1.1" + "\r\n".join(fixed)
-        #: The headers with the credentials, and their text; they change rarely.
-        self._credentials: tuple[Mapping[str, str], str] = ({}, "")
+        #: What the credentials are, and the text of their headers; they change rarely.
+        self._credentials: tuple[tuple[object, ...], str] = ((), "")
 
     async def exchange(
         self,
@@ -214,13 +266,20 @@ class Pool:
         seconds: float,
     ) -> Answer:
         """Send one request; its answer, or `OSError` when none came."""
-        request = self._written(method, target, body, content_type, await self._access.headers())
-        ends = time.monotonic() + seconds
+        if self._access.credentials.fresh():
+            request = self._written(method, target, body, content_type)
+        else:
+            request = await self.written(method, target, body, content_type)
+        now = time.monotonic()
+        ends = now + seconds
         while True:
-            connection = await self._taken(ends)
+            connection = self._kept_open(now)
+            if connection is None:
+                connection = await self._taken(ends)
+                now = time.monotonic()
             again = connection.reused and method == "GET"
             try:
-                return await connection.exchange(request, max(0.0, ends - time.monotonic()))
+                return await connection.exchange(request, max(0.0, ends - now))
             except BrokenError as error:
                 # The server may have closed it at that moment. A read can be repeated; whether a
                 # write was carried out is not known, so only the caller can decide to repeat it.
@@ -229,37 +288,57 @@ class Pool:
             finally:
                 self._give_back(connection)
 
+    async def written(
+        self, method: str, target: str, body: bytes | None = None, content_type: str = ""
+    ) -> bytes:
+        """The text of a request, with credentials that have not expired."""
+        if not self._access.credentials.fresh():
+            await self._access.credentials.renew()
+        return self._written(method, target, body, content_type)
+
     def _written(
         self,
         method: str,
         target: str,
         body: bytes | None,
         content_type: str,
-        credentials: Mapping[str, str],
     ) -> bytes:
         target = self._access.prefix + target
         if _TARGET.fullmatch(target) is None:
             raise ValueError(f"{target!r} is no path of a request")
-        if credentials != self._credentials[0]:
-            lines = (f"{name}: {text}\r\n" for name, text in credentials.items())
-            self._credentials = (credentials, "".join(lines))
-        head = f"{method} {target}{self._fixed}{self._credentials[1]}"
+        head = f"{method} {target}{self._fixed}{self._credential_lines()}"
         if body is None:
             return f"{head}\r\n".encode("latin-1")
         head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
         return head.encode("latin-1") + body
 
+    def _credential_lines(self) -> str:
+        access = self._access
+        known = (access.credentials.authorization, access.extra_headers)
+        if known != self._credentials[0]:
+            lines = (f"{name}: {text}\r\n" for name, text in access.current_headers().items())
+            self._credentials = (known, "".join(lines))
+        return self._credentials[1]
+
+    def _kept_open(self, now: float) -> Connection | None:
+        """Take a connection that no request is using; None if there is none."""
+        generation = self._access.generation
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable(now, generation):
+                return connection
+            self._drop(connection)
+        return None
+
     async def _taken(self, ends: float) -> Connection:
         """Take a connection for one request, waiting if all are in use."""
         while True:
             now, generation = time.monotonic(), self._access.generation
-            while self._idle:
-                connection = self._idle.pop()
-                if connection.usable(now, generation):
-                    return connection
-                self._drop(connection)
+            kept = self._kept_open(now)
+            if kept is not None:
+                return kept
             if len(self._all) + self._opening < self._size:
-                return await self._opened(generation, min(_CONNECT_SECONDS, ends - now))
+                return await self._opened(generation, min(CONNECT_SECONDS, ends - now))
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
@@ -271,17 +350,9 @@ class Pool:
                 raise
 
     async def _opened(self, generation: int, seconds: float) -> Connection:
-        access, loop = self._access, asyncio.get_running_loop()
         self._opening += 1
         try:
-            async with asyncio.timeout(seconds):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(generation),
-                    access.host,
-                    access.port,
-                    ssl=access.tls,
-                    server_hostname=(access.server_name or access.host) if access.tls else None,
-                )
+            connection = await connected(self._access, lambda: Connection(generation), seconds)
         except BaseException:
             self._opening -= 1
             self._wake()

@@ -1,0 +1,169 @@
+"""A request whose answer does not end: a watch, on a connection of its own.
+
+The pieces of the answer are handed on as they come. Between two pieces that have come already,
+other tasks run: a burst of changes holds up no decision. A reader that is slower than the server
+lets it wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Final, NamedTuple, cast
+
+import httptools
+
+from podium.kube.connections import BrokenError, notice_death
+
+#: So many bytes may wait to be read before the server has to wait.
+_MOST_BYTES: Final = 1 << 20
+
+
+class Watch(NamedTuple):
+    """The answer to the request of a watch, while it goes on."""
+
+    status: int
+    headers: dict[str, str]
+    pieces: AsyncIterator[bytes]
+    #: Closes the connection.
+    close: Callable[[], None]
+
+
+class WatchConnection(asyncio.Protocol):
+    """One connection with one request, and what has come of its answer."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport | None = None
+        self.headers: dict[str, str] = {}
+        #: The status of the answer, once its headers have come.
+        self.status: asyncio.Future[int] = loop.create_future()
+        self._pieces: deque[bytes] = deque()
+        self._bytes = 0
+        self._paused = False
+        self._ended = False
+        self._error: OSError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._heard_at = time.monotonic()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    # Called by the event loop ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is open."""
+        self._transport = cast("asyncio.Transport", transport)
+        notice_death(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse a part of the answer."""
+        self._heard_at = time.monotonic()
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(BrokenError(f"an answer that is not HTTP: {error}", nothing_came=False))
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed, which ends only an answer without a length."""
+        self._transport = None
+        told = {"content-length", "transfer-encoding"} & self.headers.keys()
+        if exc is None and self.status.done() and not told:
+            self._ended = True
+        what = str(exc) if exc else "the connection was closed before the answer was complete"
+        self._fail(BrokenError(what, nothing_came=not self.status.done()))
+
+    # Called by the parser -------------------------------------------------------------------------
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header of the answer was parsed."""
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """All headers were parsed; those of an informational answer (1xx) are dropped."""
+        status = self._parser.get_status_code()
+        if status < 200:
+            self.headers = {}
+        elif not self.status.done():
+            self.status.set_result(status)
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body was parsed."""
+        self._pieces.append(body)
+        self._bytes += len(body)
+        if self._bytes > _MOST_BYTES and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def on_message_complete(self) -> None:
+        """The answer is complete."""
+        if self.status.done():
+            self._ended = True
+            self._wake()
+
+    def _fail(self, error: OSError) -> None:
+        if self._error is None:
+            self._error = error
+        if not self.status.done():
+            self.status.set_exception(error)
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    # Called by the client -------------------------------------------------------------------------
+
+    def send(self, request: bytes, idle_seconds: float) -> None:
+        """Send the request; silence of *idle_seconds* ends the connection from now on."""
+        if self._transport is None:
+            raise BrokenError("the connection was closed", nothing_came=True)
+        self._heard_at = time.monotonic()
+        self._alarm = self._loop.call_later(idle_seconds, self._listen, idle_seconds)
+        self._transport.write(request)
+
+    def _listen(self, idle_seconds: float) -> None:
+        """End the connection if nothing has come for too long; otherwise look again later."""
+        now = time.monotonic()
+        if self._paused:
+            self._heard_at = now
+        left = self._heard_at + idle_seconds - now
+        if left > 0:
+            self._alarm = self._loop.call_later(left, self._listen, idle_seconds)
+            return
+        self._fail(TimeoutError())
+        self.abort()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The pieces of the body, until it ends; `OSError` if the connection ends before it."""
+        while True:
+            while self._pieces:
+                piece = self._pieces.popleft()
+                self._bytes -= len(piece)
+                yield piece
+                if self._paused and self._bytes <= _MOST_BYTES // 2:
+                    self._paused = False
+                    if self._transport is not None:
+                        self._transport.resume_reading()
+                if self._pieces:
+                    await asyncio.sleep(0)
+            if self._ended:
+                return
+            if self._error is not None:
+                raise self._error
+            self._waiter = self._loop.create_future()
+            await self._waiter
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        if self.status.done():
+            self.status.exception()  # which is not asked for any more
+        if self._transport is not None:
+            self._transport.abort()
