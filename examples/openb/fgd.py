@@ -37,6 +37,8 @@ CASE = np.array(
     ]
 )
 FITS = 3
+#: Which devices (columns) come before a device (row).
+EARLIER = np.tri(MOST, k=-1, dtype=np.bool_)[:, :, None]
 
 
 class Fragmentation:
@@ -99,7 +101,9 @@ def ways(
         both = np.concatenate([free, after], axis=1)
         found = expect.expected(np.tile(models, 2), np.concatenate([cpu, rest]), both)
         return score(found[:nodes], found[nodes:])[None]
-    device, node = np.nonzero(free >= milli)
+    # Of devices with as much left, the first stands for all.
+    repeated = ((free[:, None] == free) & EARLIER).any(axis=1)
+    device, node = np.nonzero((free >= milli) & ~repeated)
     changed = free[:, node]
     changed[device, np.arange(len(node))] -= milli
     found = expect.expected(

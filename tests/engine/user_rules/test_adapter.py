@@ -485,6 +485,37 @@ def test_one_and_zero_mean_yes_and_no(answer: int) -> None:
     assert decide(profile(number), TWO).node == ("large" if answer else "small")
 
 
+def test_changed_nodes_are_scored_only_where_the_pod_fits() -> None:
+    asked: list[list[str]] = []
+
+    @priority("Scored", depends="pods", columns=True)
+    def scored(pod: Any, nodes: Any) -> Any:
+        asked.append(nodes.names)
+        return nodes.full(1)
+
+    nodes = [node(f"n{number}", cpu="2") for number in range(4)]
+    world = simulation(*nodes, profile=profile(scored))
+    for name in ("first", "second"):
+        world.attempt(pod(name, requests={"cpu": "1"}))
+    for number, cpu in enumerate(("2", "1", "2")):
+        world.cache.add_pod(pod(f"p{number}", node=f"n{number}", requests={"cpu": cpu}))
+    asked.clear()
+    decision = world.attempt(pod("third", requests={"cpu": "1"}))
+
+    assert asked == [["n1"]]
+    assert decision.node in {"n1", "n3"}
+
+
+def test_the_smallest_number_of_64_bits_is_no_score() -> None:
+    @priority("Bad", columns=True)
+    def bad(pod: Any, nodes: Any) -> Any:
+        return nodes.full(-(1 << 63))
+
+    witness = Witness()
+    assert decide(profile(bad, watch=witness), TWO).scores[0].score.tolist() == [0, 0]
+    assert witness.failures[0][3] == f"answered a score beyond {1 << 31}"
+
+
 def pods_and_size(node: Any) -> tuple[int, int]:
     return node.pod_count, int(node.labels["size"])
 

@@ -206,9 +206,11 @@ class RowAnswers:
             self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
         self._evaluate_pods(pod, changed)
         now = self._codes[changed]
-        if self.index is None and not self._groups:
-            differing = np.flatnonzero(before != now)
-            changed, before, now = changed[differing], before[differing], now[differing]
+        differs = before != now
+        if self.index is not None or self._groups:
+            differs |= now == FITS  # the score may be another one
+        if not differs.all():
+            changed, before, now = changed[differs], before[differs], now[differs]
         totals = self._scores[changed].tolist()
         for row, was, code, total in zip(
             changed.tolist(), before.tolist(), now.tolist(), totals, strict=True
@@ -244,9 +246,17 @@ class RowAnswers:
             codes = np.where(positions < fit.positions, codes, fit.codes)
             positions = np.minimum(positions, fit.positions)
         self._codes[rows], self._positions[rows] = codes, positions
+        if at.any(codes):
+            # Scores count where the pod fits only.
+            if self._wrong:
+                self._wrong.difference_update(rows.tolist())
+            rows = rows[codes == FITS]
+            if not len(rows):
+                return
+            at = ManyRows(self.view, rows, {})
         sums, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
         self._scores[rows] = as_array(sums) + self._node_scores[rows]
-        _mark(self._wrong, rows, as_array(wrong), codes)
+        _mark(self._wrong, rows, as_array(wrong))
 
     def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
         at = OneRow(self.view, row)
@@ -358,14 +368,12 @@ class RowAnswers:
         return found
 
 
-def _mark(
-    wrong_rows: set[int], rows: np.ndarray, wrong: np.ndarray, codes: np.ndarray | int = FITS
-) -> None:
-    """Note on which of the rows with the code FITS some score is out of range."""
+def _mark(wrong_rows: set[int], rows: np.ndarray, wrong: np.ndarray) -> None:
+    """Note on which of the rows some score is out of range."""
     if wrong_rows:
         wrong_rows.difference_update(rows.tolist())
     if wrong.any():
-        wrong_rows.update(rows[wrong & (codes == FITS)].tolist())
+        wrong_rows.update(rows[wrong].tolist())
 
 
 def _put(wrong_rows: set[int], row: int, *, wrong: bool) -> None:

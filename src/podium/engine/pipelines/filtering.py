@@ -8,7 +8,7 @@ with nominated pods and the search for victims all consume it.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,8 +73,14 @@ def run_filters(
     for position, rule in rules:
         rows = at if alive is None else at.only(alive)
         answers = rule.filter(pod, rows)
-        if not rows.errors and not rows.any(answers):
-            continue
+        if not rows.errors:
+            if not rows.any(answers):
+                continue
+            if not check_all:
+                alive = _took_over(answers, position, alive, codes, positions)
+                if not len(alive):
+                    break
+                continue
         places = np.arange(len(at)) if alive is None else alive
         given: np.ndarray = np.broadcast_to(np.asarray(answers), places.shape)
         rejected = given != FITS
@@ -94,6 +100,21 @@ def run_filters(
         if not len(alive):
             break
     return Fit(codes, positions, errors)
+
+
+def _took_over(
+    answers: Any, position: int, alive: np.ndarray | None, codes: np.ndarray, positions: np.ndarray
+) -> np.ndarray:
+    """Write the verdicts of a rule that rejects some rows; the rows that are left."""
+    given = np.asarray(answers)
+    if not given.ndim:
+        given = np.broadcast_to(given, (len(codes) if alive is None else len(alive),))
+    rejected = given != FITS
+    places = rejected.nonzero()[0]
+    gone = places if alive is None else alive[places]
+    codes[gone], positions[gone] = given[places], position
+    left: np.ndarray = (~rejected).nonzero()[0] if alive is None else alive[~rejected]
+    return left
 
 
 def run_filters_on_row(

@@ -45,6 +45,8 @@ NAME_FIELD = "metadata.name"
 EXACT = 1 << 53
 #: So many integers are divided in less time than it takes to see that doubles would hold them.
 FEW_DIVISIONS = 1024
+#: For fewer rows it costs less to look up their bits one by one than to sort them out as arrays.
+FEW_CODES = 40
 
 #: The smallest number of an array; the method of the array takes twice the time for a short one.
 lowest = np.minimum.reduce
@@ -599,10 +601,15 @@ class ManyRows(Rows[Column]):
 
     @override
     def any(self, bits: Any) -> bool:
-        return bool(np.logical_or.reduce(bits)) if isinstance(bits, np.ndarray) else bool(bits)
+        return bool(np.count_nonzero(bits) if isinstance(bits, np.ndarray) else bits)
 
     @override
     def codes(self, rule: str, bits: Any, reasons: tuple[Reason, ...]) -> Any:
+        if len(self.index) < FEW_CODES:
+            known = {FITS: FITS}
+            for each in set(bits.tolist()):
+                known[each] = code_of(self.view.verdicts, rule, each, reasons)
+            return np.array([known[each] for each in bits.tolist()], np.int32)
         present = np.unique(bits) if len(reasons) > 16 else np.flatnonzero(np.bincount(bits))
         if not len(present) or not present[-1]:
             return np.zeros(len(self.index), np.int32)

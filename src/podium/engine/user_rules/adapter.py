@@ -28,7 +28,7 @@ from podium.engine.framework.rule import (
     Scope,
     ScoreRule,
 )
-from podium.engine.rows.rows import K, ManyRows, OneRow
+from podium.engine.rows.rows import K, ManyRows, OneRow, lowest
 from podium.engine.state.verdicts import FITS, Reason
 from podium.engine.user_rules.nodes import (
     KnownNodes,
@@ -395,9 +395,9 @@ class UserPriority(_UserRule, ScoreRule):
         what = ""
         if raw is None:
             what = "failed"
-        elif not np.issubdtype(raw.dtype, np.integer):
+        elif raw.dtype.kind not in "iu":
             what = f"answered {raw.dtype}, expected integers"
-        elif np.abs(raw, dtype=np.int64).max() > LARGEST:
+        elif np.maximum.reduce(raw) > LARGEST or lowest(raw) < -LARGEST:
             what = f"answered a score beyond {LARGEST}"
         if raw is None or what:
             if raw is not None:

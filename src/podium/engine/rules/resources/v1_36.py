@@ -105,7 +105,12 @@ class NodeResourcesFit(BitFilter):
 
     def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Pods, then resources; last whether the node is too small even when empty."""
-        names = [_insufficient(name) for name, _, _ in self._checked(pod.cls, view)]
+        return pod.cls.once(
+            ("fit reasons", self.ignored, self.ignored_groups), lambda: self._reasons(pod.cls, view)
+        )
+
+    def _reasons(self, cls: PodClass, view: View) -> tuple[Reason, ...]:
+        names = [_insufficient(name) for name, _, _ in self._checked(cls, view)]
         return (TOO_MANY_PODS, *names, NODE_TOO_SMALL)
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
