@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,13 +73,30 @@ class RuleTimings:
             if issubclass(kind, FilterRule):
                 methods["pre_filter"] = self._around(kind.pre_filter, "PreFilter")
                 methods["filter"] = self._around(kind.filter, "Filter")
+                methods["of_block"] = self._around_block(kind.of_block, "Filter", "bits")
             if issubclass(kind, ScoreRule):
                 methods["score"] = self._around(kind.score, "Score")
+                methods["of_block"] = self._around_block(kind.of_block, "Score", "scores")
                 methods["normalize"] = self._around(kind.normalize, "ScoreExtensionNormalize")
             self._classes[kind] = type(kind.__name__, (kind,), methods)
         twin = copy.copy(rule)
         object.__setattr__(twin, "__class__", self._classes[kind])
         return twin
+
+    def _around_block(
+        self, method: Callable[..., Any], point: str, answering: str
+    ) -> Callable[..., Any]:
+        """The method, whose answer is another way to ask the rule: this is timed as well."""
+
+        @wraps(method)
+        def timed(rule: Any, *given: Any) -> Any:
+            found = method(rule, *given)
+            if found is None:
+                return None
+            answer = self._around(lambda _, block: getattr(found, answering)(block), point)
+            return _TimedBlock(found, answering, partial(answer, rule))
+
+        return timed
 
     def _around(self, method: Callable[..., Any], point: str) -> Callable[..., Any]:
         clock = self._clock
@@ -96,3 +113,14 @@ class RuleTimings:
                 self.spent[key] = self.spent.get(key, 0.0) + clock() - begun
 
         return timed
+
+
+class _TimedBlock:
+    """Another way to ask a rule, of which one method is timed."""
+
+    def __init__(self, block: Any, answering: str, answer: Callable[..., Any]) -> None:
+        self._block = block
+        setattr(self, answering, answer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._block, name)

@@ -1,4 +1,4 @@
-"""The indexes by score give the rows that a scan over all totals gives, after any changes."""
+"""Indexes and tables give the best rows that a scan over all totals gives, after any changes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import node, view
-from podium.engine.fast.score_index import GroupIndex, ScoreIndex
+from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
+from podium.engine.fast.score_table import GroupLayouts, GroupTable, ScoreTable
 from podium.engine.rows.rows import ManyRows
-from podium.engine.state.verdicts import FITS
 
 KEYS = ("zone", "rack")
 ZONES = st.sampled_from(["", "a", "b"])
@@ -38,13 +38,12 @@ def test_indexes_equal_a_scan(
     columns = view(*objects)
     order = columns.nodes.order[::-1].copy()
     totals = [total for *_, total in nodes][::-1]
-    codes = np.full(columns.nodes.capacity, 1, np.int32)
-    kept = np.zeros(columns.nodes.capacity, np.int64)
+    kept = np.full(columns.nodes.capacity, UNFIT, np.int64)
     for row, total in zip(order.tolist(), totals, strict=True):
-        if total is not None:
-            codes[row], kept[row] = FITS, total
-    index = ScoreIndex(order, codes, kept)
-    groups = GroupIndex(ManyRows(columns, order), KEYS, codes, kept)
+        kept[row] = UNFIT if total is None else total
+    index = ScoreIndex(order, kept)
+    groups = GroupIndex(ManyRows(columns, order), KEYS, kept)
+    layouts = GroupLayouts(columns)
 
     def score(row: int) -> int:
         zone, rack = (columns.nodes.label_column(key).ids.item(row) for key in KEYS)
@@ -55,9 +54,23 @@ def test_indexes_equal_a_scan(
             totals[position] = total
             index.put(int(order[position]), total)
             groups.put(int(order[position]), total)
+            kept[order[position]] = UNFIT if total is None else total
         assert index.best() == scan(totals, [0] * len(totals))
         assert index.count == groups.count == sum(each is not None for each in totals)
         feasible = groups.feasible_groups(columns)
         rows = feasible.rows.index.tolist()
         best = groups.best(feasible, [score(row) for row in rows])
         assert list(best) == scan(totals, [score(row) for row in order.tolist()])
+        if not index.count:
+            continue
+        assert ScoreTable(kept[order], index.count).best().tolist() == index.best()
+        layout = layouts.by(order, KEYS, len(order))
+        assert layout is not None
+        table = GroupTable(layout, kept, index.count)
+        assert table.feasible_groups(columns).rows.index.tolist() == rows
+        assert table.counts(feasible) == groups.counts(feasible)
+        fits = tuple(score(row) > 0 for row in rows)
+        for some in (feasible, table.narrowed(columns, fits)):
+            scores = [score(row) for row in some.rows.index.tolist()]
+            if scores:
+                assert list(table.best(some, scores)) == list(groups.best(some, scores))

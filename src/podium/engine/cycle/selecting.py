@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,9 @@ def select_from_answers(
     # Before anything is scored: an error there does not undo that the nodes were looked at.
     decision.consumed, decision.feasible_count = len(order), count
     if rejections := answers.rejections():
-        decision.histogram = rejections.copy()
+        counts: Counter[int] = Counter()
+        dict.update(counts, rejections)  # a copy in one call
+        decision.histogram = counts
     if groups is not None and groups.rejections:
         decision.histogram = rejections + groups.rejections
     attempt.mark("Computing predicates done")

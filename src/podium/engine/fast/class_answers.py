@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.fast.row_answers import RowAnswers, RowRules
+from podium.engine.fast.score_table import GroupLayouts
 from podium.engine.framework.class_scopes import scopes_of
 from podium.engine.framework.decision import NO_REJECTIONS
 from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope, Watched
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from podium.engine.fast.score_index import GroupIndex, Groups, ScoreIndex
+    from podium.engine.fast.score_table import GroupTable, ScoreTable
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Everywhere, Rule
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -45,7 +47,7 @@ _ANYTHING, _SELECTORS = int(Watched.ANYTHING), int(Watched.SELECTORS)
 class FeasibleGroups:
     """The groups of rows that a pod fits on."""
 
-    index: GroupIndex
+    index: GroupIndex | GroupTable
     groups: Groups
     #: How many rows they have.
     count: int
@@ -150,6 +152,8 @@ class ClassAnswers:
         self._differing: list[Weighted] = []
         self._not_known: list[Everywhere | None] = []
         self._constant: int | None = None
+        #: What the rules answered to `everywhere` when they were asked for groups, and these.
+        self._keys: tuple[list[Everywhere | None] | None, tuple[str, ...]] = (None, ())
         #: What the answers of cluster-wide rules that are kept per row depend on besides the row.
         self._contexts: list[Hashable] = []
         #: For so many decisions the index by group is not asked for.
@@ -204,7 +208,7 @@ class ClassAnswers:
             sorted([*of_pods, *self._on_own_row], key=_position),
             flat,
         )
-        self.rows = RowAnswers(pod, self.view, self.profile, rules)
+        self.rows = RowAnswers(pod, self.view, self.profile, rules, self._cache.layouts)
         self._cache.trim_rows()
 
     def _have_cluster_rules_changed(self, pod: Incoming) -> bool:
@@ -238,9 +242,11 @@ class ClassAnswers:
         view = self.view
         if not self._foreseeable or view.pods.unknown_nodes:
             return False
+        # Where no term selects such pods, it does not matter which pods carry them.
+        selecting = view.terms_selecting(self.cls.labels)
         now = (
             view.journal.node_changes,
-            view.pods.carried_changes,
+            view.pods.carried_changes if selecting else -1,
             view.catalog.selection_changes() if self._watches_selectors else 0,
         )
         same = now == self._outlook
@@ -265,8 +271,8 @@ class ClassAnswers:
 
     # Answering ------------------------------------------------------------------------------------
 
-    def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | None:
-        """The index by score, if single rows are all that counts for this pod now."""
+    def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | ScoreTable | None:
+        """The rows by score, if single rows are all that counts for this pod now."""
         if self._evaluated or not self.rows.has_scores():
             return None
         known = self._everywhere
@@ -324,6 +330,8 @@ class ClassAnswers:
         known = self._everywhere
         if known is None:
             known = self._everywhere = self._ask_everywhere(pod)
+        if not evaluated and self._keys[0] is known:
+            return self._keys[1]
         self._sort_joint(known)
         if self._constant is None:
             return ()
@@ -332,9 +340,13 @@ class ClassAnswers:
             keys += [each.priority.group_keys(pod, self.view) for each in self._differing]
         except AttemptError:
             return ()  # scoring reports the error, if it comes to that
-        return tuple(sorted(set().union(*keys))) if all(keys) else ()
+        found = tuple(sorted(set().union(*keys))) if all(keys) else ()
+        self._keys = (known, found)
+        return found
 
-    def best_of_groups(self, pod: Incoming, found: FeasibleGroups) -> Sequence[int] | None:
+    def best_of_groups(
+        self, pod: Incoming, found: FeasibleGroups
+    ) -> Sequence[int] | np.ndarray | None:
         """The best positions of the feasible groups; None if scoring fails.
 
         Then `totals` reports it, about the first row that is concerned.
@@ -394,9 +406,8 @@ class ClassAnswers:
 
         The sum is None if one of those is out of range, which `run_scores` has to report.
         """
-        same_as_before = known == self._sorted_for
-        self._sorted_for = known
-        if same_as_before:
+        before, self._sorted_for = self._sorted_for, known
+        if known is before or known == before:
             return
         highest = self._highest
         pairs = list(zip(self.joint, known, strict=True))
@@ -457,6 +468,7 @@ class AnswerCache:
         self._view = view
         self._profile = profile
         self._budget_bytes = budget_bytes
+        self.layouts = GroupLayouts(view)
         self._kept: OrderedDict[int, ClassAnswers | None] = OrderedDict()
         #: By `ClassRowRules.key`; None for rules that were asked once only.
         self._shared: OrderedDict[Hashable, RowAnswers | None] = OrderedDict()
@@ -495,7 +507,7 @@ class AnswerCache:
         """The answers for single rows that classes with these rules share."""
         found = self._shared.get(single.key)
         if found is None:
-            found = RowAnswers(pod, self._view, self._profile, single.rules)
+            found = RowAnswers(pod, self._view, self._profile, single.rules, self.layouts)
             self._shared[single.key] = found
             self._shared.move_to_end(single.key)
             self.trim_rows()

@@ -15,7 +15,7 @@ from podium.engine.pipelines.scoring import run_row_scores
 from podium.engine.rows.rows import as_int
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from podium.engine.framework.profile import Weighted
     from podium.engine.framework.rule import Positioned
@@ -48,7 +48,7 @@ class ResourceMemo:
         self._resource_rules = [p for p in rules if p.rule.scope(cls) is Scope.RESOURCES]
         self._other = [p for p in rules if p.rule.scope(cls) is not Scope.RESOURCES]
         keeps = all(each.priority.scope(cls) is Scope.RESOURCES for each in weighted)
-        self._known: dict[tuple[int, ...], RowAnswer] | None = {} if keeps else None
+        self._known: dict[Hashable, RowAnswer] | None = {} if keeps else None
 
     def answer(self, pod: Incoming, at: OneRow) -> RowAnswer:
         """The answer for one row, from the cache if its numbers were seen before."""
@@ -76,4 +76,4 @@ class ResourceMemo:
     def _computed(self, pod: Incoming, at: OneRow) -> RowAnswer:
         code, position = run_filters_on_row(pod, at, self._resource_rules)
         scores, wrong = run_row_scores(pod, at, self._weighted, highest=self._highest)
-        return code, position, as_int(scores), bool(as_int(wrong))
+        return code, position, as_int(scores), bool(wrong)

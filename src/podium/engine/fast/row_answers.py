@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
 from podium.engine.fast.resource_memo import ResourceMemo
-from podium.engine.fast.score_index import GroupIndex, ScoreIndex
+from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
+from podium.engine.fast.score_table import GroupTable, ScoreTable
 from podium.engine.framework.rule import Scope
 from podium.engine.pipelines.filtering import run_filters, run_filters_on_row
 from podium.engine.pipelines.scoring import run_row_scores
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from collections.abc import Set as AbstractSet
 
+    from podium.engine.fast.score_table import GroupLayouts
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
+    from podium.engine.rows.rows import Column, Flags
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
@@ -53,8 +57,16 @@ class RowRules(NamedTuple):
 class RowAnswers:
     """The answers of some rules for some classes of pods, per row."""
 
-    def __init__(self, pod: Incoming, view: View, profile: Profile, rules: RowRules) -> None:
+    def __init__(
+        self,
+        pod: Incoming,
+        view: View,
+        profile: Profile,
+        rules: RowRules,
+        layouts: GroupLayouts,
+    ) -> None:
         self.view = view
+        self._layouts = layouts
         self._tuning = profile.tuning
         self._highest = profile.highest_score
         self.of_node, self.of_pods, self.flat = rules
@@ -77,12 +89,12 @@ class RowAnswers:
 
     def _allocate(self) -> None:
         size = self.view.nodes.capacity
-        self._node_codes = np.zeros(size, np.int32)
-        self._node_positions = np.zeros(size, np.int16)
-        self._codes = np.zeros(size, np.int32)
-        self._positions = np.zeros(size, np.int16)
+        #: Verdicts of the rules on nodes, and of all rules; see `_packed`.
+        self._node_verdicts = np.full(size, FITTING, np.int64)
+        self._verdicts = np.full(size, FITTING, np.int64)
         self._node_scores = np.zeros(size, np.int64)
-        self._scores = np.zeros(size, np.int64)
+        #: The sum of scores of each row; `UNFIT` where the pod does not fit.
+        self._scores = np.full(size, UNFIT, np.int64)
         #: Rows on which some score is out of range: by the node alone; with its pods, if it fits.
         self._node_wrong: set[int] = set()
         self._wrong: set[int] = set()
@@ -92,7 +104,7 @@ class RowAnswers:
     def rebuild(self, pod: Incoming) -> None:
         """Evaluate every row."""
         view = self.view
-        if len(self._codes) != view.nodes.capacity:
+        if len(self._scores) != view.nodes.capacity:
             self._allocate()
         self._node_wrong.clear()
         self._wrong.clear()
@@ -108,6 +120,7 @@ class RowAnswers:
         self.memo: dict[Hashable, Any] = {}
         self._sort_scores(pod)
         self._resources = ResourceMemo(pod.cls, self.of_pods, self.scoring_pods, self._highest)
+        self._block_rules = block_rules(pod, view, self.of_pods, self.scoring_pods, self._highest)
         self._evaluate_nodes(pod, rows)
         self._evaluate_pods(pod, rows)
 
@@ -200,29 +213,33 @@ class RowAnswers:
 
     def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
         """Evaluate some rows as arrays, and keep the counts, and the indexes if there are any."""
-        changed = np.fromiter(rows, np.int64, len(rows))
-        before = self._codes[changed]
+        changed = np.array([*rows], np.intp)
+        before = self._verdicts.take(changed)
         if nodes:
             self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
-        self._evaluate_pods(pod, changed)
-        now = self._codes[changed]
+        now, sums = self._evaluate_pods(pod, changed)
         differs = before != now
         if self.index is not None or self._groups:
-            differs |= now == FITS  # the score may be another one
-        if not differs.all():
-            changed, before, now = changed[differs], before[differs], now[differs]
-        totals = self._scores[changed].tolist()
-        for row, was, code, total in zip(
-            changed.tolist(), before.tolist(), now.tolist(), totals, strict=True
+            differs |= now == FITTING  # the score may be another one
+        places = differs.nonzero()[0]
+        if not len(places):
+            return
+        was, codes = before[places] & CODE, now[places] & CODE
+        for each in zip(
+            changed[places].tolist(),
+            was.tolist(),
+            codes.tolist(),
+            sums[places].tolist(),
+            strict=True,
         ):
-            self._take_over(row, was, code, total)
+            self._take_over(*each)
 
     def _take_over(self, row: int, before: int, code: int, total: int) -> None:
         """Bring the counts and the index up to date with the new answers of a row."""
         if code != before:
             self._recount(row, before, code)
             if not code or not before:
-                self._feasible = (None, self._codes)
+                self._feasible = (None, self._scores)
         if self.index is not None:
             self.index.put(row, None if code else total)
         if self._groups:
@@ -233,47 +250,60 @@ class RowAnswers:
     def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
         at = ManyRows(self.view, rows)
         fit = run_filters(pod, at, self.of_node)
-        self._node_codes[rows], self._node_positions[rows] = fit.codes, fit.positions
+        self._node_verdicts[rows] = _packed(fit.codes, fit.positions)
         sums, wrong = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
         self._node_scores[rows] = as_array(sums) + self.constant
-        _mark(self._node_wrong, rows, as_array(wrong))
+        _mark(self._node_wrong, rows, wrong)
 
-    def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> None:
-        at = ManyRows(self.view, rows, {})
-        fit = run_filters(pod, at, self.of_pods)
-        codes, positions = self._node_codes[rows], self._node_positions[rows]
-        if at.any(fit.codes):
-            codes = np.where(positions < fit.positions, codes, fit.codes)
-            positions = np.minimum(positions, fit.positions)
-        self._codes[rows], self._positions[rows] = codes, positions
-        if at.any(codes):
-            # Scores count where the pod fits only.
-            if self._wrong:
-                self._wrong.difference_update(rows.tolist())
-            rows = rows[codes == FITS]
-            if not len(rows):
-                return
+    def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Evaluate some rows as arrays; their verdicts, and the sums of their scores."""
+        verdicts, sums = self._node_verdicts.take(rows), self._node_scores.take(rows)
+        if self._wrong:
+            self._wrong.difference_update(rows.tolist())
+        answers = self._block_rules.answers(self.view, rows) if self._block_rules else None
+        if answers is not None:
+            rejected, given = answers
+            if rejected is not None:
+                np.minimum(verdicts, rejected, out=verdicts)
+            sums += given
+        else:
             at = ManyRows(self.view, rows, {})
-        sums, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
-        self._scores[rows] = as_array(sums) + self._node_scores[rows]
-        _mark(self._wrong, rows, as_array(wrong))
+            fit = run_filters(pod, at, self.of_pods)
+            np.minimum(verdicts, _packed(fit.codes, fit.positions), out=verdicts)
+            self._add_scores(pod, at, verdicts, sums)
+        sums[verdicts != FITTING] = UNFIT
+        self._verdicts[rows], self._scores[rows] = verdicts, sums
+        return verdicts, sums
+
+    def _add_scores(
+        self, pod: Incoming, at: ManyRows, verdicts: np.ndarray, sums: np.ndarray
+    ) -> None:
+        """Ask the rules for the scores of the rows that fit; others do not count."""
+        places: np.ndarray | slice = slice(None)
+        fits = verdicts == FITTING
+        if not fits.all():
+            places = fits.nonzero()[0]
+            at = ManyRows(self.view, at.index[places], {})
+        if len(at):
+            total, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
+            sums[places] += as_array(total)
+            _mark(self._wrong, at.index, wrong)
 
     def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
         at = OneRow(self.view, row)
         if node_changed:
             code, position = run_filters_on_row(pod, at, self.of_node)
-            self._node_codes[row], self._node_positions[row] = code, position
+            self._node_verdicts[row] = position << SHIFT | code
             score, out = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
             self._node_scores[row] = as_int(score) + self.constant
-            _put(self._node_wrong, row, wrong=bool(as_int(out)))
+            _put(self._node_wrong, row, wrong=bool(out))
         code, position, total, wrong = self._resources.answer(pod, at)
-        earlier = self._node_positions.item(row)
-        if earlier < position:
-            code, position = self._node_codes.item(row), earlier
+        verdict = min(position << SHIFT | code, self._node_verdicts.item(row))
+        code = verdict & CODE
         total += self._node_scores.item(row)
-        before = self._codes.item(row)
-        self._codes[row], self._positions[row] = code, position
-        self._scores[row] = total
+        before = self._verdicts.item(row) & CODE
+        self._verdicts[row] = verdict
+        self._scores[row] = UNFIT if code else total
         if wrong or self._wrong:
             _put(self._wrong, row, wrong=wrong and code == FITS)
         self._take_over(row, before, code, total)
@@ -298,25 +328,30 @@ class RowAnswers:
         """
         if self._constant_wrong or self._wrong:
             return False
-        return not any(self._codes.item(row) == FITS for row in self._node_wrong)
+        return not any(self._verdicts.item(row) == FITTING for row in self._node_wrong)
 
-    def by_score(self, order: np.ndarray) -> ScoreIndex | None:
+    def by_score(self, order: np.ndarray) -> ScoreIndex | ScoreTable | None:
         """The feasible rows by score, in this order; None if some row is named twice.
 
-        None as well while many rows change between decisions: then all totals are compared.
+        All totals are compared while many rows change between decisions.
         """
         index = self.index
         if index is None or index.order is not order:
-            steady = self._small_changes >= self._rounds_to_index
-            if not steady or len(order) != len(self.view.nodes.order):
+            if len(order) != len(self.view.nodes.order):
                 return None
+            if self._small_changes < self._rounds_to_index:
+                return ScoreTable(self._scores.take(order), self._count())
             self._indexed_at = self._small_changes
-            index = self.index = ScoreIndex(order, self._codes, self._scores)
+            index = self.index = ScoreIndex(order, self._scores)
             if len(index.position_of) != len(order):
                 self.index = None
         return self.index
 
-    def by_group(self, order: np.ndarray, keys: tuple[str, ...]) -> GroupIndex | None:
+    def _count(self) -> int:
+        """On how many nodes the pod fits."""
+        return len(self.view.nodes.order) - sum(self.rejections().values())
+
+    def by_group(self, order: np.ndarray, keys: tuple[str, ...]) -> GroupIndex | GroupTable | None:
         """The feasible rows by the values of label keys and by score; None as for `by_score`.
 
         None as well if these keys tell so many rows apart that it does not pay.
@@ -325,17 +360,19 @@ class RowAnswers:
             found = self._groups[keys]
             if found is None or found.order is order:
                 return found
-        steady = self._small_changes >= self._rounds_to_index
-        if not steady or len(order) != len(self.view.nodes.order):
+        if len(order) != len(self.view.nodes.order):
             return None
+        most = len(order) // self._tuning.min_reduction
+        if self._small_changes < self._rounds_to_index:
+            layout = self._layouts.by(order, keys, most)
+            return None if layout is None else GroupTable(layout, self._scores, self._count())
         self._indexed_at = self._small_changes
         if len(self._groups) >= MOST_GROUPINGS:
             self._groups.clear()
-        most = len(order) // self._tuning.min_reduction
         sizes = (len(self.view.nodes.label_column(key).values) for key in keys)
         made: GroupIndex | None = None
         if max(sizes) <= most + 1:
-            made = GroupIndex(ManyRows(self.view, order), keys, self._codes, self._scores)
+            made = GroupIndex(ManyRows(self.view, order), keys, self._scores)
             if len(made) > most or len(made.position_of) != len(order):
                 made = None
         self._groups[keys] = made
@@ -344,13 +381,13 @@ class RowAnswers:
     def rejections(self) -> Counter[int]:
         """How many nodes were rejected with which verdict by single rows; kept up to date."""
         if self._rejections is None:
-            self._rejections = histogram(self._codes[self.view.nodes.order])
+            self._rejections = histogram(self._verdicts[self.view.nodes.order] & CODE)
         return self._rejections
 
     def feasible(self, order: np.ndarray) -> np.ndarray:
         """The rows that fit, in order; kept while none changes."""
         if self._feasible[0] is not order:
-            self._feasible = (order, order[self._codes[order] == FITS])
+            self._feasible = (order, order[self._scores.take(order) != UNFIT])
             self.memo = {}
         return self._feasible[1]
 
@@ -360,7 +397,8 @@ class RowAnswers:
 
     def verdicts(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Verdict codes, and the positions of the rules that gave them, in this order."""
-        return self._codes[order], self._positions[order]
+        found = self._verdicts.take(order)
+        return (found & CODE).astype(np.int32), (found >> SHIFT).astype(np.int16)
 
     def sums(self, rows: np.ndarray) -> np.ndarray:
         """The weighted sums of the scores of these rows."""
@@ -368,12 +406,24 @@ class RowAnswers:
         return found
 
 
-def _mark(wrong_rows: set[int], rows: np.ndarray, wrong: np.ndarray) -> None:
+def _mark(
+    wrong_rows: set[int],
+    rows: np.ndarray,
+    wrong: Flags[Column] | bool,  # noqa: FBT001 - a plain False stands for all rows
+) -> None:
     """Note on which of the rows some score is out of range."""
     if wrong_rows:
         wrong_rows.difference_update(rows.tolist())
-    if wrong.any():
-        wrong_rows.update(rows[wrong].tolist())
+    if wrong is not False:
+        flags = np.broadcast_to(np.asarray(wrong), rows.shape)
+        wrong_rows.update(rows[flags].tolist())
+
+
+def _packed(codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """A number per row that holds the code and the position of the rule that gave it."""
+    found: np.ndarray = positions.astype(np.int64) << SHIFT
+    found |= codes
+    return found
 
 
 def _put(wrong_rows: set[int], row: int, *, wrong: bool) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from podium.engine.pipelines.scoring import grouped
 from podium.engine.rows.rows import ManyRows
-from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
+#: In place of a total: the pod does not fit on the row.
+UNFIT = -(1 << 62)
 #: So many sets of groups are kept with the facts of their rows.
 MOST_NARROWED = 32
 
@@ -74,12 +75,12 @@ class _Totals:
 
     __slots__ = ("_totals", "order", "position_of")
 
-    def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
-        """The order lists rows; codes and totals are by row."""
+    def __init__(self, order: np.ndarray, totals: np.ndarray) -> None:
+        """The order lists rows; totals are by row, and `UNFIT` where the pod does not fit."""
         self.order = order
         self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
         known = totals[order].astype(object)
-        known[codes[order] != FITS] = None
+        known[totals[order] == UNFIT] = None
         self._totals: list[int | None] = known.tolist()
 
     def _replace(self, row: int, total: int | None) -> tuple[int, int | None] | None:
@@ -99,9 +100,9 @@ class ScoreIndex(_Totals):
 
     __slots__ = ("_buckets",)
 
-    def __init__(self, order: np.ndarray, codes: np.ndarray, totals: np.ndarray) -> None:
-        super().__init__(order, codes, totals)
-        positions = np.flatnonzero(codes[order] == FITS)
+    def __init__(self, order: np.ndarray, totals: np.ndarray) -> None:
+        super().__init__(order, totals)
+        positions = np.flatnonzero(totals[order] != UNFIT)
         self._buckets = _Buckets(positions, totals[order[positions]])
 
     @property
@@ -150,12 +151,10 @@ class GroupIndex(_Totals):
         "count",
     )
 
-    def __init__(
-        self, at: ManyRows, keys: tuple[str, ...], codes: np.ndarray, totals: np.ndarray
-    ) -> None:
-        """The rows are all rows in node order; codes and totals are by row."""
+    def __init__(self, at: ManyRows, keys: tuple[str, ...], totals: np.ndarray) -> None:
+        """The rows are all rows in node order; totals are by row."""
         order, view = at.index, at.view
-        super().__init__(order, codes, totals)
+        super().__init__(order, totals)
         self._keys = keys
         first, of_position, _ = grouped(at, keys)
         #: One row of each group.
@@ -163,7 +162,7 @@ class GroupIndex(_Totals):
         self._group_of: list[int] = of_position.tolist()
         #: The number of the group with these ids of label values.
         self._numbers = {self._ids(row, view): n for n, row in enumerate(self._first)}
-        positions = np.flatnonzero(codes[order] == FITS)
+        positions = np.flatnonzero(totals[order] != UNFIT)
         #: How many rows fit.
         self.count = len(positions)
         groups, found = of_position[positions], totals[order[positions]]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from podium.engine.framework.causes import Cause, ScoreNumber
+    from podium.engine.rows.resource_block import BlockFilter, BlockScore
     from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.verdicts import Reason
@@ -85,7 +86,7 @@ class Activity(IntEnum):
 
 
 class Watched(IntFlag):
-    """What `activity` and `everywhere` of a rule read besides the class of the pod.
+    """What `activity`, `everywhere` and `group_keys` read besides the class of the pod.
 
     While nothing of it changes, a rule is not asked again.
     """
@@ -242,6 +243,14 @@ class FilterRule(Rule):
         """A verdict code per row, 0 where the pod fits. Errors are reported through `at.fail`."""
         raise NotImplementedError
 
+    def of_block(self, pod: Incoming, view: View) -> BlockFilter | None:  # noqa: ARG002
+        """The same answers from a block of resource numbers, where the scope is `RESOURCES`.
+
+        It must hold for the class of the pod until the journal starts a new epoch, or other
+        resources are served by devices. None where there is no such way.
+        """
+        return None
+
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterable[Cause]:  # noqa: ARG002
         """What led to the reasons that `filter` gives on a row which it rejects.
 
@@ -314,6 +323,10 @@ class ScoreRule(Rule):
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A raw score per row."""
         raise NotImplementedError
+
+    def of_block(self, pod: Incoming, view: View) -> BlockScore | None:  # noqa: ARG002
+        """The same scores from a block of resource numbers, as for `FilterRule.of_block`."""
+        return None
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The final scores of all feasible rows together."""

@@ -89,19 +89,21 @@ def _shifted(totals: np.ndarray | None, constant: int, size: int) -> np.ndarray:
 
 def run_row_scores(
     pod: Incoming, at: Rows[K], weighted: Sequence[Weighted], *, highest: int | None
-) -> tuple[Ints[K], Flags[K]]:
+) -> tuple[Ints[K], Flags[K] | bool]:
     """Sums of rules that neither normalize nor look beyond the row, and where one is out of range.
 
     Such sums are kept; a row out of range makes the whole attempt fail, which `run_scores` words.
+    One plain False says that none is.
     """
-    total, wrong = at.full(0), at.flags(False)  # noqa: FBT003 - a column of False
-    for number, each in enumerate(weighted):
+    total: Ints[K] | None = None
+    wrong: Flags[K] | bool = False
+    for each in weighted:
         score = each.priority.score(pod, at)
         given = score if each.weight == 1 else score * each.weight
-        total = total + given if number else given
+        total = given if total is None else total + given
         if highest is not None and at.any(out := at.outside(score, highest)):
-            wrong = wrong | out
-    return total, wrong
+            wrong = out if wrong is False else out | wrong
+    return at.full(0) if total is None else total, wrong
 
 
 def _scored(

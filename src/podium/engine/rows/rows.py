@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 import numpy as np
 from typing_extensions import override
 
+from podium.engine.state.accounting import NATIVE
 from podium.engine.state.int64 import TOP, wrap
 from podium.engine.state.label_column import ABSENT
 from podium.engine.state.pod_class import ANY_IP, Port
@@ -41,12 +42,12 @@ if TYPE_CHECKING:
     from podium.objects.selectors.selectors import FieldSelector, Requirement
 
 NAME_FIELD = "metadata.name"
+#: The verdict codes of the combinations of so many reasons are kept in a table.
+MOST_IN_TABLE = 10
 #: Integers below this are exact as doubles.
 EXACT = 1 << 53
 #: So many integers are divided in less time than it takes to see that doubles would hold them.
 FEW_DIVISIONS = 1024
-#: For fewer rows it costs less to look up their bits one by one than to sort them out as arrays.
-FEW_CODES = 40
 
 #: The smallest number of an array; the method of the array takes twice the time for a short one.
 lowest = np.minimum.reduce
@@ -331,6 +332,15 @@ def code_of(verdicts: Verdicts, rule: str, bits: int, reasons: tuple[Reason, ...
     return verdicts.of(rule, tuple(reason for i, reason in enumerate(reasons) if bits >> i & 1))
 
 
+def fill_table(
+    verdicts: Verdicts, rule: str, reasons: tuple[Reason, ...], bits: np.ndarray
+) -> None:
+    """Write the codes of these combinations of reasons into the table of the verdicts."""
+    table = verdicts.table(rule, reasons)
+    for each in np.unique(bits).tolist():
+        table[each] = code_of(verdicts, rule, each, reasons)
+
+
 class ManyRows(Rows[Column]):
     """Rows of a view, read as arrays in the order of `index`."""
 
@@ -595,7 +605,13 @@ class ManyRows(Rows[Column]):
     def outside(self, number: Any, highest: int) -> Any:
         if not isinstance(number, np.ndarray):
             return not 0 <= number <= highest
-        if not len(number) or (lowest(number) >= 0 and np.maximum.reduce(number) <= highest):
+        if not len(number):
+            return False
+        if number.dtype == np.int64:
+            # Negative numbers are very large ones when they are read without a sign.
+            if np.maximum.reduce(number.view(np.uint64)) <= highest:
+                return False
+        elif lowest(number) >= 0 and np.maximum.reduce(number) <= highest:
             return False
         return (number < 0) | (number > highest)
 
@@ -605,17 +621,17 @@ class ManyRows(Rows[Column]):
 
     @override
     def codes(self, rule: str, bits: Any, reasons: tuple[Reason, ...]) -> Any:
-        if len(self.index) < FEW_CODES:
-            known = {FITS: FITS}
-            for each in set(bits.tolist()):
-                known[each] = code_of(self.view.verdicts, rule, each, reasons)
-            return np.array([known[each] for each in bits.tolist()], np.int32)
-        present = np.unique(bits) if len(reasons) > 16 else np.flatnonzero(np.bincount(bits))
-        if not len(present) or not present[-1]:
-            return np.zeros(len(self.index), np.int32)
         verdicts = self.view.verdicts
-        codes = [code_of(verdicts, rule, int(b), reasons) for b in present]
-        return np.asarray(codes, np.int32)[np.searchsorted(present, bits)]
+        if len(reasons) > MOST_IN_TABLE:
+            present, places = np.unique(bits, return_inverse=True)
+            codes = [code_of(verdicts, rule, b, reasons) for b in present.tolist()]
+            return np.asarray(codes, np.int32)[places]
+        table = verdicts.table(rule, reasons)
+        found = table.take(bits)
+        if len(found) and lowest(found) < 0:
+            fill_table(verdicts, rule, reasons, bits[found < 0])
+            found = table.take(bits)
+        return found
 
     @override
     def fail_where(self, flags: Any, text: str) -> None:
@@ -699,15 +715,14 @@ class OneRow(Rows[Scalar]):
         """The pods on the row whose labels count for the affinity of other pods."""
         return self.residents()
 
-    def resource_numbers(self) -> tuple[int, ...]:
+    def resource_numbers(self) -> Hashable:
         """Everything that a rule of scope RESOURCES can read of the row."""
-        view, row = self.view, self.row
-        columns = (*view.pods.requested, *view.nodes.allocatable, *view.pods.nonzero_requested)
-        return (
-            view.pods.counts.item(row),
-            view.nodes.allowed_pods.item(row),
-            *[column.item(row) for column in columns],
-        )
+        pods, nodes, row = self.view.pods, self.view.nodes, self.row
+        native = (pods.numbers[:, row].tobytes(), nodes.numbers[:, row].tobytes())
+        if len(pods.requested) == len(NATIVE):
+            return native
+        others = (*pods.requested[len(NATIVE) :], *nodes.allocatable[len(NATIVE) :])
+        return (*native, *[column.item(row) for column in others])
 
     @override
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ ABSENT = 0
 class LabelColumn:
     """Which value each row has for one label key; id 0 means that the row lacks the key."""
 
-    __slots__ = ("_holders", "_shared", "ids", "index", "values")
+    __slots__ = ("_holders", "_shared", "held", "ids", "index", "values")
 
     def __init__(self, capacity: int) -> None:
         self.ids = np.zeros(capacity, np.int32)
@@ -21,6 +21,8 @@ class LabelColumn:
         self.index: dict[str | None, int] = {None: ABSENT}
         self._holders = [0]
         self._shared = 0
+        #: How many rows have a value.
+        self.held = 0
 
     def intern(self, value: str | None) -> int:
         """The id of a value, made on first use."""
@@ -39,6 +41,7 @@ class LabelColumn:
         holders = np.bincount(self.ids, minlength=len(self.values))
         holders[ABSENT] = 0
         self._holders = holders.tolist()
+        self.held = int(holders.sum())
         self._shared = int((holders > 1).sum())
 
     def put(self, row: int, value: str | None) -> None:
@@ -52,6 +55,7 @@ class LabelColumn:
         if value != ABSENT:
             self._shared -= self._holders[value] > 1
             self._holders[value] += number
+            self.held += number
             self._shared += self._holders[value] > 1
 
     @property

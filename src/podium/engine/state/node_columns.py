@@ -117,8 +117,12 @@ class NodeColumns:
         self.order = np.zeros(0, np.int64)
         #: Resource name -> its column in `allocatable` and `PodIndex.requested`.
         self.resources: dict[str, int] = {name: i for i, name in enumerate(NATIVE)}
-        self.allocatable = [np.zeros(capacity, np.int64) for _ in NATIVE]
-        self.allowed_pods = np.zeros(capacity, np.int64)
+        #: What nodes can allocate of the native resources, and the pods they may hold: a line each,
+        #: so that all numbers of some rows are read together.
+        self.numbers = np.zeros((len(NATIVE) + 1, capacity), np.int64)
+        #: The same lines as columns, and a column for every other resource.
+        self.allocatable = list(self.numbers[:-1])
+        self.allowed_pods: np.ndarray = self.numbers[-1]
         self.facts = Facts(capacity)
         #: Label key -> its column, for the keys that were read.
         self.label_columns: dict[str, LabelColumn] = {}
@@ -185,6 +189,10 @@ class NodeColumns:
             found = bool(self.allocatable[resource][self.order].all())
             self._offered[resource] = found
         return found
+
+    def all_have(self, key: str) -> bool:
+        """Whether every node has a label key."""
+        return self.label_column(key).held == len(self.order)
 
     def counts_images_of(self, row: int) -> bool:
         """Whether the node knows its images as they are counted now; an update counts them anew."""
@@ -273,8 +281,10 @@ class NodeColumns:
     def _grow(self) -> None:
         self.capacity *= 2
         self.known = longer(self.known, self.capacity)
-        self.allowed_pods = longer(self.allowed_pods, self.capacity)
-        self.allocatable[:] = [longer(column, self.capacity) for column in self.allocatable]
+        self.numbers = longer(self.numbers, self.capacity)
+        self.allowed_pods = self.numbers[-1]
+        others = [longer(column, self.capacity) for column in self.allocatable[len(NATIVE) :]]
+        self.allocatable[:] = [*self.numbers[:-1], *others]
         for fact in self.facts.columns():
             fact.ids = longer(fact.ids, self.capacity)
         for label in self.label_columns.values():
@@ -331,5 +341,7 @@ class NodeColumns:
 
 
 def longer(column: np.ndarray, capacity: int) -> np.ndarray:
-    """A copy of a column with room for *capacity* rows; the new ones are 0."""
-    return np.concatenate([column, np.zeros(capacity - len(column), column.dtype)])
+    """A copy of a column, or of several lines, with room for *capacity* rows; new ones are 0."""
+    room = np.zeros((*column.shape[:-1], capacity), column.dtype)
+    room[..., : column.shape[-1]] = column
+    return room

@@ -18,6 +18,8 @@ from podium.engine.state.in_tree_volumes import nameless
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    import numpy as np
+
     from podium.engine.state.tallies import CarriedTerm, LabelSet
     from podium.objects.kinds.meta import OwnerReference
     from podium.objects.kinds.pod import Container, Pod, PodAffinity, PodSpec, Volume
@@ -130,7 +132,16 @@ def volume_matters(volume: Volume) -> bool:
 class RequestFacts:
     """What follows from the containers of a pod: shared by classes that differ elsewhere only."""
 
-    __slots__ = ("memo", "nonzero_requests", "ports", "scalars", "taken", "wanted")
+    __slots__ = (
+        "line",
+        "memo",
+        "nonzero_requests",
+        "others",
+        "ports",
+        "scalars",
+        "taken",
+        "wanted",
+    )
 
     #: As in `PodClass`.
     taken: tuple[tuple[int, int], ...]
@@ -138,6 +149,10 @@ class RequestFacts:
     wanted: tuple[int, int, int]
     scalars: dict[int, int]
     ports: tuple[Port, ...]
+    #: What a placed pod adds to each line of `PodIndex.numbers`.
+    line: np.ndarray
+    #: Pairs (resource column, amount) that it uses up of other than native resources.
+    others: tuple[tuple[int, int], ...]
     memo: dict[object, Any]
 
     def once(self, key: object, compute: Callable[[], T]) -> T:

@@ -15,7 +15,7 @@ import numpy as np
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.affinity_terms import carried_terms
 from podium.engine.state.disk_users import DiskUsers
-from podium.engine.state.int64 import TOP, wrap
+from podium.engine.state.int64 import wrap
 from podium.engine.state.node_columns import longer
 from podium.engine.state.pod_class import (
     ANY_IP,
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from podium.engine.state.node_columns import LabelMove, NodeColumns
     from podium.objects.kinds.pod import Pod
 
+#: Lines of numbers per row: native resources, cpu and memory for the scores, pods.
+LINES = len(NATIVE) + 3
 #: So many specifications are kept to recognize those seen before; then all are dropped.
 MOST_RECENT = 1024
 
@@ -71,12 +73,8 @@ class PodIndex:
         #: Nominated pods by the name of their node, in order of nomination.
         self.nominated: dict[str, list[Resident]] = {}
 
-        #: Per resource, what the pods of each row request.
-        self.requested = [np.zeros(capacity, np.int64) for _ in NATIVE]
-        #: The same for cpu and memory, where a container without a request counts as some.
-        self.nonzero_requested = [np.zeros(capacity, np.int64) for _ in range(2)]
-        #: The number of pods on each row, and on all of them.
-        self.counts = np.zeros(capacity, np.int64)
+        self._take_numbers(np.zeros((LINES, capacity), np.int64), [])
+        #: The number of pods on all rows.
         self.total = 0
         #: The host ports in use on each row, and the rows of each port.
         self.ports: list[set[Port]] = []
@@ -109,6 +107,19 @@ class PodIndex:
         #: Those of them whose selector cannot be compiled.
         self.invalid_carried: list[CarriedTerm] = []
         self._carried_index: dict[object, CarriedTerm] = {}
+
+    def _take_numbers(self, numbers: np.ndarray, others: list[np.ndarray]) -> None:
+        """Keep what pods request in these lines, and of other resources in these columns."""
+        native = len(NATIVE)
+        #: What the pods of each row count for, a line each, so that all numbers of some rows are
+        #: read together: requests of native resources, cpu and memory for the scores, pods.
+        self.numbers = numbers
+        #: Per resource, what the pods of each row request.
+        self.requested = [*numbers[:native], *others]
+        #: The same for cpu and memory, where a container without a request counts as some.
+        self.nonzero_requested = list(numbers[native:-1])
+        #: The number of pods on each row.
+        self.counts: np.ndarray = numbers[-1]
 
     # Reading ----------------------------------------------------------------------------------
 
@@ -249,6 +260,9 @@ class PodIndex:
         scalars = [(self.resource(name), number) for name, number in taken.scalars.items()]
         found.taken = tuple(pair for pair in [*enumerate(taken.native), *scalars] if pair[1])
         found.nonzero_requests = accounting.nonzero_requests(pod)
+        line = (*taken.native, *found.nonzero_requests, 1)
+        found.line = np.array([wrap(number) for number in line], np.int64)
+        found.others = tuple(pair for pair in scalars if pair[1])
         wanted = accounting.wanted(pod)
         found.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
         found.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
@@ -345,9 +359,8 @@ class PodIndex:
         while len(self.requested) < len(nodes.allocatable):
             self.requested.append(np.zeros(capacity, np.int64))
         if len(self.counts) < capacity:
-            self.counts = longer(self.counts, capacity)
-            for columns in (self.requested, self.nonzero_requested):
-                columns[:] = [longer(column, capacity) for column in columns]
+            others = [longer(column, capacity) for column in self.requested[len(NATIVE) :]]
+            self._take_numbers(longer(self.numbers, capacity), others)
             for tally in self._all_tallies():
                 tally.grow(capacity)
 
@@ -387,7 +400,7 @@ class PodIndex:
     def _move_to_end(self, resident: Resident) -> None:
         """Swap a pod with the last one of its row."""
         pods = self.residents[resident.row]
-        position = next(i for i, other in enumerate(pods) if other is resident)
+        position = pods.index(resident)
         pods[position] = pods[-1]
         pods[-1] = resident
 
@@ -408,19 +421,15 @@ class PodIndex:
 
     def _count(self, resident: Resident, sign: int) -> None:
         """Add what a pod counts for, or with a *sign* of -1 take it away."""
-        row, cls = resident.row, resident.cls
-        requested = self.requested
-        for resource, number in cls.taken:
-            column = requested[resource]
-            left = column.item(row) + sign * number
-            column[row] = left if -TOP <= left < TOP else wrap(left)
-        cpu, memory = cls.nonzero_requests
-        columns = self.nonzero_requested
-        left = columns[0].item(row) + sign * cpu
-        columns[0][row] = left if -TOP <= left < TOP else wrap(left)
-        left = columns[1].item(row) + sign * memory
-        columns[1][row] = left if -TOP <= left < TOP else wrap(left)
-        self.counts[row] = self.counts.item(row) + sign
+        row, facts = resident.row, resident.cls.requests
+        numbers = self.numbers[:, row]
+        if sign > 0:  # arrays wrap at 64 bits by themselves
+            numbers += facts.line
+        else:
+            numbers -= facts.line
+        for resource, number in facts.others:
+            column = self.requested[resource]
+            column[row] = wrap(column.item(row) + sign * number)
         self._count_others(resident, sign)
 
     def _count_others(self, resident: Resident, sign: int) -> None:

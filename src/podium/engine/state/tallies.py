@@ -37,6 +37,8 @@ class SparseLimits:
 
 
 SPARSE: Final = SparseLimits()
+#: A tally of few rows keeps sums per domain only for label keys with at most so many values.
+MOST_DOMAINS_OF_FEW: Final = 64
 
 
 class Tally:
@@ -95,6 +97,8 @@ class Tally:
         self.carriers += number
         if self._few is not None:
             self._add_to_few(self._few, row, number)
+            if self._domains:
+                self._add_to_domains(row, number)
             return
         self._rows[row] += number
         for key, sums in list(self._domains.items()):
@@ -102,6 +106,16 @@ class Tally:
             if domain:
                 if domain >= len(sums):
                     sums = self.by_domain(key)  # noqa: PLW2901 - grown for newer values
+                sums[domain] += number
+                self._totals[key] += number
+
+    def _add_to_domains(self, row: int, number: int) -> None:
+        """Keep the sums per domain of few rows true; those for newer values are made again."""
+        for key, sums in list(self._domains.items()):
+            domain = self._columns(key).ids.item(row)
+            if domain >= len(sums):
+                del self._domains[key], self._totals[key]
+            elif domain:
                 sums[domain] += number
                 self._totals[key] += number
 
@@ -133,6 +147,9 @@ class Tally:
         number = self.on(row)
         if sums is None or not number:
             return
+        if self._few is not None:
+            del self._domains[key], self._totals[key]  # the columns have the new value already
+            return
         sums = self.by_domain(key)
         sums[before] -= number if before else 0
         sums[after] += number if after else 0
@@ -142,9 +159,14 @@ class Tally:
         """The sum per value id of a label key, to be read only; of 0 (key absent) it is 0."""
         column = self._columns(key)
         size = len(column.values)
-        if self._few is not None:
-            return self._sums_of_few(self._few, column.ids, size)
         sums = self._domains.get(key)
+        if self._few is not None:
+            if sums is not None and len(sums) >= size:
+                return sums
+            sums = self._sums_of_few(self._few, column.ids, size)
+            if size <= MOST_DOMAINS_OF_FEW:
+                self._domains[key], self._totals[key] = sums, int(sums.sum())
+            return sums
         if sums is None:
             sums = np.bincount(column.ids, weights=self._rows, minlength=size).astype(np.int64)
             sums[ABSENT] = 0
@@ -173,7 +195,7 @@ class Tally:
 
     def total(self, key: str) -> int:
         """The sum over all rows that have the label key."""
-        if self._few is not None:
+        if self._few is not None and key not in self._totals:
             ids = self._columns(key).ids
             return sum(number for row, number in self._few.items() if ids.item(row))
         self.by_domain(key)

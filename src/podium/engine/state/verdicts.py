@@ -51,13 +51,14 @@ class Verdict:
 class Verdicts:
     """The vocabulary of verdicts of one view."""
 
-    __slots__ = ("_by_reasons", "_codes", "_merged", "_values")
+    __slots__ = ("_by_reasons", "_codes", "_merged", "_tables", "_values")
 
     def __init__(self) -> None:
         self._values = [Verdict("", (), curable=True)]
         self._codes: dict[Verdict, int] = {}
         self._by_reasons: dict[tuple[str, tuple[Reason, ...]], int] = {}
         self._merged: dict[tuple[int, int], int] = {}
+        self._tables: dict[tuple[str, tuple[Reason, ...]], np.ndarray] = {}
 
     def __getitem__(self, code: int) -> Verdict:
         return self._values[code]
@@ -84,6 +85,17 @@ class Verdicts:
             curable = all(reason.curable for reason in reasons)
             found = self.code(Verdict(predicate, texts, curable))
             self._by_reasons[predicate, reasons] = found
+        return found
+
+    def table(self, predicate: str, reasons: tuple[Reason, ...]) -> np.ndarray:
+        """The code for each combination of these reasons, where bit i stands for reason i.
+
+        -1 for a combination that was not given yet; the caller writes its code there.
+        """
+        found = self._tables.get((predicate, reasons))
+        if found is None:
+            found = self._tables[predicate, reasons] = np.full(1 << len(reasons), -1, np.int32)
+            found[0] = FITS
         return found
 
     def merge(self, first: int, second: int) -> int:

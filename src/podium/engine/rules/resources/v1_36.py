@@ -36,6 +36,14 @@ from podium.engine.rules.resources.v1_36_arguments import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
 )
+from podium.engine.rules.resources.v1_36_block import (
+    CPU_MEMORY,
+    BalanceChange,
+    LeastAllocated,
+    NativeFit,
+    balance_change,
+    least_allocated,
+)
 from podium.engine.rules.resources.v1_36_wakeups import ResourceHints
 from podium.engine.rules.v1_36 import MAX_SCORE
 from podium.engine.state.accounting import NATIVE
@@ -130,6 +138,17 @@ class NodeResourcesFit(BitFilter):
             short = short | (lacking * (2 << i)) | ((lacking & (wanted > allocatable)) * small)
         return short
 
+    def of_block(self, pod: Incoming, view: View) -> NativeFit | None:
+        """The same for native resources, if no devices serve any."""
+        if view.catalog.device_classes.served:
+            return None
+        checked = self._checked(pod.cls, view)
+        columns = [column for _, column, _ in checked]
+        if columns != list(range(len(columns))) or len(columns) > len(NATIVE):
+            return None
+        wanted = [amount for _, _, amount in checked]
+        return NativeFit(self.name, self.reasons_of(pod, view), wanted)
+
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """Every resource of which too little is left, with the numbers."""
         checked = self._checked(pod.cls, at.view)
@@ -219,6 +238,15 @@ class NodeResourcesFitScore(ScoreRule):
         if self.shape:
             return _rounded(at, total, at.full(0) + weights)
         return at.divide(total, weights)
+
+    def of_block(self, pod: Incoming, view: View) -> LeastAllocated | None:  # noqa: ARG002
+        """The same for the strategy LeastAllocated, of cpu and memory."""
+        if self.strategy != "LeastAllocated" or [name for name, _ in self.resources] != CPU_MEMORY:
+            return None
+        wanted = _scored_requests(pod.cls)
+        return least_allocated(
+            [wanted.get(name, 0) for name in CPU_MEMORY], [weight for _, weight in self.resources]
+        )
 
     @property
     def formula(self) -> str:  # type: ignore[override]
@@ -310,6 +338,13 @@ class NodeResourcesBalancedAllocation(ScoreRule):
             counted.append(present)
         change = _balance(at, after, counted) - _balance(at, before, counted)
         return 50 + at.divide(50 + change, 2)
+
+    def of_block(self, pod: Incoming, view: View) -> BalanceChange | None:  # noqa: ARG002
+        """The same for cpu and memory."""
+        if list(self.resources) != CPU_MEMORY:
+            return None
+        wanted = _balanced_requests(pod.cls)
+        return balance_change([wanted.get(name, 0) for name in CPU_MEMORY])
 
     def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
         """What is requested of each resource without the pod and with it, and the capacity."""

@@ -411,20 +411,22 @@ class PodTopologySpreadScore(ScoreRule):
         view, cls = at.view, pod.cls
         constraints = constraints_of(pod, view, SOFT, self.defaults)
         ignored = self._ignored(cls, constraints, at)
-        total = np.zeros(len(at))
+        total: np.ndarray | None = None
         for each in constraints:
-            ids = at.label_ids(each.key)
-            tally = each.tally(cls, view)
             extra = float(each.max_skew - 1)
             if each.key == HOST:
                 kept = len(at) - (0 if ignored is None else int(ignored.sum()))
-                part = at.on_row(tally) * math.log(kept + 2) + extra
+                part = at.on_row(each.tally(cls, view)) * math.log(kept + 2) + extra
             else:
                 weight = math.log(self._domains(each.key, ignored, at) + 2)
-                part = (self._counts(cls, each, constraints, view) * weight + extra)[ids]
-            absent = at.remembered(("absent", each.key), partial(_equal_flags, ids, ABSENT))
-            total += part if absent is None else np.where(absent, 0.0, part)
-        rounded = np.floor(total + 0.5).astype(np.int64)
+                sums = self._counts(cls, each, constraints, view) * weight + extra
+                part = sums.take(at.label_ids(each.key))
+            if not view.nodes.all_have(each.key):
+                part = np.where(at.has_label(each.key), part, 0.0)
+            total = part if total is None else total + part
+        rounded = np.zeros(len(at), np.int64)
+        if total is not None:
+            rounded = np.floor(total + 0.5).astype(np.int64)
         return rounded if ignored is None else np.where(ignored, 0, rounded)
 
     def _domains(self, key: str, ignored: np.ndarray | None, at: ManyRows) -> int:
@@ -446,14 +448,15 @@ class PodTopologySpreadScore(ScoreRule):
     ) -> np.ndarray:
         """Matching pods per domain id, on the rows that count."""
         now = (view.journal.epoch, view.journal.node_changes, constraints, self._needs_all(cls))
-        known = cls.memo.get(("soft nodes", each))
+        known = cls.memo.get(("soft nodes", id(each)))
         if known is None or known[0] != now:
             everywhere = ManyRows(view, view.nodes.order)
             counted = as_array(counted_rows(cls, each, everywhere))
             outside = self._ignored(cls, constraints, everywhere)
             counted = counted if outside is None else counted & ~outside
             rows = None if counted.all() else view.nodes.order[counted]
-            known = cls.memo["soft nodes", each] = (now, rows)
+            # The constraints are kept along, so that their ids stay theirs.
+            known = cls.memo["soft nodes", id(each)] = (now, rows)
         tally, rows = each.tally(cls, view), known[1]
         if rows is None:
             return tally.by_domain(each.key)
@@ -465,7 +468,8 @@ class PodTopologySpreadScore(ScoreRule):
         self, cls: PodClass, constraints: tuple[Constraint, ...], at: ManyRows
     ) -> np.ndarray | None:
         """Rows without a topology key that all scored rows must have; None if there are none."""
-        if not self._needs_all(cls):
+        have = at.view.nodes.all_have
+        if not self._needs_all(cls) or all(have(each.key) for each in constraints):
             return None
 
         def lacking() -> np.ndarray | None:
@@ -496,16 +500,13 @@ class PodTopologySpreadScore(ScoreRule):
         constraints = constraints_of(pod, at.view, SOFT, self.defaults)
         ignored = self._ignored(pod.cls, constraints, at)
         counted = raw if ignored is None else raw[~ignored]
-        most, least = int(counted.max(initial=0)), int(counted.min()) if len(counted) else 0
+        most = int(np.maximum.reduce(counted, initial=0))
+        least = int(np.minimum.reduce(counted)) if len(counted) else 0
         if most == 0:
             scores = np.full(len(raw), MAX_SCORE)
         else:
             scores = at.divide(MAX_SCORE * (most + least - raw), most)
         return scores if ignored is None else np.where(ignored, 0, scores)
-
-
-def _equal_flags(ids: np.ndarray, value: int) -> np.ndarray | None:
-    return _flags_or_none(ids == value)
 
 
 def _flags_or_none(flags: np.ndarray) -> np.ndarray | None:

@@ -5,7 +5,7 @@ The defaults get a selector made from the pod's services and its controller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import AttemptError
@@ -64,6 +64,10 @@ class Constraint:
     min_domains: int
     honours_affinity: bool
     honours_taints: bool
+    #: Its tally, with the tallies among which it was found.
+    _known: list[tuple[dict[object, Tally], Tally]] = field(
+        default_factory=list, compare=False, repr=False
+    )
 
     @property
     def pods(self) -> str:
@@ -72,8 +76,13 @@ class Constraint:
 
     def tally(self, cls: PodClass, view: View) -> Tally:
         """A tally of the pods that count. An empty selector counts none, though it matches all."""
+        tallies, known = view.pods.tallies, self._known
+        if known and known[0][0] is tallies:
+            return known[0][1]
         selectors = () if self.selector.empty else (self.selector,)
-        return tally_live_pods(view, cls.namespace, selectors)
+        found = tally_live_pods(view, cls.namespace, selectors)
+        known[:] = [(tallies, found)]
+        return found
 
 
 def constraints_of(
