@@ -94,6 +94,23 @@ def test_one_configuration_is_not_enough(podium: Podium, cluster: str) -> None:
     assert "expected two configurations or more, got 1" in result.err
 
 
+def test_a_name_that_is_neither_a_file_nor_a_configuration(podium: Podium, cluster: str) -> None:
+    result = podium("compare", "v1.36", "v1.37", cluster)
+
+    assert result.code == 2
+    assert result.err == (
+        "podium: v1.37: is neither a file nor the name of a configuration; "
+        "the names are v1.13, ClusterAutoscalerProvider, DefaultProvider, v1.36\n"
+    )
+
+
+def test_a_configuration_that_is_named_twice(podium: Podium, cluster: str) -> None:
+    result = podium("compare", "v1.36", "v1.36", cluster)
+
+    assert result.code == 2
+    assert "the configuration v1.36 is named twice" in result.err
+
+
 def test_files_are_needed_too(podium: Podium) -> None:
     result = podium("compare", "v1.36", "v1.13")
 

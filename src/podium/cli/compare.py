@@ -17,12 +17,16 @@ from podium.cli.flags import (
 )
 from podium.cli.inputs import read_files, read_live
 from podium.cli.parsing import FlagsCommand
+from podium.errors import InputError
+from podium.library.files import STDIN
 from podium.library.fitting.compare import SEEDS, CompareSearch
-from podium.library.fitting.configurations import configuration
+from podium.library.fitting.configurations import NAMED, configuration
 from podium.library.fitting.parallel import processors
 from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from podium.library.profile_choice import ChosenProfiles
 
 _TWO = 2
@@ -64,13 +68,16 @@ def compare(
     """
     chosen: dict[str, ChosenProfiles] = {}
     files = []
-    for argument in arguments:
+    for place, argument in enumerate(arguments):
         found = configuration(argument, feature_gates, note)
         if found is None:
             files.append(argument)
+        elif argument in arguments[:place]:
+            raise click.UsageError(f"the configuration {argument} is named twice")
         else:
             chosen[_name(argument, chosen)] = found
     if len(chosen) < _TWO:
+        _refuse_missing(files)
         raise click.UsageError(
             f"expected two configurations or more, got {len(chosen)}; one is a file with a "
             "KubeSchedulerConfiguration or a Policy, v1.13, v1.36, a provider or a FILE.py"
@@ -92,6 +99,17 @@ def compare(
         write_data(result.as_json(), output)
     left_over = {frozenset(each.left_over) for each in result.outcomes}
     return code or int(len(left_over) > 1)
+
+
+def _refuse_missing(files: Sequence[str]) -> None:
+    """Refuse arguments that are no files: they may be meant as the names of configurations."""
+    for each in files:
+        if each != STDIN and not Path(each).exists():
+            raise InputError(
+                "is neither a file nor the name of a configuration",
+                where=each,
+                hint=f"the names are {', '.join(NAMED)}",
+            )
 
 
 def _name(argument: str, taken: dict[str, ChosenProfiles]) -> str:
