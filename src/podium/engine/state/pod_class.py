@@ -89,6 +89,39 @@ def shares_class(pod: Pod, other: Pod) -> bool:
     )
 
 
+def is_of_class(pod: Pod, other: Pod) -> bool:
+    """Whether two pods of one controller are of one class, seen without encoding them.
+
+    False for some that are: those of which the kubelet reports other resources than they request.
+    The host is not compared.
+    """
+    mine, others = pod.spec, other.spec
+    return (
+        mine.containers == others.containers
+        and pod.metadata.labels == other.metadata.labels
+        and mine.tolerations == others.tolerations
+        and mine.priority == others.priority
+        and mine.node_selector == others.node_selector
+        and mine.affinity == others.affinity
+        and mine.topology_spread_constraints == others.topology_spread_constraints
+        and mine.init_containers == others.init_containers
+        and mine.preemption_policy == others.preemption_policy
+        and mine.host_network is others.host_network
+        and mine.host_users is others.host_users
+        and mine.overhead == others.overhead
+        and mine.resources == others.resources
+        and mine.resource_claims == others.resource_claims
+        and pod.metadata.namespace == other.metadata.namespace
+        and (mine.volumes == others.volumes or not _any_matters(mine, others))
+        and _resized(pod) is None
+        and _resized(other) is None
+    )
+
+
+def _any_matters(*specs: PodSpec) -> bool:
+    return any(volume_matters(volume) for spec in specs for volume in spec.volumes or ())
+
+
 def _resized(pod: Pod) -> object:
     """What the kubelet reports of the pod's resources; it may differ from the specification."""
     status = pod.status

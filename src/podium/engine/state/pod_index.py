@@ -26,6 +26,7 @@ from podium.engine.state.pod_class import (
     RequestFacts,
     Resident,
     class_key,
+    is_of_class,
     requests_key,
     shares_class,
     volume_matters,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 LINES = len(NATIVE) + 3
 #: So many specifications are kept to recognize those seen before; then all are dropped.
 MOST_RECENT = 1024
+#: So many controllers are kept to recognize the next pod of each; then all are dropped.
+MOST_SIBLINGS = 1 << 14
 
 
 class PodIndex:
@@ -93,6 +96,8 @@ class PodIndex:
         self.class_total = 0
         #: The id of a specification -> a pod with it, which keeps it alive, and the pod's class.
         self._recent: dict[int, tuple[Pod, PodClass]] = {}
+        #: The last pod of every controller that was encoded, by the uid of the controller.
+        self._siblings: dict[str, tuple[Pod, PodClass]] = {}
         self._requests: dict[bytes, RequestFacts] = {}
         self._forms: dict[FormKey, PodForm] = {}
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
@@ -149,11 +154,22 @@ class PodIndex:
             other, found = recent
             if host == found.host and (pod is other or shares_class(pod, other)):
                 return found
+        owner = pod.metadata.controller()
+        if owner is not None:
+            sibling = self._siblings.get(owner.uid)
+            if sibling is not None:
+                other, found = sibling
+                if host == found.host and owner == found.owner and is_of_class(pod, other):
+                    return found
         key = class_key(pod, host)
         known = self.classes.get(key)
         if known is None:
             known = self.classes[key] = self._compile(pod, host)
             self.classes_by_id[known.id] = known
+        if owner is not None:
+            if len(self._siblings) >= MOST_SIBLINGS:
+                self._siblings.clear()
+            self._siblings[owner.uid] = (pod, known)
         if len(self._recent) >= MOST_RECENT:
             self._recent.clear()
         self._recent[spec] = (pod, known)
@@ -381,6 +397,7 @@ class PodIndex:
         self.classes = {key: cls for key, cls in self.classes.items() if cls.id in live}
         self.classes_by_id = dict(sorted(live.items()))
         self._recent, self._requests, self._forms = {}, {}, {}
+        self._siblings = {}
         for cls in live.values():
             cls.memo = {}
         self.tallies, self._tally_tests = {}, ByAnchor()

@@ -104,7 +104,7 @@ def load(
     result = LoadResult()
     served = _served(registry, list(documents), result)
     result.objects = len(served)
-    texts = PodTexts(registry, served, keep_text=keep_text)
+    texts = PodTexts(registry, progress(served) if keep_text else served, keep_text=keep_text)
     served = texts.others
     for resource, document in served:
         _check_types(resource, document)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -18,7 +18,7 @@ from podium.lab.defaults.pods import set_pod_defaults
 from podium.lab.registry.kind_behaviour import behaviour_of
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import refuse_wrong_types
-from podium.lab.store.imported_pods import ImportedPod, MetadataHead, read_head
+from podium.lab.store.imported_pods import ImportedPod, MetadataHead, SharedParts, read_head
 from podium.lab.store.store import Key
 from podium.lab.validation.metadata import validate_annotations, validate_labels
 from podium.lab.validation.names import NameRule, dns_label_reasons
@@ -38,7 +38,7 @@ class PodTexts:
     """
 
     def __init__(
-        self, registry: Registry, served: Sequence[tuple[Resource, Document]], *, keep_text: bool
+        self, registry: Registry, served: Iterable[tuple[Resource, Document]], *, keep_text: bool
     ) -> None:
         """Sort *served*; without *keep_text* all of them are among the others.
 
@@ -51,6 +51,7 @@ class PodTexts:
         self._checks = _MetadataChecks(behaviour_of(BY_NAME["Pod"]).name_rule)
         self._created = registry.timestamp()
         self._keys: set[Key] = set()
+        self._shared = SharedParts()
         for each in served:
             resource, document = each
             pod = None
@@ -70,7 +71,7 @@ class PodTexts:
         text = document.text
         assert text is not None
         try:
-            head = read_head(text)
+            head = self._shared.head(read_head(text))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
         about = head.metadata
@@ -85,7 +86,7 @@ class PodTexts:
         complete = partial(_completed, resource, document, self._created)
         version = self._registry.store.next_version()
         try:
-            pod = ImportedPod(key, version, text, head, complete)
+            pod = ImportedPod(key, version, text, head, complete, shared=self._shared)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
         self._keys.add(key)

@@ -103,6 +103,7 @@ class PodHead(_Part, frozen=True):
 
 
 NO_STATUS: Final = StatusHead()
+_replace: Final = msgspec.structs.replace
 _NO_FIELDS: Final[Mapping[str, str]] = {}
 _head_decoder: Final = msgspec.json.Decoder(PodHead)
 _pod_decoder: Final[msgspec.json.Decoder[Pod]] = KINDS["Pod"].decoder
@@ -118,6 +119,60 @@ def read_head(data: bytes | msgspec.Raw) -> PodHead:
     return _head_decoder.decode(data)
 
 
+class SharedParts:
+    """Lets pods of one controller share the parts of them that are equal.
+
+    Tens of thousands of pods then take less memory, and are compared faster.
+    """
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._heads: dict[str, PodHead] = {}
+
+    def pod(self, pod: Pod) -> Pod:
+        """An equal pod."""
+        about = pod.metadata
+        owners = about.owner_references
+        if not owners:
+            return pod
+        other = self._pods.setdefault(owners[0].uid, pod)
+        if other is pod:
+            return pod
+        theirs = other.metadata
+        labels, references = theirs.labels, theirs.owner_references
+        if about.labels == labels and owners == references:
+            about = _replace(about, labels=labels, owner_references=references)
+        spec = pod.spec
+        alike = _replace(other.spec, node_name=spec.node_name, volumes=spec.volumes)
+        return _replace(
+            pod,
+            metadata=about,
+            spec=alike if spec == alike else spec,
+            status=other.status if pod.status == other.status else pod.status,
+        )
+
+    def head(self, head: PodHead) -> PodHead:
+        """An equal head."""
+        about = head.metadata
+        owners = about.owner_references
+        if not owners:
+            return head
+        other = self._heads.setdefault(owners[0].uid, head)
+        if other is head:
+            return head
+        theirs = other.metadata
+        labels, references = theirs.labels, theirs.owner_references
+        if about.labels == labels and owners == references:
+            about = _replace(about, labels=labels, owner_references=references)
+        spec = head.spec
+        alike = _replace(other.spec, node_name=spec.node_name)
+        return PodHead(
+            about,
+            alike if spec == alike else spec,
+            other.status if head.status == other.status else head.status,
+        )
+
+
 class ImportedPod(Record):
     """A pod that was read as text and has not been completed."""
 
@@ -130,6 +185,8 @@ class ImportedPod(Record):
         raw: bytes | msgspec.Raw,
         head: PodHead,
         complete: Callable[[], JsonObject],
+        *,
+        shared: SharedParts,
     ) -> None:
         """Keep *raw*; *complete* makes the whole pod, without a resource version.
 
@@ -139,7 +196,7 @@ class ImportedPod(Record):
         self.head = head
         self._raw: bytes | msgspec.Raw | None = raw
         self._complete = complete
-        self._seen: Pod | None = _pod_decoder.decode(raw)
+        self._seen: Pod | None = shared.pod(_pod_decoder.decode(raw))
 
     @property
     def data(self) -> bytes:
