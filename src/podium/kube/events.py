@@ -135,4 +135,4 @@ def _second(now: int) -> str:
 
 def microsecond(now: float) -> str:
     """A time in the form of `metav1.MicroTime`."""
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")[:26] + "Z"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -73,6 +74,8 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
     object: msgspec.Raw
 
 
+#: How an event begins that adds or changes an object; the object and "}" follow.
+_PUT = re.compile(rb'\{"type":"(?:ADDED|MODIFIED)","object":(?=\{.*\}\}\Z)', re.DOTALL)
 _page = msgspec.json.Decoder(_Page)
 _event = msgspec.json.Decoder(_Event)
 _head = msgspec.json.Decoder(_Head)
@@ -228,6 +231,8 @@ class Reflector(Generic[Kind]):
     def _take(self, line: bytes) -> None:
         if self._is_stale:
             raise ApiError("an object could not be reported", status=_GONE)
+        if self._is_put(line):
+            return
         event = _event.decode(line)
         kind = event.type
         if kind == "BOOKMARK":
@@ -251,6 +256,25 @@ class Reflector(Generic[Kind]):
             self.version = item.metadata.resource_version
         self._pause = self._first_pause
         self._failures.succeeded(_WATCH)
+
+    def _is_put(self, line: bytes) -> bool:
+        """Take a line in the form in which API servers write almost all of them.
+
+        The object is decoded without looking for its end first. Whatever is not as expected is
+        left to the decoder of events.
+        """
+        start = _PUT.match(line)
+        if start is None:
+            return False
+        try:
+            item = self._decoder.decode(memoryview(line)[start.end() : -1])
+        except msgspec.DecodeError:
+            return False
+        self._sink.put(item)
+        self.version = item.metadata.resource_version
+        self._pause = self._first_pause
+        self._failures.succeeded(_WATCH)
+        return True
 
     def _decoded(self, raw: msgspec.Raw) -> Kind | None:
         """The object; None, after a warning, if it cannot be decoded."""

@@ -99,6 +99,11 @@ class BackoffPool:
         """Take a pod out before its time."""
         return self._rejected.remove(key) or self._failed.remove(key)
 
+    @property
+    def any(self) -> bool:
+        """Whether any pod rests."""
+        return bool(self._rejected.members or self._failed.members)
+
     def pop_rested(self, now: float) -> list[QueuedPod]:
         """Take out every pod whose rest is over."""
         rested = []

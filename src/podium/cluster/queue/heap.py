@@ -9,7 +9,7 @@ Upstream: internal/queue/scheduling_queue.go (Heap), Kubernetes v1.13.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -32,6 +32,8 @@ class KeyedHeap(Generic[T]):
         """An empty heap."""
         self._slots: list[_Slot[T]] = []
         self._by_key: dict[str, _Slot[T]] = {}
+        #: The slots by key; empty if the heap is.
+        self.members: Mapping[str, object] = self._by_key
 
     def __len__(self) -> int:
         """The number of members."""
@@ -91,21 +93,32 @@ class KeyedHeap(Generic[T]):
 
     def _up(self, child: int) -> None:
         slots = self._slots
-        while child and slots[child].rank < slots[(child - 1) // 2].rank:
+        moving = slots[child]
+        rank = moving.rank
+        while child:
             parent = (child - 1) // 2
-            self._swap(child, parent)
+            above = slots[parent]
+            if not rank < above.rank:
+                break
+            slots[child], above.index = above, child
             child = parent
+        slots[child], moving.index = moving, child
 
     def _down(self, parent: int, size: int) -> bool:
         """Sift down among the first *size* slots; returns whether anything moved."""
         slots, start = self._slots, parent
+        moving = slots[parent]
+        rank = moving.rank
         while (child := 2 * parent + 1) < size:
-            if child + 1 < size and slots[child + 1].rank < slots[child].rank:
+            below = slots[child]
+            if child + 1 < size and slots[child + 1].rank < below.rank:
                 child += 1
-            if not slots[child].rank < slots[parent].rank:
+                below = slots[child]
+            if not below.rank < rank:
                 break
-            self._swap(parent, child)
+            slots[parent], below.index = below, parent
             parent = child
+        slots[parent], moving.index = moving, parent
         return parent > start
 
     def _swap(self, one: int, other: int) -> None:

@@ -317,8 +317,9 @@ class SchedulingQueue:
             fired = self._next_flush + (now - self._next_flush) // interval * interval
             self._next_flush = fired + interval
             self._flush(fired)
-        for queued in self._resting.pop_rested(now):
-            self._activate(queued)
+        if self._resting.any:
+            for queued in self._resting.pop_rested(now):
+                self._activate(queued)
         return now
 
     def _flush(self, now: float) -> None:

@@ -53,6 +53,13 @@ _RESOURCES_OF_OTHERS: Final = frozenset(
 )
 
 
+class _Hints(dict[str, Hint]):
+    """The hints of the plugins that have registered an aspect of an event."""
+
+    #: The names of the plugins.
+    topics: frozenset[str] = frozenset()
+
+
 class HintRules:
     """v1.36: pods wake when a plugin that rejected them sees a chance."""
 
@@ -72,7 +79,7 @@ class HintRules:
         self._held_by = held_by
         self._known = _declared_events(requests, filters)
         self._by_event: dict[str, dict[str, Hint]] = {}
-        self._merged: dict[str, dict[str, Hint]] = {}
+        self._merged: dict[str, _Hints] = {}
         for plugin, registered in self._known.items():
             for event, hint in registered.items():
                 self._by_event.setdefault(event, {})[plugin] = hint
@@ -87,9 +94,9 @@ class HintRules:
             return (MoveRequest(event),)
         found = []
         for action in self._aspects(event):
-            topics = frozenset(self._hints(event, action))
-            if topics:
-                found.append(MoveRequest(event, action, topics))
+            hints = self._hints(event, action)
+            if hints:
+                found.append(MoveRequest(event, action, hints.topics))
         return found
 
     def interests(self, queued: QueuedPod) -> Collection[str]:
@@ -162,17 +169,18 @@ class HintRules:
     def _topic(self, rejector: str) -> str:
         return rejector if rejector in self._known else _OTHERS
 
-    def _hints(self, event: ClusterEvent, action: str) -> dict[str, Hint]:
+    def _hints(self, event: ClusterEvent, action: str) -> _Hints:
         """The hints registered for an aspect; a plain `Update` stands for all of its aspects."""
         kind = resource(event)
         name = f"{kind} {action}"
         hints = self._merged.get(name)
         if hints is None:
-            hints = dict(self._by_event.get(name, ()))
+            hints = _Hints(self._by_event.get(name, ()))
             if action.startswith("Update"):
                 hints |= self._by_event.get(f"{kind} Update", {})
             if kind in _RESOURCES_OF_OTHERS:
                 hints[_OTHERS] = always
+            hints.topics = frozenset(hints)
             self._merged[name] = hints
         return hints
 

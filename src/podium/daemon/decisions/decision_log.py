@@ -135,6 +135,8 @@ class DecisionLog(Observer):
     @property
     def size(self) -> int:
         """The memory it takes, in bytes."""
+        if len(self._vocabularies) == 1:
+            return self._bytes + self._names.size
         return self._bytes + sum(names.size for names in self._vocabularies)
 
     def listen(self, listener: Callable[[Entry], None]) -> Callable[[], None]:
