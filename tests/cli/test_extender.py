@@ -7,13 +7,42 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
 from cli.conftest import Podium
 
 SOURCE = Path(__file__).parents[2] / "src"
+
+
+def test_the_command_asks_for_the_token_and_for_a_name_of_loopback(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret")
+    command = [sys.executable, "-m", "podium", "extender", "--provider", "DefaultProvider"]
+    flags = ["--listen", "127.0.0.1:0", "--client-token-file", str(tmp_path / "token")]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen(
+        [*command, *flags, "-o", "json"], env=environment, stdout=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            assert running.stdout is not None
+            found = json.loads("".join(iter(running.stdout.readline, "}\n")) + "}")
+
+            def code(**headers: str) -> int:
+                given = {"Content-Type": "application/json", **headers}
+                request = Request(f"{found['url']}/filter", b"{}", given)
+                with pytest.raises(HTTPError) as refused:
+                    urlopen(request, timeout=10)
+                with refused.value as answer:
+                    return int(answer.code)
+
+            assert code() == 401
+            assert code(Authorization="Bearer secret") == 400  # let in, and there is no pod
+            assert code(Authorization="Bearer secret", Host="evil.example") == 421
+            assert code(Authorization="Bearer secret", Origin="http://evil.example") == 403
+        finally:
+            running.terminate()
 
 
 def test_where_it_listens_is_data_as_well() -> None:

@@ -33,8 +33,9 @@ class Reviews:
             user = USERS.get(obj["spec"]["token"])
             return {"status": {"authenticated": user is not None, "user": user}}
         spec = obj["spec"]
-        may = spec["user"] == "ann" and spec["nonResourceAttributes"]["path"] == "/metrics"
-        return {"status": {"allowed": may}}
+        path = spec["nonResourceAttributes"]["path"]
+        may = spec["user"] == "ann" and path in {"/metrics", "/denied"}
+        return {"status": {"allowed": may, "denied": path == "/denied"}}
 
 
 class Port:
@@ -95,6 +96,7 @@ def test_who_may_is_served(port: Port) -> None:
     ("path", "authorization", "code"),
     [
         ("/decisions", "Bearer good", 403),
+        ("/denied", "Bearer good", 403),
         ("/metrics", "Bearer bad", 401),
         ("/metrics", "Basic good", 401),
         ("/metrics", "Bearer ", 401),

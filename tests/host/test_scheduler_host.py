@@ -137,6 +137,44 @@ def test_pods_are_bound_and_told() -> None:
     assert world.time.sleeps > 0
 
 
+BINDS_ONLY = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders:
+- urlPrefix: https://127.0.0.1:9/extender
+  bindVerb: bind
+  enableHTTPS: true
+  tlsConfig: {caFile: /nowhere/ca.crt}
+"""
+
+
+def test_pods_of_an_extender_that_cannot_bind_are_told_and_not_left_in_flight(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(options(), ProfileSource(config="file", texts={"file": BINDS_ONLY}))
+    left: list[int] = []
+
+    def told() -> set[str]:
+        events = world.api.registry.list("Event")
+        return {each["involvedObject"]["name"] for each in events if "caFile" in each["message"]}
+
+    async def script(world: World) -> None:
+        names = [f"p{number}" for number in range(20)]
+        for name in names:
+            await world.api.create(PODS, pod(name, cpu="1m"))
+        await until(lambda: told() == set(names))
+        scheduler = world.run.host.scheduler
+        assert scheduler is not None
+        for name in names:
+            await world.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+        await until(lambda: not scheduler.queue.in_flight and not scheduler.binding)
+        left.append(scheduler.cache.assumed_total)
+
+    assert asyncio.run(world.play(script)) == 0
+    assert left == [0]
+    assert not caplog.records, "a traceback for a file that is missing"
+
+
 def test_the_pages_show_the_configuration_as_it_was_given() -> None:
     given = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -79,6 +79,17 @@ def _remove_pod(registry: Registry, rng: random.Random) -> None:
     _delete(registry, pod, grace=0)
 
 
+def _delete_nominated(registry: Registry, rng: random.Random) -> None:
+    """Delete a pod that waits for the room that its preemption makes, if there is one."""
+    pods = [
+        each
+        for each in registry.list("Pod")
+        if each["status"].get("nominatedNodeName") and not each["spec"].get("nodeName")
+    ]
+    if pods:
+        _delete(registry, rng.choice(pods), grace=rng.choice((None, 0)))
+
+
 def _evict_pod(registry: Registry, rng: random.Random) -> None:
     registry.evict(_one(registry, rng, "Pod")["metadata"]["name"], "default")
 
@@ -207,6 +218,7 @@ _ACTS: dict[str, Act] = {
     "replace-pod": _replace_pod,
     "delete-pod": _delete_pod,
     "remove-pod": _remove_pod,
+    "delete-nominated": _delete_nominated,
     "evict-pod": _evict_pod,
     "label-pod": _label_pod,
     "ungate-pod": _ungate_pod,

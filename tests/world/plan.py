@@ -66,6 +66,8 @@ CHANGES: Final = {
     "delete-claim": 1,
     "compact": 2,
 }
+#: Changes that seeds have besides those, by chance, at several times.
+MORE_CHANGES: Final = ("delete-nominated", "delete-assumed")
 #: What happens to machines instead of requests.
 ACCIDENTS: Final = {
     "restart-server": 3,
@@ -135,7 +137,9 @@ def make_plan(seed: int, *, more: bool = True) -> Plan:
     if rng.random() < 0.2:
         faults += _together(rng, seconds)
     if more:
-        faults += _more_faults(random.Random(f"more/{seed}"), seconds, extender)  # noqa: S311
+        apart = random.Random(f"more/{seed}")  # noqa: S311
+        faults += _more_faults(apart, seconds, extender)
+        changes += _more_changes(apart, seconds)
     return Plan(
         seed=seed,
         generation=rng.choice(("v1.36", "v1.36", "v1.13")),
@@ -209,3 +213,11 @@ def _more_faults(rng: random.Random, seconds: float, extender: tuple[str, ...]) 
             Fault(*times, "watch", watch, 1.0, 12.0, rng.getrandbits(32)),
         ]
     return found
+
+
+def _more_changes(rng: random.Random, seconds: float) -> list[Change]:
+    """Deletions of pods in states that last for moments only, tried again and again."""
+    if rng.random() >= 0.2:
+        return []
+    act = rng.choice(MORE_CHANGES)
+    return [Change(rng.uniform(0, seconds), act, rng.getrandbits(32)) for _ in range(12)]

@@ -23,6 +23,7 @@ from podium.daemon.options import SchedulerOptions
 from podium.host.cluster_run import Lease
 from podium.kube.errors import ApiError
 from podium.kube.lease import LeaseTimes
+from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED
 from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
 from podium.lab.http.server import ApiServer
@@ -327,6 +328,9 @@ class World:
                 self.network.injected["compaction"] += 1
             changes.apply(self.cluster.registry, act, change.number)
             return
+        if act == "delete-assumed":
+            self._delete_assumed(rng)
+            return
         self.network.injected[act] += 1
         machine = rng.choice(self.machines)
         if act == "restart-server":
@@ -339,6 +343,21 @@ class World:
             else:
                 self.ends[machine.replica.name] = self.cluster.time
                 machine.replica.stop()
+
+    def _delete_assumed(self, rng: random.Random) -> None:
+        """Delete a pod between its decision and the answer to its binding, if there is one."""
+        assumed = [
+            pod
+            for replica in self._alive()
+            if replica.scheduler is not None
+            for pod in self.cluster.registry.list("Pod")
+            if replica.scheduler.cache.is_assumed(pod["metadata"]["uid"])
+        ]
+        if assumed:
+            self.network.injected["deleted while assumed"] += 1
+            metadata = rng.choice(assumed)["metadata"]
+            options = DeleteOptions(grace=rng.choice((None, 0)), uid=metadata["uid"])
+            self.cluster.registry.delete("Pod", metadata["name"], "default", options)
 
     def _restart_server(self, rng: random.Random) -> None:
         """Stop the API server for some seconds; it may have forgotten its history afterwards."""

@@ -14,16 +14,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from world import changes
 from world.__main__ import summary
-from world.mutants import doubled_bind
+from world.mutants import doubled_bind, retry_without_backoff
 from world.plan import (
     ACCIDENTS,
     CHANGES,
+    MORE_CHANGES,
     READ_ANSWERS,
     REQUEST_FAULTS,
     Change,
@@ -146,8 +148,46 @@ def test_a_failing_seed_tells_how_to_repeat_it() -> None:
 
 
 def test_every_change_is_known() -> None:
-    assert set(CHANGES) == changes.acts()
-    assert not set(ACCIDENTS) & changes.acts()
+    assert {*CHANGES, "delete-nominated"} == changes.acts()
+    assert not {*ACCIDENTS, "delete-assumed"} & changes.acts()
+
+
+def state_of(pod: Any) -> str:
+    """The state of a pod in the words of `test_pods_are_deleted_in_every_state`."""
+    metadata, spec, status = pod["metadata"], pod["spec"], pod["status"]
+    found = (
+        ("terminating", metadata.get("deletionTimestamp")),
+        ("gated", spec.get("schedulingGates")),
+        ("finished", status.get("phase") in {"Succeeded", "Failed"}),
+        ("running", status.get("phase") == "Running"),
+        ("bound", spec.get("nodeName")),
+        ("nominated", status.get("nominatedNodeName")),
+        ("unschedulable", status.get("conditions")),
+    )
+    return next((state for state, holds in found if holds), "new")
+
+
+@pytest.mark.slow
+def test_pods_are_deleted_in_every_state() -> None:
+    """Also those that last for a moment: in 100 seeds each state is met."""
+    states: Counter[str] = Counter()
+    for outcome in run_seeds(range(100)):
+        for entry in outcome.history:
+            if entry.kind != "Pod" or entry.before is None:
+                continue
+            left = entry.after
+            begins = left is not None and left["metadata"].get("deletionTimestamp")
+            if left is None or (begins and not entry.before["metadata"].get("deletionTimestamp")):
+                states[state_of(entry.before)] += 1
+        states["assumed"] += outcome.injected["deleted while assumed"]
+    wanted = "new gated unschedulable nominated assumed bound running finished terminating"
+    assert set(states) == set(wanted.split())
+    assert min(states.values()) > 0
+
+
+def test_every_kind_of_change_is_planned() -> None:
+    planned = {each.act for seed in range(300) for each in make_plan(seed).changes}
+    assert planned == {*CHANGES, *ACCIDENTS, *MORE_CHANGES}
 
 
 def test_every_verb_and_every_kind_of_fault_is_planned() -> None:
@@ -174,9 +214,21 @@ def plan_of(*faults: Fault, changes: tuple[Change, ...] = ()) -> Plan:
 
 @pytest.mark.parametrize("kind", REQUEST_FAULTS["status"])
 def test_a_status_that_cannot_be_written_is_no_storm(kind: str) -> None:
-    outcome = run_plan(plan_of(Fault(0.0, 30.0, "status", kind, 1.0, 1.0, 1)))
+    outcome = run_plan(crowded(Fault(0.0, 30.0, "status", kind, 1.0, 1.0, 1)))
     assert outcome.findings == []
-    assert outcome.requests < 400
+    assert outcome.requests < 600
+
+
+def test_without_pauses_such_statuses_are_a_storm() -> None:
+    with retry_without_backoff():
+        outcome = run_plan(crowded(Fault(0.0, 30.0, "status", "403", 1.0, 1.0, 1)))
+    assert outcome.findings[0] == "more requests were sent than any backoff allows"
+
+
+def crowded(*faults: Fault) -> Plan:
+    """A plan of one node with some twenty pods, most of which do not fit."""
+    pods = tuple(Change(0.0, "create-pod", number) for number in range(10, 80))
+    return msgspec.structs.replace(plan_of(*faults, changes=pods), nodes=1)
 
 
 @pytest.mark.parametrize("kind", REQUEST_FAULTS["bind"])

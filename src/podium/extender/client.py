@@ -25,6 +25,7 @@ from podium.engine.framework.extenders import (
     Together,
     interested,
 )
+from podium.errors import ConfigError
 from podium.extender import wire
 from podium.extender.tls import context_of
 from podium.kube.errors import words
@@ -158,7 +159,7 @@ class ExtenderClient:
         try:
             body = await self._send(extender, extender.bind_verb, wire.bind_request(pod, node))
             error = wire.bind_reply(body)
-        except (wire.WireError, _ExchangeError) as failed:
+        except (wire.WireError, _ExchangeError, ConfigError) as failed:
             return str(failed)
         self._failures.succeeded(extender.url_prefix)
         return _error(extender, error)

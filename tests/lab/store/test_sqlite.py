@@ -162,12 +162,17 @@ def test_a_disk_that_fails_is_said_and_nothing_more_is_taken(tmp_path: Path) -> 
     assert "cannot write to lab.sqlite" in again.body["message"]
 
 
-def test_only_the_user_can_read_the_files(tmp_path: Path) -> None:
-    before = os.umask(0o022)
+@pytest.mark.parametrize("before", ["", "lab.sqlite", "lab.sqlite-wal"])
+def test_only_the_user_can_read_the_files(tmp_path: Path, before: str) -> None:
+    """Those that an earlier lab has left open to others are closed."""
+    if before:
+        (tmp_path / before).touch()
+        (tmp_path / before).chmod(0o644)
+    before_mask = os.umask(0o022)
     try:
         store, journal = open_store(tmp_path)
     finally:
-        os.umask(before)
+        os.umask(before_mask)
     item = {"metadata": {"name": "s"}}
     store.put("secrets", Key("default", "s"), item, {})
     modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}

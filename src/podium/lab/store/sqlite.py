@@ -60,6 +60,8 @@ class SqliteJournal:
             folder.mkdir(parents=True, exist_ok=True)
             # The objects include secrets. SQLite gives its other files the mode of this one.
             self._path.touch(mode=0o600)
+            for path in (self._path, *folder.glob(f"{self._path.name}-*")):
+                path.chmod(0o600)  # those of an earlier lab may be open to others
             database = sqlite3.connect(
                 self._path, isolation_level=None, check_same_thread=False, timeout=0.2
             )
