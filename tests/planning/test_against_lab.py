@@ -28,13 +28,18 @@ _AT_ONCE = 4
 _REST_SECONDS = 3.0
 _LIMIT_SECONDS = 90.0
 
-#: Workload and node of pods; the node is empty for pods without one.
+#: Pods and their nodes, empty for pods without one; see `identity`.
 Placements = Counter[tuple[str, str]]
 Item = dict[str, Any]
 
 
+def identity(workload: str, pod: str) -> str:
+    """The pod of a stateful set, which keeps its name; the workload of pods with random names."""
+    return pod if workload.startswith("StatefulSet/") else workload
+
+
 def placements(items: list[Item]) -> Placements:
-    """Workload and node of every pod that is neither finished nor terminating."""
+    """Identity and node of every pod that is neither finished nor terminating."""
     above = {
         each["metadata"]["uid"]: each["metadata"]["ownerReferences"][0]
         for each in items
@@ -46,12 +51,13 @@ def placements(items: list[Item]) -> Placements:
             owner = pod["metadata"]["ownerReferences"][0]
             owner = above.get(owner["uid"], owner)
             name = f"{owner['kind']}/default/{owner['name']}"
+            name = identity(name, f"default/{pod['metadata']['name']}")
             found[name, pod["spec"].get("nodeName", "")] += 1
     return found
 
 
 def planned_placements(case: Case) -> Placements:
-    """Workload and node of every pod after the change, by the answer of the plan."""
+    """Identity and node of every pod after the change, by the answer of the plan."""
     before = json.loads(case.file.read_text())["items"]
     names = {f"default/{each['metadata']['name']}" for each in before if each["kind"] == "Pod"}
     found = placements(before)
@@ -61,18 +67,20 @@ def planned_placements(case: Case) -> Placements:
         chosen(),
     )
     for moved in answer.moved:
-        found[moved.workload, moved.from_node] -= 1
-        found[moved.workload, moved.to_node] += 1
+        found[identity(moved.workload, moved.pod), moved.from_node] -= 1
+        found[identity(moved.workload, moved.new_pod), moved.to_node] += 1
     for new in answer.created:
-        found[new.workload, new.node] += 1
-        found[new.workload, ""] -= new.pod in names
+        name = identity(new.workload, new.pod)
+        found[name, new.node] += 1
+        found[name, ""] -= new.pod in names
     for gone in answer.gone:
-        found[gone.workload, gone.node] -= 1
+        found[identity(gone.workload, gone.pod), gone.node] -= 1
     for left in answer.pending:
+        name = identity(left.workload, left.pod)
         if left.from_node:
-            found[left.workload, left.from_node] -= 1
+            found[name, left.from_node] -= 1
         if not left.was_pending:
-            found[left.workload, ""] += 1
+            found[name, ""] += 1
     return +found
 
 
@@ -85,7 +93,7 @@ def lab_items(lab: Lab) -> list[Item]:
 
 
 def lab_placements(case: Case, folder: Path) -> Placements:
-    """Workload and node of every pod after kubectl has made the change in a lab."""
+    """Identity and node of every pod after kubectl has made the change in a lab."""
     folder.mkdir()
     lab = Lab(folder, "--snapshot", str(case.file), "--ties", "first")
     try:
@@ -145,6 +153,13 @@ def differences(seeds: range, folder: Path) -> list[str]:
             seed for seed, text in zip(seeds, pool.map(differs, seeds), strict=True) if text
         ]
     return [text for seed in suspects if (text := differs(seed, 1)) and (text := differs(seed, 2))]
+
+
+def test_all_kinds_of_change_are_among_the_cases(tmp_path: Path) -> None:
+    kinds = Counter(random_case(seed, tmp_path).flag[0] for seed in range(CASES))
+
+    assert set(kinds) == {"--drain", "--lose", "--scale", "--apply", "--rollout"}
+    assert min(kinds.values()) >= 5
 
 
 @pytest.mark.timeout(900)
