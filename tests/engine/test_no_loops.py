@@ -280,6 +280,22 @@ KINDS: dict[str, Kind] = {
     "every pod its own class": Kind(
         lambda i: pod(f"new{i}", labels={"app": f"new{i}"}, requests={"cpu": f"{100 + i}m"})
     ),
+    "two classes in turn": Kind(
+        lambda i: pod(
+            f"new{i}",
+            labels={"app": f"new{i % 2}"},
+            requests={"cpu": f"{100 + i % 2}m", "memory": "500Mi"},
+        )
+    ),
+    "own classes spread softly over zones": Kind(
+        lambda i: spec_with(
+            pod(f"new{i}", labels={"app": f"new{i}"}, requests=BASIC["requests"]),
+            topology_spread_constraints=[
+                spread(key=ZONE, when=SOFT, chosen=selector({"app": f"new{i}"}))
+            ],
+        ),
+        profiles=CURRENT,
+    ),
     "scalar resource": Kind(
         one(requests={"example.com/gpu": 1}), nodes={"resources": {"example.com/gpu": 4}}
     ),

@@ -198,7 +198,10 @@ class RowAnswers:
     def _are_states_new(self, count: int) -> bool:
         """Whether so many rows are better evaluated as arrays: their states are not remembered."""
         memo = self._resources
-        return count > self._tuning.one_by_one_if_new and memo.misses > memo.hits
+        if memo.misses <= memo.hits:
+            return False
+        # A block of two rows costs less than two new states.
+        return self._block_rules is not None or count > self._tuning.one_by_one_if_new
 
     def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
         """Evaluate many rows as arrays; the indexes would cost more to keep than to make again."""
