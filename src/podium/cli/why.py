@@ -97,20 +97,24 @@ class _Asked:
     def decisions(self, namespace: str, name: str) -> tuple[Any, str]:
         """The decisions about a pod, and who told them."""
         path = f"/decisions/{quote(namespace, '')}/{quote(name, '')}"
-        base = self.scheduler or ("" if self._names_cluster() else _lab())
+        lab = "" if self.scheduler or self.context or self.lease else _lab(self.kubeconfig)
+        base = self.scheduler or ("" if self._names_cluster() else lab)
         if not base:
-            found = self._of_leader(path, f"{namespace}/{name}")
+            found = self._of_leader(path, f"{namespace}/{name}", has_lab=bool(lab))
             if found is not None:
                 return found
-        base = _address(base or DEFAULT_SCHEDULER)
+        base = _address(base or lab or DEFAULT_SCHEDULER)
         code, body = _fetched(f"{base}{path}", base)
         return _answer(code, body, shown(base), f"{namespace}/{name}"), shown(base)
 
     def _names_cluster(self) -> bool:
         return bool(self.kubeconfig or self.context or self.lease)
 
-    def _of_leader(self, path: str, pod: str) -> tuple[Any, str] | None:
-        """What the leader says; None if no cluster was named and there is none, or none leads."""
+    def _of_leader(self, path: str, pod: str, *, has_lab: bool) -> tuple[Any, str] | None:
+        """What the leader says; None if no cluster was named and there is none, or none leads.
+
+        None as well if none leads in a lab, which has a scheduler of its own.
+        """
         from podium.kube.access import load_access  # noqa: PLC0415  brings the client
         from podium.kube.leader import NoLeaderError  # noqa: PLC0415
 
@@ -124,7 +128,7 @@ class _Asked:
         try:
             leader, code, body = asyncio.run(_ask_leader(access, leases, path))
         except NoLeaderError:
-            if self._names_cluster():
+            if self._names_cluster() and not has_lab:
                 raise
             return None
         where = f"{leader} at {access.shown}"
@@ -188,10 +192,10 @@ async def _ask_leader(access: Access, leases: tuple[str, ...], path: str) -> tup
     raise AssertionError("there is at least one lease")
 
 
-def _lab() -> str:
-    from podium.host.lab_kubeconfig import lab_of_environment  # noqa: PLC0415  rarely needed
+def _lab(kubeconfig: str | None) -> str:
+    from podium.host.lab_kubeconfig import named_lab  # noqa: PLC0415  rarely needed
 
-    return lab_of_environment()
+    return named_lab(kubeconfig)
 
 
 def _answer(code: int, body: bytes, where: str, pod: str) -> Any:

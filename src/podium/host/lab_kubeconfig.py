@@ -70,9 +70,13 @@ def _lab_in(text: str) -> _Lab | None:
         return None
 
 
-def lab_of_environment() -> str:
-    """The address, token included, of the lab that $KUBECONFIG names; "" if it names none."""
-    for name in filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep)):
+def named_lab(kubeconfig: str | None) -> str:
+    """The address, token included, of the lab of a kubeconfig; "" if it is of none.
+
+    Without a file it is the first one that $KUBECONFIG names.
+    """
+    names = [kubeconfig] if kubeconfig else os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    for name in filter(None, names):
         try:
             text = Path(name).read_text("utf-8")
         except (OSError, UnicodeDecodeError):

@@ -126,6 +126,9 @@ def test_why_asks_the_lab_of_the_shell(
     assert run(["why", "ml/training-run"]) == 2
     assert "http://127.0.0.1:10251" in capsys.readouterr().err
 
+    assert run(["why", "ml/training-run", "--kubeconfig", str(lab.kubeconfig)]) == 1
+    assert "ml/training-run fits nowhere" in capsys.readouterr().out
+
 
 def test_a_lab_from_files_by_another_profile(
     start: Callable[..., LabProcess], tmp_path: Path
