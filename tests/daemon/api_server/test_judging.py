@@ -68,6 +68,21 @@ percentageOfNodesToScore: 100
 {client}
 profiles: [{schedulerName: {name}}]
 """
+PACKING = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+profiles:
+  - schedulerName: podium
+    pluginConfig:
+      - name: NodeResourcesFit
+        args:
+          scoringStrategy:
+            type: MostAllocated
+            resources: [{name: cpu, weight: 1}, {name: memory, weight: 1}]
+    plugins:
+      multiPoint:
+        disabled: [{name: NodeResourcesBalancedAllocation}]
+"""
 
 
 def cluster_nodes(pods: int) -> Iterator[dict[str, Any]]:
@@ -322,6 +337,22 @@ def test_podium_with_random_ties_agrees(
     flags = config_flag(tmp_path, ALL_SCORES, name="podium")
     other = podium("--ties", "random:7", "--recorded-nodes", "0", *flags)
     beside.check(other, "podium", kind, pods, *flags)
+
+
+def test_another_configuration_is_recognised(
+    podium: Podium, beside: Beside, tmp_path: Path
+) -> None:
+    """The placements that packing finds best, and spreading over nodes does not."""
+    packing = config_flag(tmp_path, PACKING)
+    beside.check(podium("--ties", "random:7", *packing), "podium", "plain", FEW, *packing)
+    spreading = tmp_path / "spreading"
+    spreading.mkdir()
+
+    found = judged(tmp_path / "h", *config_flag(spreading, ALL_SCORES, name="podium"))
+
+    missed = found["asGoodInAnotherOrder"]
+    assert found["different"] > FEW // 2
+    assert found["different"] >= 0.95 * (found["different"] + missed)
 
 
 if NEWER:
