@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class PreFilter:
     """The outcome of the stage for one pod.
 
-    Where no rule may refuse pods of this class, rules are asked whether they skip the attempt only
-    when that is needed.
+    Only the rules that may refuse pods of this class, or name nodes for them, are asked at first.
+    The others are asked whether they skip the attempt, when that is needed.
     """
 
     _done = False
@@ -34,10 +34,26 @@ class PreFilter:
         self._view = view
         self._profile = profile
         self._rules = rules_for(pod, profile)
+        #: Plugins that named nodes.
+        self.naming: list[str] = []
         for rule in self._rules.refusing:
-            if self._ask(rule) is not None:
+            answer = self._ask(rule)
+            if answer is not None and not self._names_nodes(rule, answer):
                 self._run()
                 break
+
+    def _names_nodes(self, rule: FilterRule, answer: Refused | OnlyNodes) -> bool:
+        """Take over the nodes that a rule names; whether any is left."""
+        if isinstance(answer, Refused):
+            return False
+        self.naming.append(rule.name)
+        self.only = answer.names if self.only is None else self.only & answer.names
+        return bool(self.only)
+
+    @property
+    def filters(self) -> list[Positioned]:
+        """The filter rules that can reject such pods, those that skip this one included."""
+        return self._rules.filters
 
     @property
     def asked(self) -> set[str]:
@@ -58,8 +74,7 @@ class PreFilter:
         if self._done:
             return
         self._done = True
-        #: Plugins that named nodes.
-        self.naming: list[str] = []
+        self.naming, self.only = [], None
         self._asked: set[str] = set()
         self._skipped: set[str] = set()
         for rule in self._profile.pre_filters:
@@ -69,9 +84,7 @@ class PreFilter:
                 self.refused = answer
                 return
             if isinstance(answer, OnlyNodes):
-                self.naming.append(rule.name)
-                self.only = answer.names if self.only is None else self.only & answer.names
-                if not self.only:
+                if not self._names_nodes(rule, answer):
                     self.refused = _no_node_left(self.naming)
                     return
             elif rule.activity(self._pod, self._view) is Activity.SKIPPED:
