@@ -1,4 +1,4 @@
-"""The rules of a profile that are concerned with a pod class at all, found once per form."""
+"""The rules of a profile that are concerned with a pod at all, found once per form."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 class FormRules:
     """The rules of one profile that are concerned with pods of one form."""
 
-    __slots__ = ("filters", "refusing", "reserving")
+    __slots__ = ("_fault", "filters", "refusing", "reserving")
 
     def __init__(self, cls: PodClass, profile: Profile) -> None:
+        self._fault: str | None = None
         #: The rules that may refuse such pods, or name nodes for them.
         self.refusing: list[FilterRule] = [r for r in profile.pre_filters if r.may_refuse(cls)]
         #: The rules that may set something aside for such pods.
@@ -36,30 +37,17 @@ class FormRules:
             if scope is not Scope.NONE
         ]
 
-
-class ClassRules:
-    """What the stages need to know about one class of pods and one profile."""
-
-    __slots__ = ("_fault", "filters", "refusing", "reserving")
-
-    def __init__(self, form: FormRules) -> None:
-        self.filters, self.refusing, self.reserving = form.filters, form.refusing, form.reserving
-        self._fault: str | None = None
-
     def scoring_fault(self, pod: Incoming, view: View, profile: Profile) -> str:
-        """Why pods of this class cannot be scored, whatever the rows; asked once."""
+        """Why such pods cannot be scored, whatever the rows; asked once."""
         if self._fault is None:
             self._fault = pre_score_fault(pod, view, profile)
         return self._fault
 
 
-def rules_for(pod: Incoming, profile: Profile) -> ClassRules:
-    """The rules of the profile for the class of the pod."""
-    cls, token = pod.cls, profile.token
-    found: ClassRules | None = cls.memo.get(token)
+def rules_for(pod: Incoming, profile: Profile) -> FormRules:
+    """The rules of the profile for pods of the form of this one."""
+    memo, token = pod.cls.form.memo, profile.token
+    found: FormRules | None = memo.get(token)
     if found is None:
-        form: FormRules | None = cls.form.memo.get(token)
-        if form is None:
-            form = cls.form.memo[token] = FormRules(cls, profile)
-        found = cls.memo[token] = ClassRules(form)
+        found = memo[token] = FormRules(pod.cls, profile)
     return found

@@ -158,9 +158,8 @@ class ClassAnswers:
         self._contexts: list[Hashable] = []
         #: For so many decisions the index by group is not asked for.
         self._ungrouped = 0
-        self._steady = {
-            p.position: _Steady(profile.tuning.steady_decisions) for p in self._cluster_rules
-        }
+        #: Of the cluster-wide rules that were asked for more than one decision, by position.
+        self._steady: dict[int, _Steady] = {}
         self._activities = self._ask_activities(pod)
         self._sort_cluster_rules()
 
@@ -178,7 +177,8 @@ class ClassAnswers:
         asked = list(zip(self._cluster_rules, self._activities, strict=True))
         self._on_own_row = [p for p, activity in asked if activity is Activity.OWN_ROW]
         far = [p for p, activity in asked if activity is not Activity.OWN_ROW]
-        self._kept = [p for p in far if self._steady[p.position].kept]
+        steady = self._steady
+        self._kept = [p for p in far if p.position in steady and steady[p.position].kept]
         self._sort_by_activity()
 
     def _sort_by_activity(self) -> None:
@@ -227,12 +227,19 @@ class ClassAnswers:
             if activity is Activity.OWN_ROW:
                 continue
             # Watched at every decision, or a key that comes back would pass for one that stayed.
-            steady = self._steady[each.position]
+            steady = self._steady_of(each)
             if steady.kept or activity is Activity.ACTIVE:
                 changed = steady.watch(each.rule.answer_key(pod, self.view)) or changed
         if not changed and before != self._activities:
             self._sort_by_activity()
         return changed
+
+    def _steady_of(self, each: Positioned) -> _Steady:
+        found = self._steady.get(each.position)
+        if found is None:
+            decisions = self.profile.tuning.steady_decisions
+            found = self._steady[each.position] = _Steady(decisions)
+        return found
 
     def _has_same_outlook(self) -> bool:
         """Whether nothing changed that the rules look at to say whether they have anything to say.

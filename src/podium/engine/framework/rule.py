@@ -309,7 +309,7 @@ class ScoreRule(Rule):
     formula: str = ""
 
     def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
-        """Why pods of this class cannot be scored at all; empty if they can."""
+        """Why pods of the form of this one cannot be scored at all; empty if they can."""
         return ""
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002

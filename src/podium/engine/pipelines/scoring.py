@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def pre_score_fault(pod: Incoming, view: View, profile: Profile) -> str:
-    """Why some rule cannot score pods of this class, whatever the rows; empty if all can."""
+    """Why some rule cannot score pods of this form, whatever the rows; empty if all can."""
     if profile.priorities or profile.extenders:
         for rule in profile.pre_scores:
             if fault := rule.pre_score(pod, view):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from podium.engine.state.affinity_terms import compiled, compiled_with_namespaces
+from podium.engine.state.affinity_terms import compiled, compiled_terms, declared_terms
 from podium.engine.state.int64 import wrap
 from podium.engine.state.pod_class import Port, host_ports
 from podium.engine.state.pod_requests import FLOORS, has_pod_level, pod_requests, rounded
@@ -20,9 +20,10 @@ from podium.objects.resource_names import is_scalar
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from podium.engine.state.tallies import PodTerm
+    from podium.engine.state.affinity_terms import Terms
+    from podium.engine.state.pod_class import PodClass
     from podium.objects.kinds.meta import ResourceList
-    from podium.objects.kinds.pod import Container, Pod, PodAffinityTerm
+    from podium.objects.kinds.pod import Container, Pod
 
 DEFAULT_CPU_MILLIS = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
@@ -83,8 +84,8 @@ class Accounting(Protocol):
     def ports(self, pod: Pod) -> tuple[Port, ...]:
         """The host ports it uses."""
 
-    def term(self, term: PodAffinityTerm, namespace: str) -> PodTerm:
-        """An affinity term as declared by a pod of this namespace."""
+    def terms(self, cls: PodClass) -> Terms:
+        """The affinity terms that pods of a class declare, by kind."""
 
 
 class ContainerSums:
@@ -127,9 +128,9 @@ class ContainerSums:
         """Those of the regular containers."""
         return host_ports(pod.spec.containers or ())
 
-    def term(self, term: PodAffinityTerm, namespace: str) -> PodTerm:
+    def terms(self, cls: PodClass) -> Terms:
         """Namespaces by name only."""
-        return compiled(term, namespace)
+        return compiled_terms(cls, compiled)
 
 
 class WholePod:
@@ -166,9 +167,9 @@ class WholePod:
         sidecars = [c for c in pod.spec.init_containers or () if c.restart_policy == "Always"]
         return host_ports((*(pod.spec.containers or ()), *sidecars))
 
-    def term(self, term: PodAffinityTerm, namespace: str) -> PodTerm:
+    def terms(self, cls: PodClass) -> Terms:
         """Namespaces by name and by label."""
-        return compiled_with_namespaces(term, namespace)
+        return declared_terms(cls)
 
 
 def _amounts(requests: dict[str, int]) -> Amounts:

@@ -74,31 +74,48 @@ def preferred(affinity: PodAffinity | None, namespace: str) -> tuple[tuple[int, 
 
 
 Compile = Callable[["PodAffinityTerm", str], PodTerm]
+#: Terms with their weights, by kind.
+Terms = dict[str, list[tuple[int, PodTerm]]]
 
 
-def carried_terms(
-    cls: PodClass, compile_term: Compile, *, drop_invalid: bool
-) -> Iterable[tuple[str, int, PodTerm]]:
-    """Every term that a pod of this class brings to its node: kind, weight, term.
+def carried_terms(terms: Terms, *, drop_invalid: bool) -> Iterable[tuple[str, int, PodTerm]]:
+    """Every one of the terms that a pod brings to its node: kind, weight, term.
 
     With `drop_invalid` one term that cannot be compiled takes the others of its list with it.
     """
-    for kind, weighted in _lists(cls):
-        terms = [(weight, compile_term(term, cls.namespace)) for weight, term in weighted]
-        if drop_invalid and any(term.error for _, term in terms):
+    for kind, weighted in terms.items():
+        if drop_invalid and any(term.error for _, term in weighted):
             continue
-        yield from ((kind, weight, term) for weight, term in terms)
+        yield from ((kind, weight, term) for weight, term in weighted)
+
+
+def declared_terms(cls: PodClass) -> Terms:
+    """The terms that pods of a class declare, compiled once.
+
+    Namespaces may be selected by their labels.
+    """
+    if not cls.has_pod_affinity:
+        return {}
+    return cls.once("terms", lambda: compiled_terms(cls, compiled_with_namespaces))
+
+
+def compiled_terms(cls: PodClass, compile_term: Compile) -> Terms:
+    """The terms that pods of a class declare; kinds without a term are left out."""
+    return {
+        kind: [(weight, compile_term(term, cls.namespace)) for weight, term in weighted]
+        for kind, weighted in _lists(cls)
+        if weighted
+    }
 
 
 def terms_fault(cls: PodClass) -> str:
     """What is wrong with the terms that a pod of this class declares: one fault for each list."""
-    return together(_list_faults(cls))
+    return together(_list_faults(cls)) if cls.has_pod_affinity else ""
 
 
 def _list_faults(cls: PodClass) -> Iterable[str]:
-    for kind, weighted in _lists(cls):
-        faults = (compiled_with_namespaces(term, cls.namespace).error for _, term in weighted)
-        if fault := next(filter(None, faults), ""):
+    for kind, weighted in declared_terms(cls).items():
+        if fault := next((term.error for _, term in weighted if term.error), ""):
             yield f"{_LISTS[kind]}: {fault}"
 
 

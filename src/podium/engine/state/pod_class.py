@@ -46,6 +46,11 @@ def encoded(part: object) -> bytes:
 
 def class_key(pod: Pod, host: str) -> bytes:
     """Equal for pods that no rule can tell apart; `host` is the node it insists on, if any."""
+    return requests_key(pod) + other_key(pod, host)
+
+
+def other_key(pod: Pod, host: str) -> bytes:
+    """What `class_key` adds to `requests_key`."""
     spec, volumes = pod.spec, pod.spec.volumes
     owner = pod.metadata.controller()
     return _encode(
@@ -54,21 +59,16 @@ def class_key(pod: Pod, host: str) -> bytes:
             pod.metadata.labels,
             (owner.kind, owner.uid, owner.name, owner.api_version) if owner else None,
             pod.priority,
-            spec.containers,
-            spec.init_containers,
             [_anonymous(each) for each in volumes if volume_matters(each)] if volumes else [],
             spec.node_selector,
             spec.affinity,
             spec.tolerations,
             spec.topology_spread_constraints,
             host,
-            spec.overhead,
-            spec.resources,
             spec.preemption_policy,
             spec.host_network,
             spec.host_users,
             spec.resource_claims,
-            _resized(pod),
         )
     )
 
@@ -201,14 +201,22 @@ class PodForm:
     """What rules look at to say what concerns them: shared by classes that differ elsewhere only.
 
     Classes of one form differ in namespace, labels, controller, priority, the node that they name,
-    the names of claims, or the terms of pod affinity. `Rule.scope`, `Rule.watched` and
-    `FilterRule.may_refuse` are asked once for all of them.
+    the names of claims, or the terms of pod affinity. `Rule.scope`, `Rule.watched`,
+    `FilterRule.may_refuse` and `ScoreRule.pre_score` are asked once for all of them.
     """
 
     __slots__ = ("memo",)
 
     def __init__(self) -> None:
         self.memo: dict[object, Any] = {}
+
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """A fact that is the same for all classes of the form, computed on first use."""
+        try:
+            return self.memo[key]  # type: ignore[no-any-return]
+        except KeyError:
+            found = self.memo[key] = compute()
+            return found
 
 
 class PodClass:

@@ -21,8 +21,9 @@ def form_key(cls: PodClass) -> FormKey:
     spec, affinity = cls.spec, cls.spec.affinity
     terms: object = None
     if affinity is not None:
-        near, apart = affinity.pod_affinity is not None, affinity.pod_anti_affinity is not None
-        terms = (affinity.node_affinity, near, apart, terms_fault(cls) if near or apart else "")
+        near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
+        kinds = [None if part is None else bool(part.preferred) for part in (near, apart)]
+        terms = (affinity.node_affinity, kinds, terms_fault(cls))
     rest = (
         bool(cls.host),
         [_of_any_claim(volume) for volume in cls.volumes],

@@ -25,14 +25,14 @@ from podium.engine.state.pod_class import (
     Port,
     RequestFacts,
     Resident,
-    class_key,
     is_of_class,
+    other_key,
     requests_key,
     shares_class,
     volume_matters,
 )
 from podium.engine.state.pod_form import FormKey, form_key
-from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel, anchor
+from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel
 from podium.engine.state.tallies import SPARSE, CarriedTerm, LabelSet, PodTerm, SparseLimits, Tally
 
 if TYPE_CHECKING:
@@ -161,10 +161,11 @@ class PodIndex:
                 other, found = sibling
                 if host == found.host and owner == found.owner and is_of_class(pod, other):
                     return found
-        key = class_key(pod, host)
+        requests = requests_key(pod)
+        key = requests + other_key(pod, host)
         known = self.classes.get(key)
         if known is None:
-            known = self.classes[key] = self._compile(pod, host)
+            known = self.classes[key] = self._compile(pod, host, requests)
             self.classes_by_id[known.id] = known
         if owner is not None:
             if len(self._siblings) >= MOST_SIBLINGS:
@@ -201,6 +202,10 @@ class PodIndex:
                     found.tallies.append(tally)
         return found
 
+    def label_sets_with(self, wanted: Anchor) -> Collection[LabelSet]:
+        """The label sets that a selector which requires these labels may match."""
+        return self._sets_by_label.likely(wanted)
+
     def _new_tally(self) -> Tally:
         return Tally(self._nodes.capacity, self._nodes.label_column, self._sparse)
 
@@ -227,7 +232,7 @@ class PodIndex:
         self._tally_tests.add((tally, matches), wanted)
         return tally
 
-    def _compile(self, pod: Pod, host: str) -> PodClass:
+    def _compile(self, pod: Pod, host: str, key: bytes) -> PodClass:
         cls = PodClass()
         cls.host = host
         cls.id = self.class_total
@@ -238,7 +243,7 @@ class PodIndex:
         cls.sample = pod
         cls.spec = pod.spec
         accounting = self.accounting
-        requests = cls.requests = self._requests_of(pod)
+        requests = cls.requests = self._requests_of(pod, key)
         cls.taken, cls.nonzero_requests = requests.taken, requests.nonzero_requests
         cls.wanted, cls.scalars = requests.wanted, requests.scalars
         cls.ports = requests.ports
@@ -248,11 +253,11 @@ class PodIndex:
             for volume in cls.volumes
             if volume.persistent_volume_claim is not None
         )
+        cls.memo = {}
         cls.form = self._form_of(cls)
         cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
         cls.terminating_labels = None
-        cls.memo = {}
-        terms = carried_terms(cls, accounting.term, drop_invalid=accounting.drops_invalid_terms)
+        terms = carried_terms(accounting.terms(cls), drop_invalid=accounting.drops_invalid_terms)
         cls.carried = tuple(self._carry(*carried) for carried in terms)
         return cls
 
@@ -265,8 +270,7 @@ class PodIndex:
             found = self._forms[key] = PodForm()
         return found
 
-    def _requests_of(self, pod: Pod) -> RequestFacts:
-        key = requests_key(pod)
+    def _requests_of(self, pod: Pod, key: bytes) -> RequestFacts:
         found = self._requests.get(key)
         if found is not None:
             return found
@@ -296,7 +300,7 @@ class PodIndex:
             tally = self._new_tally()
             found = self._carried_index[key] = CarriedTerm(kind, weight, term, tally)
             tally.carried = found
-            self.carried.add(found, anchor(term.selector))
+            self.carried.add(found, term.anchor)
             if term.error:
                 self.invalid_carried.append(found)
         return found
@@ -400,6 +404,7 @@ class PodIndex:
         self._siblings = {}
         for cls in live.values():
             cls.memo = {}
+            cls.form.memo.clear()
         self.tallies, self._tally_tests = {}, ByAnchor()
         self._trim_label_sets(live.values())
         self._trim_carried(live.values())
@@ -493,5 +498,5 @@ class PodIndex:
         self.invalid_carried = [term for term in terms if term.term.error]
         self.carried = ByAnchor()
         for term in terms:
-            self.carried.add(term, anchor(term.term.selector))
+            self.carried.add(term, term.term.anchor)
             term.tally.start_afresh()

@@ -13,7 +13,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from podium.objects.selectors.selectors import Selector
 
@@ -103,7 +103,7 @@ class ByLabel(Generic[_T]):
         for label in labels.items():
             self._by_label[label].append(thing)
 
-    def likely(self, anchor: Anchor) -> Iterable[_T]:
+    def likely(self, anchor: Anchor) -> Collection[_T]:
         """Those that a selector with these required labels may match, each of them once."""
         if anchor is None:
             return self._all

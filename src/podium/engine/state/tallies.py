@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from podium.engine.state.label_column import ABSENT
+from podium.engine.state.selector_index import anchor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from podium.engine.state.label_column import LabelColumn
-    from podium.engine.state.selector_index import ByAnchor
+    from podium.engine.state.selector_index import Anchor, ByAnchor
     from podium.engine.state.shelf import Shelf
     from podium.objects.kinds.workloads import Namespace
     from podium.objects.selectors.selectors import Selector
@@ -217,6 +218,7 @@ class PodTerm:
     """Pods in some namespaces with some labels, near something: a compiled affinity term."""
 
     __slots__ = (
+        "_anchor",
         "error",
         "key",
         "known_tally",
@@ -242,6 +244,15 @@ class PodTerm:
         self.key = (namespaces, selector, topology_key, error, namespace_selector)
         #: The tally of the pods it selects, with the tallies among which it was found.
         self.known_tally: tuple[dict[object, Tally], Tally] | None = None
+        self._anchor: Anchor | Literal[False] = False
+
+    @property
+    def anchor(self) -> Anchor:
+        """The labels that the selector requires, found once."""
+        found = self._anchor
+        if found is False:
+            found = self._anchor = anchor(self.selector)
+        return found
 
     @property
     def pods(self) -> object:

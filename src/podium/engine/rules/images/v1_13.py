@@ -60,7 +60,9 @@ class ImageLocalityPriority(ScoreRule):
 
 def _images(cls: PodClass) -> tuple[str, ...]:
     """The images of the regular containers, each with a tag."""
-    return cls.once("images", lambda: tuple(tagged(c.image) for c in cls.spec.containers or ()))
+    return cls.form.once(
+        "images", lambda: tuple(tagged(c.image) for c in cls.spec.containers or ())
+    )
 
 
 IMAGE_LOCALITY_PRIORITY: Final = PriorityDeclaration(

@@ -74,7 +74,7 @@ class ImageLocality(ScoreRule):
 
 def _images(cls: PodClass) -> tuple[str, ...]:
     """The images of init containers, containers and image volumes, each with a tag."""
-    return cls.once("all images", lambda: tuple(map(tagged, _image_names(cls))))
+    return cls.form.once("all images", lambda: tuple(map(tagged, _image_names(cls))))
 
 
 def _image_names(cls: PodClass) -> list[str]:

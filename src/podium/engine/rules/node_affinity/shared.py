@@ -27,7 +27,7 @@ Required = tuple[Selector | None, tuple[NodeTerm, ...] | None]
 
 def required_node(cls: PodClass) -> Required:
     """The compiled nodeSelector and required terms; None where the pod has none."""
-    return cls.once("required node", lambda: _required_node(cls))
+    return cls.form.once("required node", lambda: _required_node(cls))
 
 
 def _required_node(cls: PodClass) -> Required:

@@ -106,7 +106,7 @@ Preferences = tuple[tuple[int, Selector | str], ...]
 
 def _preferences(cls: PodClass) -> Preferences:
     """Weight and selector of each preference; an error text where there is no selector."""
-    return cls.once("preferred node", lambda: _compile(cls))
+    return cls.form.once("preferred node", lambda: _compile(cls))
 
 
 def _compile(cls: PodClass) -> Preferences:

@@ -200,7 +200,7 @@ class NodeAffinityScore(ScoreRule):
         preferred = affinity.preferred if affinity is not None else None
         if preferred is None:
             return None
-        return cls.once("node preferences", lambda: _compiled(preferred))
+        return cls.form.once("node preferences", lambda: _compiled(preferred))
 
 
 Preferences = tuple[tuple[int, "NodeTerm | None"], ...]

@@ -93,14 +93,15 @@ class NamedNodeFilter(BitFilter):
 
 
 def zero_for_all_values(
-    cls: PodClass, column: FactColumn, answer: Callable[[Any], int], key: str
+    memo: dict[object, Any], column: FactColumn, answer: Callable[[Any], int], key: str
 ) -> bool:
     """Whether `answer` is 0 for every distinct value of a column of node facts.
 
-    The result is kept for the pod class under `key`; each value is passed to `answer` once.
+    The result is kept in the memo of a pod class, or of a form where all of its classes get the
+    same, under `key`; each value is passed to `answer` once.
     """
-    seen, same = cls.memo.get(key, (0, True))
+    seen, same = memo.get(key, (0, True))
     if seen < len(column.values):
         same = same and not any(map(answer, column.values[seen:]))
-        cls.memo[key] = (len(column.values), same)
+        memo[key] = (len(column.values), same)
     return bool(same)

@@ -278,7 +278,7 @@ class NodePreferAvoidPodsPriority(ScoreRule):
             return Everywhere(MAX_SCORE)
         column = view.nodes.facts.avoid
         same = zero_for_all_values(
-            pod.cls, column, lambda a: int(_avoids_controller(pod.cls, a)), self.name
+            pod.cls.memo, column, lambda a: int(_avoids_controller(pod.cls, a)), self.name
         )
         return Everywhere(MAX_SCORE) if same else None
 

@@ -90,7 +90,7 @@ def seen_features(declared: Iterable[str]) -> frozenset[str]:
 
 def needed_features(cls: PodClass) -> frozenset[str]:
     """The node features that the pod's specification requires."""
-    return cls.once("features", lambda: frozenset(_needed(cls)))
+    return cls.form.once("features", lambda: frozenset(_needed(cls)))
 
 
 def _needed(cls: PodClass) -> list[str]:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
+#: Up to so many label sets are matched against a term before a tally of its pods is made.
+MOST_LABEL_SETS = 8
+
+
 def watched_by(cls: PodClass) -> Watched:
     """What rules on pod affinity look at: a pod without terms meets those of placed pods only."""
     return Watched.ANYTHING if cls.has_pod_affinity else Watched.TERMS | Watched.NODES
@@ -51,6 +55,17 @@ def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:
     if only is not None:
         only.known_tally = (tallies, tally)
     return tally
+
+
+def selects_any_pod(view: View, term: PodTerm) -> bool:
+    """Whether any placed pod matches a term; no tally is made for one that may not come again."""
+    if term.known_tally is None:
+        likely = view.pods.label_sets_with(term.anchor)
+        if len(likely) <= MOST_LABEL_SETS and not any(
+            labels.rows and term.covers(labels.namespace, labels.labels) for labels in likely
+        ):
+            return False
+    return bool(term_tally(view, (term,)).carriers)
 
 
 def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:

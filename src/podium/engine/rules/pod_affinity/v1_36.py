@@ -33,6 +33,7 @@ from podium.engine.rules.pod_affinity.shared import (
     domain_state,
     have_own_domains,
     missing_pods,
+    selects_any_pod,
     term_tally,
     watched_by,
     weighted_domains,
@@ -48,7 +49,7 @@ from podium.engine.state.affinity_terms import (
     PREFERRED_ANTI_AFFINITY,
     REQUIRED_AFFINITY,
     REQUIRED_ANTI_AFFINITY,
-    compiled_with_namespaces,
+    declared_terms,
     terms_fault,
 )
 from podium.engine.state.tallies import PodTerm
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import CarriedTerm, Tally
     from podium.engine.state.view import View
-    from podium.objects.kinds.pod import PodAffinityTerm
 
 OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
 OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
@@ -75,18 +75,19 @@ class OwnTerms:
     __slots__ = ("affinity", "anti_affinity", "preferences")
 
     def __init__(self, cls: PodClass, view: View) -> None:
-        affinity, anti = cls.affinity()
-
-        def resolve(term: PodAffinityTerm) -> PodTerm:
-            return _with_namespaces(term, cls.namespace, view)
-
-        self.affinity = tuple(map(resolve, (affinity and affinity.required) or ()))
-        self.anti_affinity = tuple(map(resolve, (anti and anti.required) or ()))
-        self.preferences = tuple(
-            (sign * weighted.weight, resolve(weighted.pod_affinity_term))
-            for sign, part in ((1, affinity), (-1, anti))
-            for weighted in (part and part.preferred) or ()
-        )
+        self.affinity: tuple[PodTerm, ...] = ()
+        self.anti_affinity: tuple[PodTerm, ...] = ()
+        #: Positive and negative weights with their terms; affinity comes first.
+        self.preferences: tuple[tuple[int, PodTerm], ...] = ()
+        for kind, weighted in declared_terms(cls).items():
+            found = [(weight, _with_namespaces(term, view)) for weight, term in weighted]
+            if kind == REQUIRED_AFFINITY:
+                self.affinity = tuple(term for _, term in found)
+            elif kind == REQUIRED_ANTI_AFFINITY:
+                self.anti_affinity = tuple(term for _, term in found)
+            else:
+                sign = 1 if kind == PREFERRED_AFFINITY else -1
+                self.preferences += tuple((sign * weight, term) for weight, term in found)
 
 
 def own_terms(cls: PodClass, view: View) -> OwnTerms:
@@ -98,8 +99,8 @@ def own_terms(cls: PodClass, view: View) -> OwnTerms:
     return known[1]
 
 
-def _with_namespaces(term: PodAffinityTerm, namespace: str, view: View) -> PodTerm:
-    made = compiled_with_namespaces(term, namespace)
+def _with_namespaces(made: PodTerm, view: View) -> PodTerm:
+    """A term of an incoming pod, with the names of the namespaces that it selects by label."""
     selector = made.namespace_selector
     if selector is None or selector.nothing or selector.empty:
         return made
@@ -173,9 +174,13 @@ class InterPodAffinity(FilterRule):
         self, anti_affinity: tuple[PodTerm, ...], placed: list[CarriedTerm], view: View
     ) -> bool:
         """Whether a pod is in the way of the pod's anti-affinity, or the pod in that of others."""
-        return any(term_tally(view, (term,)).carriers for term in anti_affinity) or any(
-            carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers for carried in placed
-        )
+        for term in anti_affinity:
+            if selects_any_pod(view, term):
+                return True
+        for carried in placed:
+            if carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers:
+                return True
+        return False
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
         """On every row: only counts are read."""
@@ -324,6 +329,8 @@ class InterPodAffinityScore(ScoreRule):
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
         """Weights of the tallies that count; kept until pods, nodes or namespaces change."""
+        if pod.cls.spec.affinity is None and not view.terms_selecting(pod.cls.labels):
+            return []
         now = (view.journal.changes, view.catalog.namespaces.version)
         key = (self.name, self.hard_weight, self.ignore_preferred_of_existing)
         known = pod.cls.memo.get(key)

@@ -90,6 +90,8 @@ def constraints_of(
 ) -> tuple[Constraint, ...]:
     """The hard or soft constraints of a pod: its own, if it has any at all, else the defaults."""
     own = pod.cls.spec.topology_spread_constraints
+    if not own and not any(each.when_unsatisfiable == action for each in defaults.constraints):
+        return ()
     version = view.catalog.selection_version()
     known = pod.cls.memo.get(("spread", action, id(defaults)))
     if known is None or known[0] != version:
@@ -152,6 +154,8 @@ def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
     for service in services_of(cls, catalog):
         pairs.update(service.spec.selector or {})
     owner = cls.owner
+    if owner is None and not pairs:
+        return EVERYTHING
     if owner is not None and (owner.kind, owner.api_version) == ("ReplicationController", "v1"):
         controller = catalog.replication_controllers.get(owner.name, cls.namespace)
         pairs.update((controller.spec.selector if controller else None) or {})

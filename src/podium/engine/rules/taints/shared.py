@@ -41,7 +41,7 @@ def count_untolerated_preferences(cls: PodClass, taints: tuple[Taint, ...]) -> i
 
 def tolerations_key(cls: PodClass) -> bytes:
     """Equal for pods with equal tolerations."""
-    return cls.once("tolerations", lambda: encoded(cls.spec.tolerations))
+    return cls.form.once("tolerations", lambda: encoded(cls.spec.tolerations))
 
 
 class UntoleratedTaints(BitFilter):
@@ -101,7 +101,10 @@ class UntoleratedPreferences(ScoreRule):
         """The highest score if no node has such a taint."""
         column = view.nodes.facts.taints
         same = zero_for_all_values(
-            pod.cls, column, lambda t: count_untolerated_preferences(pod.cls, t), "soft taints"
+            pod.cls.form.memo,
+            column,
+            lambda taints: count_untolerated_preferences(pod.cls, taints),
+            "soft taints",
         )
         return Everywhere(self.highest) if same else None
 
