@@ -103,7 +103,7 @@ class Selecting(Shelf[T]):
             found = self._found[namespace] = _Found()
             for item in self.within(namespace):
                 self._find(found, item)
-        if found.invalid:
+        if found.invalid or not len(found):
             return []
         items = self._by_namespace[namespace]
         likely = found.likely(labels)
@@ -251,6 +251,10 @@ class Catalog:
     def shelves(self) -> Iterable[tuple[str, Shelf[Any]]]:
         """Every kind that rules may look up, and its objects."""
         return self._shelves.items()
+
+    def claim_changes(self) -> int:
+        """How often a claim, a volume or a storage class changed."""
+        return self.claims.version + self.volumes.version + self.storage_classes.version
 
     def selection_changes(self) -> int:
         """How often the selectors that cover a pod may have changed."""

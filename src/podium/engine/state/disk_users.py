@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 def own_disks(cls: PodClass) -> tuple[Volume, ...]:
     """The volumes that name a disk which may be in conflict."""
+    memo = cls.form.memo
+    if "disks" not in memo:
+        memo["disks"] = any(any(_sources(volume)) for volume in cls.volumes)
+    if not memo["disks"]:
+        return ()
     return cls.once("disks", lambda: tuple(v for v in cls.volumes if any(_sources(v))))
 
 
@@ -29,6 +34,8 @@ class _Disk(NamedTuple):
 
 
 def _disks(cls: PodClass) -> tuple[_Disk, ...]:
+    if not own_disks(cls):
+        return ()
     return cls.once(
         "named disks",
         lambda: tuple(_Disk(v, repr(_sources(v)), tuple(_names(v))) for v in own_disks(cls)),

@@ -161,6 +161,8 @@ def reachable_from(volume: PersistentVolume) -> NodeSelector | None:
     if not key:
         return required
     labels = volume.metadata.labels or {}
+    if required is None and not labels:
+        return None
     terms = [*(required.node_selector_terms or ())] if required is not None else []
     zone, region = _keys(terms, labels)
     if _values(terms, zone):

@@ -18,10 +18,11 @@ CHANGES_LIMIT = 1 << 14
 class Shelf(Generic[T]):
     """Objects of one kind, in order of arrival."""
 
-    __slots__ = ("_by_namespace", "_changes", "_changes_limit", "version")
+    __slots__ = ("_by_namespace", "_changes", "_changes_limit", "_count", "version")
 
     def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
         self._by_namespace: dict[str, dict[str, T]] = defaultdict(dict)
+        self._count = 0
         self.version = 0
         #: Namespace and name of the latest changes, the last one last.
         self._changes: list[tuple[str, str]] = []
@@ -29,12 +30,15 @@ class Shelf(Generic[T]):
 
     def put(self, item: T) -> None:
         """Add or replace an object."""
-        self._by_namespace[item.namespace][item.name] = item
-        self._note(item.namespace, item.name)
+        items, name = self._by_namespace[item.namespace], item.name
+        self._count += name not in items
+        items[name] = item
+        self._note(item.namespace, name)
 
     def drop(self, item: T) -> None:
         """Remove an object."""
         if self._by_namespace[item.namespace].pop(item.name, None) is not None:
+            self._count -= 1
             self._note(item.namespace, item.name)
 
     def _note(self, namespace: str, name: str) -> None:
@@ -63,4 +67,4 @@ class Shelf(Generic[T]):
             yield from items.values()
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_namespace.values()))
+        return self._count

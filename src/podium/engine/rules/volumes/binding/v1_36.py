@@ -47,6 +47,7 @@ from podium.engine.rules.volumes.binding.v1_36_wakeups import (
     topologies_changed,
 )
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
+from podium.engine.rules.volumes.v1_36_claims import claim_facts
 from podium.engine.rules.volumes.v1_36_wakeups import claim_used
 from podium.engine.state.in_tree_volumes import (
     UntranslatableError,
@@ -135,10 +136,13 @@ class VolumeBinding(BitFilter, ReserveRule):
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
         """Every claim must exist and be bound, or wait for its first consumer."""
+        facts = claim_facts(pod.cls, view.catalog)
+        if facts.by_state is not None:
+            return None  # they were accepted before
         try:
             for name, ephemeral in claim_names(pod):
                 _check_claim(pod, name, view.catalog, ephemeral=ephemeral)
-            classify(pod, view.catalog)
+            facts.by_state = _classified(pod, view.catalog)
         except BindingModeError as error:
             raise AttemptError(str(error)) from error
         except VolumeError as error:
@@ -149,14 +153,16 @@ class VolumeBinding(BitFilter, ReserveRule):
         """Idle if all claims are bound to volumes that are reached from everywhere."""
         if self.scope(pod.cls) is Scope.NONE:
             return Activity.SKIPPED
-        try:
-            claims = classify(pod, view.catalog)
-        except VolumeError:
-            return Activity.ACTIVE
-        if claims.delayed:
-            return Activity.ACTIVE
-        volumes = (view.catalog.volumes.get(claim.spec.volume_name) for claim in claims.bound)
-        return Activity.IDLE if all(map(_is_reached_from_everywhere, volumes)) else Activity.ACTIVE
+        catalog = view.catalog
+        facts = claim_facts(pod.cls, catalog)
+        if facts.reached is None:
+            try:
+                claims = classify(pod, catalog)
+            except VolumeError:
+                return Activity.ACTIVE
+            volumes = (catalog.volumes.get(claim.spec.volume_name) for claim in claims.bound)
+            facts.reached = not claims.delayed and all(map(_is_reached_from_everywhere, volumes))
+        return Activity.IDLE if facts.reached else Activity.ACTIVE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The reasons of the first bound claim that fails, and of the waiting claims."""
@@ -270,6 +276,10 @@ def _check_claim(pod: Incoming, name: str, catalog: Catalog, *, ephemeral: bool)
 
 def classify(pod: Incoming, catalog: Catalog) -> Claims:
     """The pod's claims by state; an unbound claim that does not wait refuses the pod."""
+    return claim_facts(pod.cls, catalog).by_state or _classified(pod, catalog)
+
+
+def _classified(pod: Incoming, catalog: Catalog) -> Claims:
     claims, immediate = Claims(), False
     for name, _ in claim_names(pod):
         claim = catalog.claims.get(name, pod.cls.namespace)

@@ -25,6 +25,7 @@ from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.conflicts.shared import count_disk_conflicts, disks_in_use
 from podium.engine.rules.volumes.conflicts.v1_36_wakeups import frees_disks
+from podium.engine.rules.volumes.v1_36_claims import claim_facts
 from podium.engine.rules.volumes.v1_36_wakeups import claim_named
 from podium.engine.state.disk_users import own_disks
 from podium.engine.state.verdicts import Reason
@@ -61,6 +62,8 @@ class VolumeRestrictions(BitFilter):
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
         """A claim that does not exist refuses the pod."""
+        if claim_facts(pod.cls, view.catalog).exclusive is not None:
+            return None  # all of them were found before
         for name in pod.cls.claims:
             if view.catalog.claims.get(name, pod.cls.namespace) is None:
                 return Refused(self.name, f'persistentvolumeclaim "{name}" not found')
@@ -78,7 +81,7 @@ class VolumeRestrictions(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a disk is in conflict, else 2 where a ReadWriteOncePod claim is in use."""
         in_use = at.full(self._count_in_use(pod.cls, at.view))
-        exclusive = frozenset(self._exclusive_claims(pod.cls, at.view))
+        exclusive = self._exclusive_claims(pod.cls, at.view)
         if exclusive:
             in_use = in_use + at.gained_classes(
                 ("exclusive", exclusive), partial(_count_claims, exclusive)
@@ -101,20 +104,26 @@ class VolumeRestrictions(BitFilter):
             if holders:
                 yield ClaimInUse(CLAIM_IN_USE.text, f"{pod.cls.namespace}/{name}", holders)
 
-    def _exclusive_claims(self, cls: PodClass, view: View) -> set[str]:
+    def _exclusive_claims(self, cls: PodClass, view: View) -> frozenset[str]:
+        facts = claim_facts(cls, view.catalog)
+        if facts.exclusive is not None:
+            return facts.exclusive
         claims = {name: view.catalog.claims.get(name, cls.namespace) for name in cls.claims}
-        return {
+        found = frozenset(
             name
             for name, claim in claims.items()
             if claim is not None and "ReadWriteOncePod" in (claim.spec.access_modes or ())
-        }
+        )
+        if None not in claims.values():
+            facts.exclusive = found
+        return found
 
     def _count_in_use(self, cls: PodClass, view: View) -> int:
         """How many of the pod's ReadWriteOncePod claims are used by pods on known nodes."""
-        users = (
-            view.pods.claim_users.get((cls.namespace, n), ())
-            for n in self._exclusive_claims(cls, view)
-        )
+        exclusive = self._exclusive_claims(cls, view)
+        if not exclusive:
+            return 0
+        users = (view.pods.claim_users.get((cls.namespace, n), ()) for n in exclusive)
         return sum(bool(view.nodes.known[list(rows)].any()) for rows in users)
 
 

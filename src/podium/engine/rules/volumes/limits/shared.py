@@ -1,12 +1,14 @@
 """A cache of the volumes attached to each node, kept as columns of counts per limit.
 
 The rule that owns a cache works out the volumes of one row. This is repeated when a pod with
-volumes comes to the row or leaves it, or when an object changes that was looked up for it.
+volumes leaves the row, or when an object changes that was looked up for it; of a pod that comes to
+the row, only its own volumes are worked out if the rule says how.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +16,13 @@ import numpy as np
 
 from podium.engine.framework.causes import Cause, VolumeLimit
 from podium.engine.rows.rows import OneRow
+from podium.engine.rules.volumes.shared import VolumeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-    from podium.engine.state.catalog import Attachments
+    from podium.engine.state.catalog import Attachments, Catalog
+    from podium.engine.state.pod_class import Resident
     from podium.engine.state.shelf import Shelf
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 #: The key of an object that was looked up: id of its shelf, namespace and name.
 Looked = tuple[int, str, str]
 NO_LIMIT = 1 << 62
+#: The limit that a volume counts against, and its name.
+LimitedVolume = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -40,6 +46,17 @@ class Held:
     limits: dict[str, int] = field(default_factory=dict)
     #: The error that replaces an answer for the row.
     error: str = ""
+
+
+@dataclass(slots=True)
+class HeldByPods(Held):
+    """The same, where the volumes of one more pod can be added."""
+
+    volumes: set[LimitedVolume] = field(default_factory=set)
+    #: Volumes attached to the node, whether a pod uses them or not.
+    attached: frozenset[LimitedVolume] = frozenset()
+    #: The pods with volumes whose volumes these are.
+    pods: set[Resident] = field(default_factory=set)
 
 
 def exceeded_limits(
@@ -68,14 +85,24 @@ class Lookups:
         return shelf.to_node(node)
 
 
+#: The volumes of a placed pod.
+OfPod = Callable[["Resident", Lookups, "Catalog"], "Iterable[LimitedVolume]"]
+
+
 class VolumeLedger:
     """The volumes attached to every row, for one limit or one family of limits."""
 
     def __init__(
-        self, view: View, read: Callable[[OneRow, Lookups], Held], *, all_rows: bool
+        self,
+        view: View,
+        read: Callable[[OneRow, Lookups], Held],
+        *,
+        all_rows: bool,
+        of_pod: OfPod | None,
     ) -> None:
         self._view = view
         self._read = read
+        self._of_pod = of_pod
         #: Whether rows without volumes have limits that matter.
         self._all_rows = all_rows
         self._rows: dict[int, Held] = {}
@@ -95,34 +122,82 @@ class VolumeLedger:
             catalog.attachments,
         )
         self._seen = -1
+        self._epoch = self._changes = -1
         self._versions: list[int] = []
+        #: The least room of all rows by limit, where it is known.
+        self._least: dict[str, int] = {}
 
     def refresh(self) -> None:
         """Compute the rows again that changed since the last time."""
-        for row in self._changed():
-            self._forget(row)
-            if self._view.nodes.names[row]:
-                self._take(row)
-
-    def _changed(self) -> Iterable[int]:
-        view = self._view
-        news, versions = view.journal.volume_rows.since(self._seen), self._versions
-        self._seen = view.journal.volume_rows.end
-        self._versions = [shelf.version for shelf in self._shelves]
-        if versions == self._versions and news == []:
-            return ()
+        journal, catalog = self._view.journal, self._view.catalog
+        end = journal.volume_rows.end
+        changes = catalog.claim_changes() + catalog.csi_nodes.version + catalog.attachments.version
+        if changes == self._changes and journal.epoch == self._epoch:
+            news = journal.volume_rows.since(self._seen)
+            if news is not None:
+                self._seen = end
+                for row in set(news):
+                    if not self._add_pods(row):
+                        self._read_again(row)
+                return
+        self._changes = changes
+        versions = [shelf.version for shelf in self._shelves]
+        outdated = self._outdated(versions)
+        news = journal.volume_rows.since(self._seen)
         rows = set(news) if news is not None else None
-        for shelf, version in zip(self._shelves, versions, strict=False):
+        if rows is None or outdated is None:
+            view = self._view
+            everywhere = view.nodes.row_of.values() if self._all_rows else view.pods.volume_rows
+            rows = outdated = {*everywhere, *self._rows}
+        # After a change of the epoch a row may be that of another node.
+        self._seen, self._epoch, self._versions = end, journal.epoch, versions
+        for row in rows | outdated:
+            self._read_again(row)
+
+    def _read_again(self, row: int) -> None:
+        self._forget(row)
+        if self._view.nodes.names[row]:
+            self._take(row)
+
+    def _outdated(self, versions: list[int]) -> set[int] | None:
+        """The rows for which an object was looked up that changed since; None: any of them."""
+        rows: set[int] = set()
+        if versions == self._versions:
+            return rows
+        if not self._versions:
+            return None
+        for shelf, version in zip(self._shelves, self._versions, strict=True):
             changes = shelf.changes_since(version)
-            if changes is None or rows is None:
-                rows = None
-                break
+            if changes is None:
+                return None
             for namespace, name in changes:
                 rows |= self._watching.get((id(shelf), namespace, name), set())
-        if rows is None:
-            everywhere = view.nodes.row_of.values() if self._all_rows else view.pods.volume_rows
-            rows = {*everywhere, *self._rows}
         return rows
+
+    def _add_pods(self, row: int) -> bool:
+        """Add the volumes of pods that came to a row; False if all has to be computed again."""
+        held, of_pod = self._rows.get(row), self._of_pod
+        if of_pod is None or not isinstance(held, HeldByPods):
+            return False
+        pods, view = held.pods, self._view
+        new = [p for p in view.pods.residents[row] if p.cls.volumes and p not in pods]
+        if len(pods) + len(new) != view.pods.volume_rows.get(row, 0):
+            return False  # one of them has left
+        lookups = Lookups()
+        try:
+            volumes = {each for pod in new for each in of_pod(pod, lookups, view.catalog)}
+        except VolumeError:
+            return False
+        pods.update(new)
+        for volume in volumes.difference(held.volumes):
+            held.volumes.add(volume)
+            self._holders[volume].add(row)
+            if volume not in held.attached:
+                limit = volume[0]
+                held.counts[limit] += 1
+                self._set_count(limit, row, held.counts[limit])
+        self._watch(row, lookups.noted.difference(self._noted[row]))
+        return True
 
     def _forget(self, row: int) -> None:
         held = self._rows.pop(row, None)
@@ -133,9 +208,9 @@ class VolumeLedger:
             if not self._holders[volume]:
                 del self._holders[volume]
         for limit in held.counts:
-            self._counts[limit][row] = 0
+            self._set_count(limit, row, 0)
         for limit in held.limits:
-            self._limits[limit][row] = NO_LIMIT
+            self._set_limit(limit, row, NO_LIMIT)
         self.errors.pop(row, None)
         for looked in self._noted.pop(row):
             self._watching[looked].discard(row)
@@ -148,14 +223,42 @@ class VolumeLedger:
         for volume in held.volumes:
             self._holders[volume].add(row)
         for limit, count in held.counts.items():
-            self._column(self._counts, limit, 0)[row] = count
+            self._set_count(limit, row, count)
         for limit, number in held.limits.items():
-            self._column(self._limits, limit, NO_LIMIT)[row] = number
+            self._set_limit(limit, row, number)
         if held.error:
             self.errors[row] = held.error
-        self._noted[row] = lookups.noted
-        for looked in lookups.noted:
+        self._noted[row] = set()
+        self._watch(row, lookups.noted)
+
+    def _watch(self, row: int, looked_up: set[Looked]) -> None:
+        self._noted[row] |= looked_up
+        for looked in looked_up:
             self._watching[looked].add(row)
+
+    def _set_count(self, limit: str, row: int, count: int) -> None:
+        before = self._room(limit, row)
+        self._column(self._counts, limit, 0)[row] = count
+        self._note_room(limit, before, self._room(limit, row))
+
+    def _set_limit(self, limit: str, row: int, number: int) -> None:
+        before = self._room(limit, row)
+        self._column(self._limits, limit, NO_LIMIT)[row] = number
+        self._note_room(limit, before, self._room(limit, row))
+
+    def _room(self, limit: str, row: int) -> int:
+        found: int = self.limits(limit).item(row) - self.counts(limit).item(row)
+        return found
+
+    def _note_room(self, limit: str, before: int, now: int) -> None:
+        """Keep the least room, as long as it is known, when that of a row changed."""
+        least = self._least.get(limit)
+        if least is None:
+            return
+        if now < least:
+            self._least[limit] = now
+        elif before == least < now:
+            del self._least[limit]
 
     def _column(self, columns: dict[str, np.ndarray], limit: str, other: int) -> np.ndarray:
         column = columns.get(limit)
@@ -176,8 +279,11 @@ class VolumeLedger:
 
     def least_room(self, limit: str) -> int:
         """How many more volumes every row can hold."""
-        room = self.limits(limit) - self.counts(limit)
-        return int(room.min(initial=NO_LIMIT))
+        least = self._least.get(limit)
+        if least is None:
+            room = self.limits(limit) - self.counts(limit)
+            least = self._least[limit] = int(room.min(initial=NO_LIMIT))
+        return least
 
     def holding(self, volumes: Iterable[Hashable]) -> np.ndarray:
         """How many of these volumes the pods of each row use already."""
@@ -199,10 +305,14 @@ def ledger(
     read: Callable[[OneRow, Lookups], Held],
     *,
     all_rows: bool = False,
+    of_pod: OfPod | None = None,
 ) -> VolumeLedger:
-    """The cache of a rule, made on first use and brought up to date."""
+    """The cache of a rule, made on first use and brought up to date.
+
+    *of_pod* is given where `read` returns `HeldByPods`.
+    """
     found = view.ledgers.get(key)
     if found is None:
-        found = view.ledgers[key] = VolumeLedger(view, read, all_rows=all_rows)
+        found = view.ledgers[key] = VolumeLedger(view, read, all_rows=all_rows, of_pod=of_pod)
     found.refresh()
     return found

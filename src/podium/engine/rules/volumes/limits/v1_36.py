@@ -11,9 +11,17 @@ from podium.engine.framework.declaration import PluginDeclaration, plain
 from podium.engine.framework.rule import Activity, BatchTrials, BitFilter, Scope, no_rows
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
 from podium.engine.rules.v1_36_wakeups import always
-from podium.engine.rules.volumes.limits.shared import Held, Lookups, exceeded_limits, ledger
+from podium.engine.rules.volumes.limits.shared import (
+    Held,
+    HeldByPods,
+    Lookups,
+    VolumeLedger,
+    exceeded_limits,
+    ledger,
+)
 from podium.engine.rules.volumes.limits.v1_36_wakeups import detached, frees_attachments, limit_grew
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
+from podium.engine.rules.volumes.v1_36_claims import ClaimFacts, claim_facts
 from podium.engine.rules.volumes.v1_36_wakeups import claim_used
 from podium.engine.state.in_tree_volumes import (
     SUCCESSORS,
@@ -27,7 +35,7 @@ from podium.engine.state.in_tree_volumes import (
 from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from podium.engine.framework.causes import Cause
     from podium.engine.framework.rule import Memo
@@ -57,17 +65,20 @@ class NodeVolumeLimits(BitFilter):
 
     def scope(self, cls: PodClass) -> Scope:
         """The cluster, for pods with claims or with in-tree volumes that a CSI driver serves."""
-        return Scope.CLUSTER if any(map(_is_counted, cls.volumes)) else Scope.NONE
+        if not cls.volumes:
+            return Scope.NONE
+        counted = cls.form.once("counted volumes", lambda: any(map(_is_counted, cls.volumes)))
+        return Scope.CLUSTER if counted else Scope.NONE
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On rows below the limit with all pods there: removals cannot change the answer."""
         try:
-            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), at.view.catalog))
+            used = _wanted(pod, at.view.catalog).used
         except VolumeError:
             return no_rows(at)
-        known = ledger(at.view, self.name, _held, all_rows=True)
+        known = _ledger(at.view)
         room = known.failing()[at.index] ^ True
-        for driver, number in Counter(driver for driver, _ in wanted).items():
+        for driver, number in used:
             held = known.counts(driver)[at.index]
             room = room & (held + number <= known.limits(driver)[at.index])
         return BatchTrials(room, constant=True)
@@ -79,13 +90,16 @@ class NodeVolumeLimits(BitFilter):
         if not len(view.catalog.csi_nodes):
             return Activity.IDLE
         try:
-            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), view.catalog))
+            used = _wanted(pod, view.catalog).used
         except VolumeError:
             return Activity.ACTIVE
-        known = ledger(view, self.name, _held, all_rows=True)
-        drivers = Counter(driver for driver, _ in wanted)
-        roomy = all(known.least_room(driver) >= number for driver, number in drivers.items())
-        return Activity.IDLE if roomy and not known.errors else Activity.ACTIVE
+        known = _ledger(view)
+        if known.errors:
+            return Activity.ACTIVE
+        for driver, number in used:
+            if known.least_room(driver) < number:
+                return Activity.ACTIVE
+        return Activity.IDLE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where the limit of some driver is exceeded; drivers may have no limit."""
@@ -93,7 +107,7 @@ class NodeVolumeLimits(BitFilter):
         if not len(catalog.csi_nodes):
             return at.full(0)
         try:
-            wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), catalog))
+            wanted = _wanted_volumes(pod, catalog)
         except VolumeError as error:
             text = f'running "{self.name}" filter plugin: {error}'
             at.fail_where(told_by_drivers(at, "any", lambda _: True), text)
@@ -106,14 +120,43 @@ class NodeVolumeLimits(BitFilter):
 
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
         """The limits that are exceeded, with the volumes on the node and those of the pod."""
-        wanted = set(_volumes(pod.cls, pod.pod.name, Lookups(), at.view.catalog))
+        wanted = _wanted_volumes(pod, at.view.catalog)
         held = _held(at, Lookups())
         new = Counter(driver for driver, _ in wanted.difference(held.volumes))
         yield from exceeded_limits(TOO_MANY_VOLUMES, new, held.counts, held.limits)
 
 
-def _exceed_limits(wanted: set[CsiVolume], at: ManyRows) -> np.ndarray:
-    known = ledger(at.view, NodeVolumeLimits.name, _held, all_rows=True)
+def _wanted(pod: Incoming, catalog: Catalog) -> ClaimFacts:
+    """The facts with the volumes of the pod that count for a limit, found once for its class."""
+    facts = claim_facts(pod.cls, catalog)
+    if facts.wanted is None:
+        lookups = Lookups()
+        facts.wanted = frozenset(_volumes(pod.cls, pod.pod.name, lookups, catalog))
+        facts.used = tuple(Counter(driver for driver, _ in facts.wanted).items())
+        facts.looked_up = tuple(lookups.noted)
+    return facts
+
+
+def _wanted_volumes(pod: Incoming, catalog: Catalog) -> frozenset[CsiVolume]:
+    return _wanted(pod, catalog).wanted or frozenset()
+
+
+def _ledger(view: View) -> VolumeLedger:
+    return ledger(view, NodeVolumeLimits.name, _held, all_rows=True, of_pod=_of_pod)
+
+
+def _of_pod(resident: Resident, lookups: Lookups, catalog: Catalog) -> Iterable[CsiVolume]:
+    """Driver and handle of each volume of a placed pod; mostly known since it was decided about."""
+    facts = claim_facts(resident.cls, catalog)
+    if facts.wanted is not None:
+        lookups.noted.update(facts.looked_up)
+        return facts.wanted
+    name = resident.key.partition("/")[2]
+    return _volumes(resident.cls, name, lookups, catalog, resident)
+
+
+def _exceed_limits(wanted: frozenset[CsiVolume], at: ManyRows) -> np.ndarray:
+    known = _ledger(at.view)
     for row, text in known.errors.items():
         at.fail_where(at.index == row, text)
     over = np.zeros(len(at), np.bool_)
@@ -125,7 +168,7 @@ def _exceed_limits(wanted: set[CsiVolume], at: ManyRows) -> np.ndarray:
     return over * 1
 
 
-def _exceeds_limits(wanted: set[CsiVolume], row: OneRow) -> int:
+def _exceeds_limits(wanted: frozenset[CsiVolume], row: OneRow) -> int:
     held = _held(row, Lookups())
     if held.error:
         row.fail(held.error)
@@ -142,16 +185,15 @@ def _held(row: OneRow, lookups: Lookups) -> Held:
     if not limits:
         return Held()
     volumes: set[CsiVolume] = set()
-    for resident in row.residents():
-        if resident.cls.volumes:
-            name = resident.key.partition("/")[2]
-            try:
-                volumes.update(_volumes(resident.cls, name, lookups, catalog, resident))
-            except VolumeError as error:
-                text = f'running "{NodeVolumeLimits.name}" filter plugin: {error}'
-                return Held(error=text)
-    everything = volumes.union(_attached(row.name, lookups, catalog))
-    return Held(volumes, Counter(driver for driver, _ in everything), limits)
+    pods = [resident for resident in row.residents() if resident.cls.volumes]
+    for resident in pods:
+        try:
+            volumes.update(_of_pod(resident, lookups, catalog))
+        except VolumeError as error:
+            return Held(error=f'running "{NodeVolumeLimits.name}" filter plugin: {error}')
+    attached = frozenset(_attached(row.name, lookups, catalog))
+    counts = Counter(driver for driver, _ in volumes.union(attached))
+    return HeldByPods(volumes, counts, limits, attached=attached, pods=set(pods))
 
 
 def _is_counted(volume: Volume) -> bool:

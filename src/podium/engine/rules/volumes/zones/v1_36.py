@@ -12,6 +12,7 @@ from podium.engine.rows.rows import Flags, Ints, K, Rows, as_int
 from podium.engine.rules.v1_36_wakeups import always
 from podium.engine.rules.volumes.binding.v1_36 import waits_for_consumer
 from podium.engine.rules.volumes.shared import VolumeError, class_name
+from podium.engine.rules.volumes.v1_36_claims import claim_facts
 from podium.engine.rules.volumes.v1_36_wakeups import claim_named
 from podium.engine.rules.volumes.zones.v1_36_wakeups import class_waits_for_consumer, volume_moved
 from podium.engine.state.verdicts import Reason
@@ -103,16 +104,22 @@ def _in_zones(key: str, zones: frozenset[str], at: Rows[K]) -> Flags[K]:
 
 def _zone_labels(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[str]]]:
     """Label key and allowed values of each zone label on the volumes of the pod's claims."""
-    found: list[tuple[str, frozenset[str]]] = []
-    for name in cls.claims:
-        found += _zones_of(_volume_of_claim(name, cls, catalog))
+    facts = claim_facts(cls, catalog)
+    found = facts.zones
+    if found is None:
+        found = []
+        for name in cls.claims:
+            found += _zones_of(_volume_of_claim(name, cls, catalog))
+        facts.zones = found
     return found
 
 
 def _zones_of(volume: PersistentVolume | None) -> Iterator[tuple[str, frozenset[str]]]:
     """The zone labels of a volume with the zones that each allows; none with an empty part."""
+    if volume is None or not volume.metadata.labels:
+        return
     for key in ZONE_LABELS:
-        if volume is not None and key in volume.labels:
+        if key in volume.labels:
             zones = frozenset(zone.strip() for zone in volume.labels[key].split("__"))
             if "" not in zones:
                 yield key, zones
