@@ -1,6 +1,8 @@
 """Plans of a live cluster: a real API server, `podium run`, and the same change made there.
 
-There are no controllers beside the API server, so the changes are pods, nodes and cordons.
+There are no controllers beside the API server. The first test makes changes that need none. The
+second takes a snapshot and does what controllers do after a change as the plan says (see
+`live_replay`); the nodes are up to `podium run`.
 """
 
 from __future__ import annotations
@@ -8,13 +10,17 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.conftest import Podium
-from control_plane.harness import ADMIN, PODS, ControlPlane, until
+from control_plane.harness import ADMIN, PODS, ControlPlane, free_port, until
+from planning.clusters import workload
+from planning.live_replay import RecordedCluster, Replay
+from planning.random_clusters import Case, random_case
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 
@@ -88,6 +94,7 @@ WORKLOADS = (
     "apis/apps/v1 daemonsets",
     "apis/batch/v1 jobs",
     "apis/batch/v1beta1 cronjobs",
+    "apis/policy/v1beta1 poddisruptionbudgets",
     "api/v1 replicationcontrollers",
     "api/v1 pods",
 )
@@ -137,3 +144,85 @@ def test_a_plan_of_a_live_cluster_comes_true(
     assert planned == {name: node for name, node in found.items() if node}
     waiting = {each["pod"].removeprefix("default/") for each in plan.json["pending"]}
     assert waiting == {name for name, node in after.items() if not node}
+
+
+#: What is changed in the random clusters, in turns.
+KINDS = ("drain", "lose", "scale", "apply", "rollout")
+CLUSTERS = range(10, 20)
+
+
+def case_of(seed: int, folder: Path) -> Case:
+    """A random cluster at rest, and a change by which pods are created in it."""
+    file = random_case(seed, folder).file
+    items = json.loads(file.read_text())["items"]
+    kind = KINDS[seed % len(KINDS)]
+    if kind in {"drain", "lose"}:
+        name = busiest_node(items)
+        commands = {"drain": ("cordon", name), "lose": ("delete", "node", name)}
+        return Case(file, (f"--{kind}", name), commands[kind])
+    if kind == "apply":
+        applied = folder / "apply.json"
+        applied.write_text(json.dumps(workload("Deployment", "extra", 4, cpu="600m")))
+        return Case(file, ("--apply", str(applied)), ("apply", "-f", str(applied)))
+    app = max(
+        (each for each in items if each["kind"] in {"Deployment", "StatefulSet"}),
+        key=lambda each: each["spec"]["replicas"],
+    )
+    target = f"{app['kind'].lower()}/{app['metadata']['name']}"
+    if kind == "rollout":
+        return Case(file, ("--rollout", target), ("rollout", "restart", target))
+    replicas = app["spec"]["replicas"] + 4
+    scale = ("scale", target, f"--replicas={replicas}")
+    return Case(file, ("--scale", f"{target}={replicas}"), scale)
+
+
+def busiest_node(items: list[dict[str, Any]]) -> str:
+    """The node with the most pods that are not of a daemon set."""
+    found = Counter(
+        str(pod["spec"]["nodeName"])
+        for pod in items
+        if pod["kind"] == "Pod"
+        and pod["spec"].get("nodeName")
+        and pod["metadata"]["ownerReferences"][0]["kind"] != "DaemonSet"
+    )
+    return max(sorted(found), key=lambda name: found[name])
+
+
+def expected_nodes(plan: dict[str, Any], before: dict[str, str]) -> dict[str, str]:
+    """The node of every pod after the change, by the answer of the plan."""
+    gone = {each["object"] for each in plan["timeline"] if each["what"] == "gone"}
+    found = {name: node for name, node in before.items() if name not in gone}
+    found |= {each["newPod"]: each["toNode"] for each in plan["moved"]}
+    found |= {each["pod"]: each["node"] for each in plan["created"]}
+    return found | {each["pod"]: "" for each in plan["pending"]}
+
+
+@pytest.mark.parametrize("seed", CLUSTERS)
+def test_podium_run_places_the_pods_of_a_plan_on_its_nodes(
+    control_plane: ControlPlane,
+    podium: Podium,
+    tmp_path: Path,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = case_of(seed, tmp_path)
+    monkeypatch.setattr("podium.planning.plan.SimulatedCluster", RecordedCluster)
+    plan = podium("plan", str(case.file), *case.flag, "-o", "json")
+    assert plan.code in {0, 1}, plan.err
+    assert "created" in {each["what"] for each in plan.json["timeline"]}
+    kubeconfig, port = control_plane.kubeconfig(ADMIN), free_port()
+    flags = (f"--kubeconfig={kubeconfig}", "--leader-elect=false", f"--listen=127.0.0.1:{port}")
+    command = (sys.executable, "-m", "podium", "run", *flags, "--ties=first")
+    replay = Replay(control_plane, f"http://127.0.0.1:{port}/metrics")
+    try:
+        replay.load(json.loads(case.file.read_text())["items"])
+        with control_plane.program(f"replay-{seed}", *command):
+            replay.wait_until_tried()
+            before = replay.nodes()
+            replay.make(case.kubectl, plan.json["timeline"])
+            replay.wait_until_idle()
+            after = replay.nodes()
+    finally:
+        control_plane.clear_nodes()
+
+    assert after == expected_nodes(plan.json, before)
