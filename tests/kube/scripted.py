@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -52,9 +53,13 @@ class Scripted:
 
 @asynccontextmanager
 async def scripted(
-    reply: Reply, access: Callable[[str], Access] = Access, **options: Any
+    reply: Reply,
+    access: Callable[[str], Access] = Access,
+    *,
+    tls: ssl.SSLContext | None = None,
+    **options: Any,
 ) -> AsyncIterator[tuple[ApiClient, Scripted]]:
-    """A client, and the server it talks to."""
+    """A client, and the server it talks to, with *tls* over https."""
     script = Scripted(reply)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -64,8 +69,8 @@ async def scripted(
         tasks.add(task)
         await script.serve(reader, writer)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         async with ApiClient(access(url), **options) as client:
             yield client, script

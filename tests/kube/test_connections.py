@@ -151,9 +151,17 @@ def test_half_an_answer_is_none(run: Run) -> None:
     run(main())
 
 
-def test_what_is_not_http(run: Run) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc",
+    ],
+    ids=["another protocol", "a change to another protocol"],
+)
+def test_what_is_not_http(run: Run, text: bytes) -> None:
     async def main() -> None:
-        async with scripted(says(b"SSH-2.0-OpenSSH\r\n")) as (client, _):
+        async with scripted(says(text)) as (client, _):
             with pytest.raises(UnreachableError, match="not HTTP"):
                 await client.request("GET", "/x")
 

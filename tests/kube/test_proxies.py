@@ -12,6 +12,9 @@ import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected, following, until
+from kube.scripted import answer, scripted
+from podium.kube.access import Access
+from podium.kube.client import ApiClient
 
 
 class Tunnel:
@@ -73,5 +76,22 @@ def test_everything_goes_through_the_proxy(
                 assert (await client.get(PODS))["kind"] == "PodList"
             where = control_plane.url.removeprefix("https://")
             assert {*proxy.asked} == {f"CONNECT {where} HTTP/1.1"}
+
+    asyncio.run(run())
+
+
+def test_a_client_that_is_closed_does_not_pass_the_proxy_by() -> None:
+    async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer())
+
+    async def run() -> None:
+        async with scripted(reply) as (direct, script):
+            client = ApiClient(Access(direct.access.url, proxy="http://127.0.0.1:1"))
+            with pytest.raises(AssertionError, match="async with"):
+                await client.request("GET", "/x")
+            with pytest.raises(AssertionError, match="async with"):
+                async with client.stream("/x", {}, idle_seconds=1):
+                    pass
+            assert script.asked == []
 
     asyncio.run(run())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from control_plane.harness import ADMIN, ControlPlane
@@ -23,6 +24,7 @@ from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
 
 
 async def refuse(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
@@ -73,6 +75,124 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[
         return [line async for line in reflector._lines(pieces())]
 
     assert asyncio.run(read()) == [line for line in lines if line]
+
+
+class _GeneralWay(Reflector[Any]):
+    """A reflector that takes every line through the decoder of events."""
+
+    def _is_put(self, line: bytes) -> bool:
+        return False
+
+
+class _Noting(Known):
+    """Notes every call in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, Any]] = []
+
+    def put(self, item: Any) -> None:
+        self.calls.append(("put", item))
+
+    def drop(self, item: Any) -> None:
+        self.calls.append(("drop", item))
+
+
+_NAMES = st.sampled_from(("a", "ü", "\U0001f600", 'q"\\', "}}", ""))
+_METADATA = st.fixed_dictionaries(
+    {"name": _NAMES},
+    optional={
+        "namespace": _NAMES,
+        "resourceVersion": st.sampled_from(("", "7", "8", 9)),
+        "labels": st.dictionaries(_NAMES, _NAMES, max_size=2) | st.just(7) | st.none(),
+        "annotations": st.none() | st.dictionaries(_NAMES, _NAMES, max_size=1),
+    },
+)
+_OBJECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata": _METADATA,
+        "kind": st.just("Pod"),
+        "apiVersion": st.just("v1"),
+        "spec": st.sampled_from(
+            ({}, None, 5, {"nodeName": "n", "containers": [{"name": "c"}]}, {"containers": 1})
+        ),
+        "unknown": st.recursive(
+            st.none() | st.integers() | _NAMES, lambda inner: st.lists(inner, max_size=2)
+        ),
+        "code": st.just(410),
+        "message": _NAMES,
+    },
+)
+_TYPES = st.sampled_from(
+    ("ADDED", "ADDED", "MODIFIED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "OTHER", 5)
+)
+
+
+@st.composite
+def _event_lines(draw: st.DrawFn) -> bytes:
+    """A line of a watch: mostly as API servers write it, or in another form, or damaged."""
+
+    def written(value: Any) -> bytes:
+        return json.dumps(
+            value,
+            ensure_ascii=draw(st.booleans()),
+            separators=draw(st.sampled_from(((",", ":"), (", ", ": ")))),
+        ).encode()
+
+    item = draw(_OBJECTS | st.just(3) | st.none()) if draw(st.booleans()) else draw(_OBJECTS)
+    kind = written(draw(_TYPES))
+    usual = b'{"type":%b,"object":%b}' % (kind, written(item))
+    form = draw(st.sampled_from(("usual",) * 6 + ("turned", "more", "twice", "type twice")))
+    line = {
+        "usual": usual,
+        "turned": b'{"object":%b,"type":%b}' % (written(item), kind),
+        "more": usual[:-1] + b',"more":{}}',
+        "twice": usual[:-1] + b',"object":%b}' % written(draw(_OBJECTS)),
+        "type twice": usual[:-1] + b',"type":"DELETED","x":{}}',
+    }[form]
+    damage = draw(st.sampled_from(("none",) * 6 + ("space", "cut", "brace", "byte", "return")))
+    at = draw(st.integers(0, len(line)))
+    return {
+        "none": line,
+        "space": b" " + line + b" ",
+        "cut": line[:at],
+        "brace": line + b"}",
+        "byte": line[:at] + b"\xff" + line[at:],
+        "return": line + b"\r",
+    }[damage]
+
+
+@settings(max_examples=400)
+@given(lines=st.lists(_event_lines(), min_size=1, max_size=4), kind=st.sampled_from((Object, Pod)))
+def test_an_event_in_one_pass_is_as_in_the_general_way(
+    lines: list[bytes], kind: type[Object]
+) -> None:
+    def taken(reflecting: type[Reflector[Any]]) -> tuple[object, ...]:
+        known = _Noting()
+        client: Any = None
+        one = reflecting(client, "/x", msgspec.json.Decoder(kind), known, warn=known.told.append)
+        one._pause, one.version = 5.0, "1"
+        raised: list[tuple[object, ...]] = []
+        for line in lines:
+            try:
+                one._take(line)
+            except Exception as error:  # noqa: BLE001  what is raised is compared
+                raised.append((type(error), str(error), getattr(error, "status", None)))
+        return known.calls, known.told, raised, one.version, one._pause
+
+    assert taken(Reflector) == taken(_GeneralWay)
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
+def test_the_usual_form_of_an_event_is_taken_in_one_pass(kind: str) -> None:
+    """As an API server writes it, with an object that holds what looks like the end."""
+    known = _Noting()
+    client: Any = None
+    reflector = Reflector(client, "/x", msgspec.json.Decoder(Object), known)
+    text = b'{"type":"%b","object":{"metadata":{"name":"a","labels":{"x":"}}"}}}}'
+    assert reflector._is_put(text % kind.encode())
+    assert [(call, item.name) for call, item in known.calls] == [("put", "a")]
 
 
 def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> None:

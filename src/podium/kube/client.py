@@ -83,7 +83,7 @@ class ApiClient(KubeApi):
         API server asks for with 429 or 503, if that is short.
         """
         target = f"{path}?{urlencode(params)}" if params else path
-        exchange = self._pool.exchange if self._proxied is None else self._proxied.exchange
+        exchange = (self._through_proxy() or self._pool).exchange
         try:
             answer = await exchange(method, target, body, content_type, seconds=timeout)
             if answer.status >= 300:
@@ -116,13 +116,14 @@ class ApiClient(KubeApi):
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch on a connection of its own; silence of *idle_seconds* ends it."""
         target = f"{path}?{urlencode(params)}"
-        watch = self._watch if self._proxied is None else self._proxied.watch
+        proxied = self._through_proxy()
+        watch = self._watch if proxied is None else proxied.watch
         try:
             response = await watch(target, idle_seconds)
-            if response.status == _UNAUTHORIZED and await self.access.rejected():
-                response.close()
-                response = await watch(target, idle_seconds)
             try:
+                if response.status == _UNAUTHORIZED and await self.access.rejected():
+                    response.close()
+                    response = await watch(target, idle_seconds)
                 if response.status >= 300:
                     text = b"".join([piece async for piece in response.pieces])
                     raise self._refusal(
@@ -133,6 +134,11 @@ class ApiClient(KubeApi):
                 response.close()  # without reading the rest of it
         except OSError as error:
             raise self._unreachable(error) from error
+
+    def _through_proxy(self) -> Proxied | None:
+        """What carries the requests through the proxy; None where there is none."""
+        assert self._proxied is not None or not self._proxy, "use it in an async with"
+        return self._proxied
 
     async def _watch(self, target: str, idle_seconds: float) -> Watch:
         """Begin a watch, with the credentials of this moment."""

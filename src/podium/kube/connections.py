@@ -23,10 +23,12 @@ from podium.kube.access import Access
 CONNECT_SECONDS = 10.0
 #: The server closes idle connections after 90 seconds; a request must not meet that moment.
 _IDLE_SECONDS = 45.0
+#: Raised by the parser: what came is not HTTP, or changes to another protocol unasked.
+NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 _TARGET = re.compile(r"/[!-~]*")
 #: The first line of an answer with 200 to 203, and its length, in small letters.
 _SUCCESS = re.compile(rb"HTTP/1\.1 20[0-3] ")
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]+)[ \t]*(?=\r\n)")
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*(?=\r\n)")
 
 
 #: Keepalive: seconds of silence before the first probe, seconds between probes, how many of them;
@@ -78,7 +80,7 @@ class Connection(asyncio.Protocol):
     def _begin(self) -> None:
         #: Made for an answer that does not come whole, or is not a plain success.
         self._parser: httptools.HttpResponseParser | None = None
-        self._seen = self._headed = self._kept = False
+        self._seen = self._headed = self._kept = self._surplus = False
 
     # Called by the event loop ---------------------------------------------------------------------
 
@@ -102,7 +104,7 @@ class Connection(asyncio.Protocol):
         self._seen = True
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except NOT_HTTP as error:
             self._fail(f"an answer that is not HTTP: {error}")
             self.abort()
 
@@ -116,13 +118,18 @@ class Connection(asyncio.Protocol):
         if end < 0 or _SUCCESS.match(data) is None:
             return False
         head = data[: end + 2].lower()
-        lengths = _LENGTH.findall(head)
+        lengths, lines = _LENGTH.findall(head), head.count(b"\r\n")
         if (
             len(lengths) != 1
             or head.count(b"\r\ncontent-length") != 1
             or end + 4 + int(lengths[0]) != len(data)
             or b"\r\ntransfer-encoding" in head
-            or b"\r\nconnection" in head
+            or b"connection" in head
+            # Ends of lines that are none, and lines that continue another.
+            or head.count(b"\r") != lines
+            or head.count(b"\n") != lines
+            or b"\r\n " in head
+            or b"\r\n\t" in head
         ):
             return False
         self._seen = self._kept = True
@@ -168,6 +175,11 @@ class Connection(asyncio.Protocol):
         if future is not None and not future.done():
             future.set_result(Answer(status, self._headers, b"".join(self._body)))
 
+    def on_message_begin(self) -> None:
+        """An answer begins; one behind that of the request is not waited for by any."""
+        if self._answer is None:
+            self._surplus, self._headers = True, {}
+
     def _fail(self, what: str) -> None:
         future, self._answer = self._answer, None
         if future is not None and not future.done():
@@ -188,7 +200,7 @@ class Connection(asyncio.Protocol):
     @property
     def kept(self) -> bool:
         """Whether the last exchange ended well and the server keeps the connection open."""
-        return self._kept and self._transport is not None
+        return self._kept and not self._surplus and self._transport is not None
 
     async def exchange(self, request: bytes, seconds: float) -> Answer:
         """Send a request and wait for its answer, for *seconds* at most."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 
 import httptools
 
-from podium.kube.connections import BrokenError, notice_death
+from podium.kube.connections import NOT_HTTP, BrokenError, notice_death
 
 #: So many bytes may wait to be read before the server has to wait.
 _MOST_BYTES: Final = 1 << 20
@@ -59,11 +59,13 @@ class WatchConnection(asyncio.Protocol):
         notice_death(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a part of the answer."""
+        """Parse a part of the answer; what follows its end is dropped."""
+        if self._ended:
+            return
         self._heard_at = time.monotonic()
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except NOT_HTTP as error:
             self._fail(BrokenError(f"an answer that is not HTTP: {error}", nothing_came=False))
             self.abort()
 
@@ -71,7 +73,7 @@ class WatchConnection(asyncio.Protocol):
         """The connection is closed, which ends only an answer without a length."""
         self._transport = None
         told = {"content-length", "transfer-encoding"} & self.headers.keys()
-        if exc is None and self.status.done() and not told:
+        if exc is None and self._error is None and self.status.done() and not told:
             self._ended = True
         what = str(exc) if exc else "the connection was closed before the answer was complete"
         self._fail(BrokenError(what, nothing_came=not self.status.done()))
@@ -79,8 +81,9 @@ class WatchConnection(asyncio.Protocol):
     # Called by the parser -------------------------------------------------------------------------
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header of the answer was parsed."""
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        """A header of the answer was parsed; those that follow its body are dropped."""
+        if not self.status.done():
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """All headers were parsed; those of an informational answer (1xx) are dropped."""
@@ -91,12 +94,16 @@ class WatchConnection(asyncio.Protocol):
             self.status.set_result(status)
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body was parsed."""
+        """A piece of the body was parsed; another answer behind this one is dropped."""
+        if self._ended:
+            return
         self._pieces.append(body)
         self._bytes += len(body)
-        if self._bytes > _MOST_BYTES and not self._paused and self._transport is not None:
+        transport = self._transport
+        if self._bytes > _MOST_BYTES and not self._paused and transport is not None:
             self._paused = True
-            self._transport.pause_reading()
+            if not transport.is_closing():
+                transport.pause_reading()
         self._wake()
 
     def on_message_complete(self) -> None:
@@ -148,7 +155,7 @@ class WatchConnection(asyncio.Protocol):
                 yield piece
                 if self._paused and self._bytes <= _MOST_BYTES // 2:
                     self._paused = False
-                    if self._transport is not None:
+                    if self._transport is not None and not self._transport.is_closing():
                         self._transport.resume_reading()
                 if self._pieces:
                     await asyncio.sleep(0)
@@ -160,10 +167,11 @@ class WatchConnection(asyncio.Protocol):
             await self._waiter
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once; a reader that still waits for the answer fails."""
         if self._alarm is not None:
             self._alarm.cancel()
-        if self.status.done():
+        self._fail(BrokenError("the connection was closed", nothing_came=not self.status.done()))
+        if not self.status.cancelled():
             self.status.exception()  # which is not asked for any more
         if self._transport is not None:
             self._transport.abort()
