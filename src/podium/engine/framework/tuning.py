@@ -26,7 +26,7 @@ class Tuning:
     #: The same as `one_by_one`, for rows in states not seen before: these cost more one by one.
     one_by_one_if_new: int = 4
     #: After so many rounds with few changed rows an index by score is made.
-    steady_rounds: int = 16
+    steady_rounds: int = 3
 
 
 DEFAULT_TUNING = Tuning()
