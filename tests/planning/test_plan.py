@@ -16,6 +16,7 @@ from planning.clusters import Item, budget, changes, chosen, documents, node, pl
 from podium.errors import InputError
 from podium.planning.changes import NodeSelection, ReplaceNodes
 from podium.planning.plan import plan
+from podium.planning.plan_report import summary
 from podium.planning.results import Plan
 
 NODES = [node("n1", "a"), node("n2", "b"), node("n3", "c")]
@@ -125,6 +126,26 @@ def test_pods_that_fit_nowhere_are_explained() -> None:
     assert found.pending[0].decision["rejections"][0]["count"] == 2
     assert not found.pending[0].was_pending
     assert found.leaves_pods
+
+
+def test_a_pod_of_a_stateful_set_that_waits_for_one_before_it_is_left_without_a_node() -> None:
+    db = workload("StatefulSet", "db", 2, nodeSelector={"kubernetes.io/hostname": "n1"})
+
+    found = planned([*NODES, db], "drain n1")
+
+    assert [each.pod for each in found.pending] == ["default/db-0"]
+    assert [(each.pod, each.node, each.wanted) for each in found.gone] == [
+        ("default/db-1", "n1", False)
+    ]
+    expected = "StatefulSet/default/db creates it anew only after the pods before it run"
+    assert found.gone[0].reason == expected
+    assert "1 pod gone and not created anew" in summary(found)
+
+
+def test_a_pod_that_a_stateful_set_was_scaled_down_by_was_meant_to_go() -> None:
+    found = planned([*NODES, workload("StatefulSet", "db", 2)], "scale statefulset/db=1")
+
+    assert [(each.pod, each.wanted) for each in found.gone] == [("default/db-1", True)]
 
 
 def test_a_pod_that_was_pending_before_is_told_apart() -> None:

@@ -126,6 +126,10 @@ def _sort_out(found: Plan, follower: PodFollower, deleted: Collection[str]) -> N
             found.created.append(NewPod(pod=pod.key, workload=pod.workload, node=node))
     for workload in sorted({*went, *came}):
         _pair(found, went.get(workload, []), came.get(workload, []), deleted)
+    for gone in found.gone:
+        if gone.wanted and follower.is_replica(gone.pod, gone.workload):
+            gone.wanted = False
+            gone.reason = f"{gone.workload} creates it anew only after the pods before it run"
 
 
 def _pair(

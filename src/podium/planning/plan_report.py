@@ -113,7 +113,7 @@ def summary(plan: Plan) -> str:
         parts.append(f"{counted(len(plan.blocked), 'eviction')} blocked")
     lost = len(plan.gone) - removed
     if lost:
-        parts.append(f"{counted(lost, 'pod')} gone for good")
+        parts.append(f"{counted(lost, 'pod')} gone and not created anew")
     left = len(plan.pending)
     parts.append(f"{counted(left, 'pod')} without a node" if left else "no pod without a node")
     return f"{', '.join(parts)}, after {seconds_text(plan.seconds)}"

@@ -105,6 +105,20 @@ class PodFollower(Observer):
                 self._changed_since[uid] = unchanged
         return self.pods[uid]
 
+    def is_replica(self, key: str, workload: str) -> bool:
+        """Whether the workload is a stateful set that has a replica of this name.
+
+        A stateful set creates its pods in order: while one does not run, those after it are absent.
+        """
+        kind, *names = workload.split("/")
+        found = self._registry.find(kind, names[1], names[0]) if kind == "StatefulSet" else None
+        if found is None:
+            return False
+        spec = found["spec"]
+        first = (spec.get("ordinals") or {}).get("start", 0)
+        ordinal = int(key.rpartition("-")[2])
+        return bool(first <= ordinal < first + spec.get("replicas", 1))
+
     def announce(self, text: str) -> None:
         """Add a step of a person, or of the plan, to the timeline."""
         self._add("change", "", text)
