@@ -130,7 +130,7 @@ def plan(page: Page, live: Site) -> None:
     until("a node", lambda: live.plane.node_of("meanwhile"))
     expect(page.locator(".outcome h2")).to_contain_text("without a node")
     expect(page.locator(".plan-map")).to_have_count(2)
-    gone = page.get_by_role("region", name="Gone for good")
+    gone = page.get_by_role("region", name="Gone and not created anew")
     expect(gone).to_contain_text("default/small")
     assert not live.plane.get(f"/api/v1/nodes/{node}")["spec"].get("unschedulable")
     assert live.plane.node_of("small") == node

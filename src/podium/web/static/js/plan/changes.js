@@ -41,7 +41,7 @@ function Answer({ plan }) {
     ${notes.length > 0 && html`<ul>${notes.slice(0, 20).map((note) => html`<li>${note}</li>`)}</ul>`}
     <${List} title="Blocked evictions" heads=${["Pod", "Node", "Because"]} rows=${blocked.map((each) => [each.pod, place(each.node), each.reason])} />
     <${List} title="Without a node" heads=${["Pod", "Was on", "Reason"]} rows=${plan.pending.map((each) => [each.pod, each.wasPending ? "pending before" : place(each.fromNode), each.message])} />
-    <${List} title="Gone for good" heads=${["Pod", "From", "Because"]} rows=${plan.gone.filter((each) => !each.wanted).map((each) => [each.pod, place(each.node), each.reason])} />
+    <${List} title="Gone and not created anew" heads=${["Pod", "From", "Because"]} rows=${plan.gone.filter((each) => !each.wanted).map((each) => [each.pod, place(each.node), each.reason])} />
     <${List} title="Moved" heads=${["Pod", "From", "To", "New pod"]} rows=${plan.moved.map((each) => [each.pod, place(each.fromNode), each.toNode, each.newPod === each.pod ? "" : each.newPod])} />
     <${List} title="New" heads=${["Pod", "Node"]} rows=${plan.created.map((each) => [each.pod, each.node])} />
     <${List} title="Evicted" heads=${["Pod", "From", "For"]} rows=${plan.evicted.map((each) => [each.pod, place(each.node), each.preemptor])} />
