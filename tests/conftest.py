@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,11 @@ SLOW_FILES = frozenset(
     }
 )
 TESTS = Path(__file__).parent
+
+# A shell starts programs in the background with SIGINT ignored, and they hand that on. Tests that
+# interrupt a program need it as it is in the foreground.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
