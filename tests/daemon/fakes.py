@@ -149,6 +149,7 @@ class Cluster:
         *objects: Node | Pod,
         version: str = "v1.36",
         by_extender: Any = None,
+        ignorable: bool = False,
         volume_seconds: float = 600.0,
         reserves: tuple[ReserveRule, ...] = (),
         permits: tuple[PermitRule, ...] = (),
@@ -156,7 +157,7 @@ class Cluster:
         profile, behaviour = PROFILES[version]
         profile = replace(profile, reserves=reserves, permits=permits)
         if by_extender is not None:
-            extender = Extender("http://127.0.0.1:9", bind_verb="bind")
+            extender = Extender("http://127.0.0.1:9", bind_verb="bind", ignorable=ignorable)
             profile = replace(profile, extenders=(extender,))
         self.profile = profile
         self.api, self.events, self.reports, self.time = FakeApi(), Events(), Reports(), FakeTime()

@@ -299,3 +299,23 @@ def test_after_an_extender_has_failed_the_pod_is_read(bound: bool) -> None:
         assert_bound(made)
     else:
         assert_not_bound(made, 'Post "http://extender/bind": no answer within 5 s')
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_refusal_is_not_believed_after_an_ignorable_extender_has_failed(bound: bool) -> None:
+    """The extender is passed over, and may have bound the pod before it failed."""
+
+    async def by_extender(*_: object) -> None:
+        return None
+
+    made = cluster(by_extender=by_extender, ignorable=True)
+    made.api.script("bind", refused(403, "forbidden"))
+    made.api.script("get", as_read("a", "a", "n1" * bound))
+
+    made.bind()
+
+    assert len(made.api.named("get")) == 1
+    if bound:
+        assert_bound(made)
+    else:
+        assert_not_bound(made, "forbidden")

@@ -203,12 +203,14 @@ def _told_since(sent: Sent, successes: dict[tuple[str, str], list[float]]) -> fl
 def _known_bindings(world: World) -> dict[int, float | None]:
     """When a replica knew what each binding has come to, by the identity of the request.
 
-    None if it is no failure: it had been carried out without an answer, which the replica finds
-    out.
+    None if it is no failure: it had been carried out without an answer, by the API server or by an
+    extender, which the replica finds out.
     """
     known: dict[int, float | None] = {}
     bound: set[tuple[str, str]] = set()
     unanswered: set[tuple[str, str]] = set()
+    by_extender = {(sent.replica, sent.body): sent.time for sent in world.network.extenders_bound}
+    passes_over = world.plan.extender_ignorable and "bind" in world.plan.extender
     for sent in world.network.sent:
         if sent.verb != "bind":
             continue
@@ -216,9 +218,9 @@ def _known_bindings(world: World) -> dict[int, float | None]:
         known[id(sent)] = sent.ended
         if sent.done:
             bound.add(binding)
-        elif binding in bound:
+        elif binding in bound or by_extender.get(binding, math.inf) <= sent.time:
             known[id(sent)] = None
-        elif binding in unanswered:
+        elif binding in unanswered or passes_over:
             known[id(sent)] = _settled_at(world, sent)
         if not sent.answered:
             unanswered.add(binding)

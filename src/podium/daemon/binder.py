@@ -148,7 +148,9 @@ class Binder:
         try:
             if await self._bound_by_extender(profile, pod, node):
                 return
-            await self._post(pod, node)
+            # An ignorable extender that failed is passed over, and may have bound the pod.
+            passed_over = any(each.bind_verb and each.ignorable for each in profile.extenders)
+            await self._post(pod, node, is_lost=passed_over)
         except NotBoundError:
             raise
         except Exception as bug:
@@ -166,10 +168,12 @@ class Binder:
             await self._settle(pod, node, NotBoundError(error))
         return error is not None
 
-    async def _post(self, pod: Pod, node: str) -> None:
-        """Send the binding, again after a pause as long as no answer comes."""
+    async def _post(self, pod: Pod, node: str, *, is_lost: bool) -> None:
+        """Send the binding, again after a pause as long as no answer comes.
+
+        *is_lost* says whether the answer to an earlier binding of the pod may have got lost.
+        """
         uid, seconds = pod.metadata.uid, self._timeout_seconds
-        is_lost = False
         for pause in PAUSES:
             try:
                 await self._client.bind(pod.namespace, pod.name, uid, node, timeout=seconds)
