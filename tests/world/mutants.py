@@ -50,8 +50,8 @@ def doubled_bind() -> Iterator[None]:
     """A binding that was answered is sent again."""
     post = Binder._post
 
-    async def twice(self: Any, pod: Any, node: str) -> None:
-        await post(self, pod, node)
+    async def twice(self: Any, pod: Any, node: str, *, is_lost: bool) -> None:
+        await post(self, pod, node, is_lost=is_lost)
         with suppress(ApiError):
             await self._client.bind(pod.namespace, pod.name, pod.metadata.uid, node, timeout=15.0)
 
@@ -63,7 +63,7 @@ def doubled_bind() -> Iterator[None]:
 def lost_answer_is_a_refusal() -> Iterator[None]:
     """A binding without an answer counts as not carried out."""
 
-    async def post(self: Any, pod: Any, node: str) -> None:
+    async def post(self: Any, pod: Any, node: str, *, is_lost: bool) -> None:
         try:
             await self._client.bind(pod.namespace, pod.name, pod.metadata.uid, node, timeout=15.0)
         except ApiError as error:
@@ -201,7 +201,7 @@ def nominations_are_not_written() -> Iterator[None]:
 def hanging_request_is_awaited() -> Iterator[None]:
     """A binding without an answer is awaited for ever."""
 
-    async def post(self: Any, pod: Any, node: str) -> None:
+    async def post(self: Any, pod: Any, node: str, *, is_lost: bool) -> None:
         while True:
             try:
                 await self._client.bind(
