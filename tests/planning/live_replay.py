@@ -127,7 +127,7 @@ class Replay:
                 case "running":
                     pass
                 case other:
-                    raise NotImplementedError(f"{other}: {event['text']}")
+                    raise AssertionError(f"the replay has no step for {other}: {event['text']}")
 
     def _change(self, change: tuple[str, ...]) -> None:
         """Make a change; a change of nodes is waited for, because pods come on another watch."""
