@@ -472,11 +472,11 @@ def stored_findings(world: World) -> Iterator[str]:
     nodes = {_name(each) for each in world.cluster.registry.list("Node")}
     for pod in world.cluster.registry.list("Pod"):
         nominated = (pod.get("status") or {}).get("nominatedNodeName")
-        # In v1.13 an attempt may leave a nomination as it is: while there is no node at all, and
-        # where preemption might help and finds no victims.
-        kept = world.plan.generation == "v1.13" and (
-            not nodes or _attempted_since(world, pod, _deleted_at(world, nominated))
-        )
+        # Some attempts leave a nomination as it is, as those of kube-scheduler do: in v1.13 while
+        # there is no node at all and where preemption finds no victims, in v1.36 when a post-filter
+        # ends with an error. This goes by the decision, not by what was written of it.
+        kept_at = world.kept_nominations.get(pod["metadata"]["uid"])
+        kept = kept_at is not None and kept_at > _deleted_at(world, nominated)
         # A pod that is being deleted is not attempted any more.
         if nominated and _waits(pod) and nominated not in nodes and not kept:
             yield f"pod {_name(pod)} is nominated to {nominated}, which is gone"
@@ -492,12 +492,6 @@ def _deleted_at(world: World, node: str | None) -> float:
         if each.kind == "Node" and each.after is None and _name(each.before) == node
     )
     return max(deleted, default=0.0)
-
-
-def _attempted_since(world: World, pod: Any, time: float) -> bool:
-    """Whether a replica has attempted a pod after a time."""
-    key = f"{pod['metadata'].get('namespace', 'default')}/{_name(pod)}"
-    return any(when > time and tried == key for when, _, tried in world.tries)
 
 
 def _waits(pod: Any) -> bool:

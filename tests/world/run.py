@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from podium.daemon.failure_handler import nomination_of
 from podium.daemon.observers import AttemptResult, Observer
 from podium.daemon.options import SchedulerOptions
 from podium.host.cluster_run import Lease
@@ -158,6 +159,10 @@ class Machine(Observer):
         assert replica is not None
         world.attempts[result.pod.uid] += 1
         world.tries.append((world.cluster.time, replica.name, result.pod.key))
+        kept = result.decision.node is None and (
+            nomination_of(result.decision, result.profile) is None
+        )
+        world.kept_nominations[result.pod.uid] = world.cluster.time if kept else None
         pods, nodes = self._seen or self._versions()
         self._seen = None
         if result.decision.node is not None:
@@ -193,6 +198,8 @@ class World:
         #: What the replicas have told of failures, when they attempted which pods, and their ends.
         self.lines: list[Line] = []
         self.tries: list[tuple[float, str, str]] = []
+        #: When the last attempt of a pod failed and left its nomination as it was, by uid.
+        self.kept_nominations: dict[str, float | None] = {}
         self.ends: dict[str, float] = {}
         self.findings: list[str] = []
         #: When controllers and users have made pods.
