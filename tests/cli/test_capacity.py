@@ -29,6 +29,7 @@ def test_workloads_are_placed_in_the_ratio_of_their_replicas(podium: Podium, wri
 
     found = podium("capacity", wanted, cluster, "-o", "json").json
 
+    assert (found["apiVersion"], found["kind"]) == ("podium/v1", "Capacity")
     assert [(k["name"], k["ratio"]) for k in found["kinds"]] == [
         ("deployment/front", 3),
         ("deployment/back", 1),

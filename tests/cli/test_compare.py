@@ -51,7 +51,7 @@ def test_configurations_and_files_are_told_apart(
         "compare", "v1.36", pack, "DefaultProvider", cluster, policy, "-o", "json", "--seeds", "1"
     ).json
 
-    assert found["kind"] == "Comparison"
+    assert (found["apiVersion"], found["kind"]) == ("podium/v1", "Comparison")
     names = [each["name"] for each in found["configurations"]]
     assert names == ["v1.36", "pack", "DefaultProvider", "plain"]
     assert (found["nodes"], found["pods"]) == (3, 4)

@@ -31,7 +31,7 @@ def test_a_fix_as_data_has_a_patch_and_a_command(podium: Podium, write: Files) -
 
     found = podium("fix", "default/w", file, "-o", "json").json
 
-    assert found["kind"] == "Fixes"
+    assert (found["apiVersion"], found["kind"]) == ("podium/v1", "Fixes")
     edit = found["fixes"][0]["edits"][0]
     assert edit["action"] == "toleration"
     assert edit["object"] == {"kind": "Pod", "names": ["default/w"]}

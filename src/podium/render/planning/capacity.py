@@ -75,6 +75,7 @@ class Capacity:
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
         return {
+            "apiVersion": "podium/v1",
             "kind": "Capacity",
             "profile": self.profile,
             "nodes": self.nodes,

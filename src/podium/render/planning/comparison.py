@@ -160,6 +160,7 @@ class Comparison:
         """The result as plain data."""
         names = [each.name for each in self.done()]
         return {
+            "apiVersion": "podium/v1",
             "kind": "Comparison",
             "nodes": self.nodes,
             "pods": self.pods,

@@ -98,6 +98,7 @@ class Fixes:
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
         return {
+            "apiVersion": "podium/v1",
             "kind": "Fixes",
             "pod": self.pod,
             "profile": self.profile,
