@@ -1,12 +1,13 @@
 """A plan carried out on a real API server, where no controllers run.
 
-The steps of the plan's timeline are made there in their order: pods that the plan created are
+What the scheduler of the plan saw is made there in the same order: pods that were created are
 created, pods that went are deleted. Nodes are chosen by the scheduler that runs beside the API
 server, and by nothing else.
 
-In a plan requests take no time: at one instant all controllers act, then the scheduler decides. So
-the scheduler is held while the steps of one instant are made: it waits for an extender's answer
-about a pod that only the extender knows, and goes on reading its watches.
+In a plan requests take no time: at one instant controllers act and the scheduler decides, in turns.
+So the other scheduler is held until all that was seen before a decision was delivered to it: it
+waits for an extender's answer about a pod that only the extender knows, and goes on reading its
+watches. A pod is created just before it is decided about, so that it is not decided about earlier.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ import threading
 import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count, groupby
-from typing import Any, Final
+from itertools import count
+from typing import Any, Final, NamedTuple
 
 from control_plane.harness import PODS, ControlPlane, until
-from podium.simulation.cluster import SimulatedCluster
-from podium.simulation.history import History
+from podium.daemon.observers import AttemptResult, Observer
+from podium.objects.kinds.pod import Pod
+from podium.simulation.cluster import Replica, SimulatedCluster
 
 Item = dict[str, Any]
 
@@ -121,14 +123,67 @@ def gated_pod(name: str) -> Item:
     }
 
 
-class RecordedCluster(SimulatedCluster):
-    """A simulated cluster that keeps the pods and replica sets that are created in it."""
+class Step(NamedTuple):
+    """Something that the scheduler of a plan saw, or decided."""
 
-    last: History
+    at: float
+    #: `created`, `terminating`, `gone` or `decided`.
+    what: str
+    pod: str
+    #: The node that was decided on; empty for none.
+    node: str = ""
+
+
+class StepRecorder(Observer):
+    """Notes the steps of a scheduler."""
+
+    def __init__(self, time: Callable[[], float]) -> None:
+        self._time = time
+        self.steps: list[Step] = []
+
+    def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
+        """Note a pod that came, is being deleted, or went."""
+        if new is None:
+            assert old is not None
+            self._add("gone", old)
+        elif old is None and not new.spec.node_name:
+            self._add("created", new)
+        elif new.terminating and (old is None or not old.terminating):
+            self._add("terminating", new)
+
+    def attempted(self, result: AttemptResult) -> None:
+        """Note a decision."""
+        self._add("decided", result.pod, result.decision.node or "")
+
+    def _add(self, what: str, pod: Pod, node: str = "") -> None:
+        self.steps.append(Step(self._time(), what, pod.key, node))
+
+
+class RecordedCluster(SimulatedCluster):
+    """A simulated cluster that keeps what is created in it, and what its scheduler sees."""
+
+    last: RecordedCluster
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        RecordedCluster.last = self.record("Pod", "ReplicaSet")
+        self.created = self.record("Pod", "ReplicaSet")
+        self._recorder = StepRecorder(lambda: self.time)
+        RecordedCluster.last = self
+
+    def add_scheduler(self, *args: Any, **options: Any) -> Replica:
+        """Start a scheduler that is recorded."""
+        options["observers"] = (*options.get("observers", ()), self._recorder)
+        return super().add_scheduler(*args, **options)
+
+    def steps_since(self, event: Item) -> list[Step]:
+        """What the scheduler saw and decided from an event of a plan's timeline on."""
+        steps = self._recorder.steps
+        found = (n for n, step in enumerate(steps) if _says(step, event))
+        return steps[next(found) :]
+
+
+def _says(step: Step, event: Item) -> bool:
+    return (step.what, step.pod) == (event["what"], event["object"])
 
 
 def created_objects() -> dict[tuple[str, str], list[Item]]:
@@ -137,7 +192,7 @@ def created_objects() -> dict[tuple[str, str], list[Item]]:
     A pod of a stateful set may have been created several times under its name.
     """
     found: dict[tuple[str, str], list[Item]] = defaultdict(list)
-    for write in RecordedCluster.last:
+    for write in RecordedCluster.last.created:
         if write.type == "ADDED" and write.time > 0:
             found[write.kind, write.key].append(write.object)
     return found
@@ -150,6 +205,9 @@ class Replay:
         self._plane, self._gate, self._metrics_url = plane, gate, metrics_url
         #: The uids that the API server gave, by those of the snapshot and of the plan.
         self._uids: dict[str, str] = {}
+        #: What the plan created and is still to be created here; virtual time so far.
+        self._objects: dict[tuple[str, str], list[Item]] = {}
+        self._time = 0.0
 
     def load(self, items: list[Item]) -> None:
         """Create the objects of a snapshot; pods keep their nodes."""
@@ -187,28 +245,49 @@ class Replay:
         found: list[Item] = self._plane.get(PODS)["items"]
         return found
 
-    def make(self, change: tuple[str, ...], timeline: list[Item]) -> None:
+    def make(self, change: tuple[str, ...], steps: list[Step]) -> None:
         """Make the *change* with kubectl, and everything that controllers did after it.
 
-        Steps are made once every pod before them was decided about. A pod that was bound to another
-        node than in the plan ends the replay.
+        A pod that was bound to another node than in the plan ends the replay.
         """
-        created = created_objects()
-        for (_, is_decision), group in groupby(timeline, key=_instant):
-            events = list(group)
-            if is_decision:
-                for event in events:
-                    self._compare(event)
+        self._objects = created_objects()
+        self.wait_until_tried()
+        self._change(change)
+        group: list[Step] = []
+        waiting: dict[str, Step] = {}
+        for step in steps:
+            if step.what == "created":
+                waiting[step.pod] = step
                 continue
-            self.wait_until_tried()
-            if events[0]["what"] == "change":
-                self._change(change)
-                del events[0]
+            if step.pod in waiting:
+                group.append(waiting.pop(step.pod))
+            if step.what != "decided":
+                group.append(step)
+                continue
+            self._take(group)
+            group = []
+            if step.node:
+                self._compare(step)
+        self._take([*group, *waiting.values()])
+
+    def _take(self, group: list[Step]) -> None:
+        """Take the steps between two decisions, which the scheduler sees at once."""
+        if not group:
+            return
+        self.wait_until_tried()
+        if group[-1].at > self._time:
+            self._time = group[-1].at
             time.sleep(BACKOFF_SECONDS)
-            with self._held_scheduler():
-                for event in events:
-                    self._take_step(event, created)
-            self.wait_until_tried()
+        with self._held_scheduler():
+            for step in group:
+                path = f"{PODS}/{step.pod.removeprefix('default/')}"
+                if step.what == "created":
+                    self._create_pod(self._objects["Pod", step.pod].pop(0))
+                elif step.what == "terminating":
+                    self._plane.call("DELETE", path)
+                else:
+                    self._plane.call("DELETE", path, {"gracePeriodSeconds": 0})
+        self.wait_until_tried()
 
     @contextmanager
     def _held_scheduler(self) -> Iterator[None]:
@@ -222,28 +301,10 @@ class Replay:
         self.wait_until_tried()
         self._plane.delete_pod(name)
 
-    def _compare(self, event: Item) -> None:
+    def _compare(self, step: Step) -> None:
         """Wait until a pod has a node, and compare it with that of the plan."""
-        key = event["object"]
-        where = until(f"{key} is bound", partial(self._node_of, key))
-        planned = event["text"].removeprefix(f"pod {key} is bound to ")
-        assert where == planned, f"{key}: the plan has {planned}, the cluster {where}"
-
-    def _take_step(self, event: Item, created: dict[tuple[str, str], list[Item]]) -> None:
-        """Do what a controller or a kubelet did in the plan."""
-        key = event["object"]
-        path = f"{PODS}/{key.removeprefix('default/')}"
-        match event["what"]:
-            case "created":
-                self._create_pod(created["Pod", key].pop(0), created)
-            case "terminating":
-                self._plane.call("DELETE", path)
-            case "gone":
-                self._plane.call("DELETE", path, {"gracePeriodSeconds": 0})
-            case "running":
-                pass
-            case other:
-                raise AssertionError(f"the replay has no step for {other}: {event['text']}")
+        where = until(f"{step.pod} is bound", partial(self._node_of, step.pod))
+        assert where == step.node, f"{step.pod}: the plan has {step.node}, the cluster {where}"
 
     def _change(self, change: tuple[str, ...]) -> None:
         """Make a change; a change of nodes is waited for, because pods come on another watch."""
@@ -268,11 +329,11 @@ class Replay:
 
         until(f"a pod is told: {part}", said)
 
-    def _create_pod(self, pod: Item, created: dict[tuple[str, str], list[Item]]) -> None:
+    def _create_pod(self, pod: Item) -> None:
         """Create a pod of the plan without its node, after the replica set that owns it."""
         owner = pod["metadata"]["ownerReferences"][0]
         if owner["uid"] not in self._uids:
-            (replica_set,) = created["ReplicaSet", f"default/{owner['name']}"]
+            (replica_set,) = self._objects["ReplicaSet", f"default/{owner['name']}"]
             above = replica_set["metadata"]["ownerReferences"][0]
             self._uids.setdefault(above["uid"], self._uid_of(above))
             self._create({**replica_set, "kind": "ReplicaSet"})
@@ -312,8 +373,3 @@ class Replay:
             return not any(waiting)
 
         until("no pod is attempted again", idle)
-
-
-def _instant(event: Item) -> tuple[float, bool]:
-    """When an event is, and whether it is a decision of the scheduler."""
-    return event["at"], event["what"] == "bound"

@@ -151,7 +151,7 @@ def test_a_plan_of_a_live_cluster_comes_true(
 KINDS = ("drain", "lose", "scale", "apply", "rollout")
 #: Besides the first ten: rollouts under a zone constraint, and one beside a pod that waits already.
 #: They differ when the scheduler decides between two steps of one instant.
-CLUSTERS = (*range(10, 20), 24, 44, 54)
+CLUSTERS = (*range(10, 20), 24, 34, 44, 54)
 MORE_CLUSTERS = sorted(set(range(10, 60)).difference(CLUSTERS))
 
 
@@ -239,7 +239,10 @@ def test_podium_run_places_the_pods_of_a_plan_on_its_nodes(
     own.write_text(json.dumps(gate.settings))
     plan = podium("plan", str(case.file), *case.flag, "--config", str(shared), "-o", "json")
     assert plan.code in {0, 1}, plan.err
-    assert "created" in {each["what"] for each in plan.json["timeline"]}
+    change, *events = plan.json["timeline"]
+    assert change["what"] == "change"
+    assert "created" in {each["what"] for each in events}
+    steps = RecordedCluster.last.steps_since(events[0])
     kubeconfig, port = control_plane.kubeconfig(ADMIN), free_port()
     flags = (f"--kubeconfig={kubeconfig}", "--leader-elect=false", f"--listen=127.0.0.1:{port}")
     command = (sys.executable, "-m", "podium", "run", *flags, f"--config={own}", "--ties=first")
@@ -249,7 +252,7 @@ def test_podium_run_places_the_pods_of_a_plan_on_its_nodes(
         with control_plane.program(f"replay-{seed}", *command):
             replay.wait_until_idle()
             before = replay.nodes()
-            replay.make(case.kubectl, plan.json["timeline"])
+            replay.make(case.kubectl, steps)
             replay.wait_until_idle()
             after = replay.nodes()
     finally:
