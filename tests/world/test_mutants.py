@@ -16,6 +16,7 @@ def name_of(mutant: Mutant) -> str:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=name_of)
 def test_a_mutant_is_found(mutant: Mutant, record_property: pytest.FixtureRequest) -> None:
     with mutant():

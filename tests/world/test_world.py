@@ -83,6 +83,7 @@ def test_many_seeds(seeds: range, record_property: Callable[[str, object], None]
     "seed",
     [
         pytest.param(1177, id="an ignorable extender fails after it has bound the pod"),
+        pytest.param(1950, id="a post-filter ends with an error, and the nomination stays"),
         pytest.param(5328, id="v1.13 evicts a workload that does not see the nomination"),
         pytest.param(5916, id="a binding is seen together with the deletion of its pod"),
         pytest.param(5969, id="a refusal after a lost answer is told once the pod was read"),
