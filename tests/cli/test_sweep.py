@@ -70,29 +70,108 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(podium: Podium, tmp_pa
     assert "shop, spread, seed 3: ZeroDivisionError" in result.err
 
 
-def test_an_interrupted_sweep_reports_what_is_finished(tmp_path: Path) -> None:
-    path, out = write_experiment(tmp_path / "in"), tmp_path / "out"
-    study = tmp_path / "in" / "study.py"
+@pytest.mark.parametrize(
+    ("engine", "number", "to_all", "code", "sentence"),
+    [
+        ([], signal.SIGINT, False, 130, "interrupted"),
+        ([], signal.SIGINT, True, 130, "interrupted"),
+        ([], signal.SIGTERM, False, 143, "ended by SIGTERM"),
+        ([], signal.SIGTERM, True, 143, "ended by SIGTERM"),
+        (["--dask", "local"], signal.SIGINT, True, 130, "interrupted"),
+        (["--dask", "local"], signal.SIGTERM, False, 143, "ended by SIGTERM"),
+    ],
+    ids=[
+        "an interrupt",
+        "an interrupt of all its processes",
+        "SIGTERM",
+        "SIGTERM to all its processes",
+        "Dask, an interrupt of all processes",
+        "Dask, SIGTERM",
+    ],
+)
+def test_a_sweep_that_is_ended_reports_what_is_finished(
+    tmp_path: Path,
+    engine: list[str],
+    number: signal.Signals,
+    to_all: bool,
+    *,
+    code: int,
+    sentence: str,
+) -> None:
+    process, out = sleeping_sweep(tmp_path, ["--jobs", "2", *engine])
+    with process:
+        wait_until(lambda: kept(out) > 0)
+        (os.killpg if to_all else os.kill)(process.pid, number)
+        printed, told = process.communicate(timeout=120)
+
+    assert told == f"podium: note: {sentence}; the same command goes on from here\n"
+    assert process.returncode == code
+    assert kept(out) in (1, 2)
+    assert printed.startswith(f"small: {kept(out)} of 6 runs finished")
+    assert len((out / "results.csv").read_text().splitlines()) == 1 + kept(out)
+    wait_until(lambda: not group_members(process.pid))
+
+
+def test_an_interrupt_while_processes_start_is_one_sentence(tmp_path: Path) -> None:
+    process, _ = sleeping_sweep(tmp_path, ["--jobs", "2"])
+    with process:
+        wait_until(lambda: len(group_members(process.pid)) > 2)
+        os.killpg(process.pid, signal.SIGINT)
+        printed, told = process.communicate(timeout=120)
+
+    assert told == "podium: note: interrupted; the same command goes on from here\n"
+    assert process.returncode == 130
+    assert printed.startswith("small: 0 of 6 runs finished")
+    wait_until(lambda: not group_members(process.pid))
+
+
+def test_a_sweep_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    process, out = sleeping_sweep(tmp_path, ["--jobs", "2"])
+    with process:
+        wait_until(lambda: kept(out) > 0)
+        process.kill()
+        _, told = process.communicate(timeout=120)
+
+    assert told == ""
+    wait_until(lambda: not group_members(process.pid))
+
+
+def sleeping_sweep(folder: Path, flags: list[str]) -> tuple[subprocess.Popen[str], Path]:
+    """A sweep in a process group of its own; its first seed is finished soon, the others never."""
+    path, out = write_experiment(folder / "in"), folder / "out"
+    study = folder / "in" / "study.py"
     study.write_text(
         study.read_text().replace(
             "    return trace.with",
             "    __import__('time').sleep(600 * (seed > 1))\n    return trace.with",
         )
     )
-    command = [sys.executable, "-m", "podium", "sweep", path, "--out", str(out), "--jobs", "1"]
+    command = [sys.executable, "-m", "podium", "sweep", path, "--out", str(out), *flags]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        kept = out / "cells.jsonl"
-        wait_until(lambda: kept.exists() and kept.read_bytes().endswith(b"\n"))
-        process.send_signal(signal.SIGINT)
-        printed, told = process.communicate(timeout=120)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+    return process, out
 
-    assert process.returncode == 130
-    assert printed.startswith("small: 1 of 6 runs finished")
-    assert told == "podium: note: interrupted; the same command goes on from here\n"
-    assert len((out / "results.csv").read_text().splitlines()) == 2
+
+def kept(out: Path) -> int:
+    """How many cells are finished."""
+    found = out / "cells.jsonl"
+    return found.read_bytes().count(b"\n") if found.exists() else 0
+
+
+def group_members(group: int) -> list[int]:
+    """The processes of a process group."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -23,6 +25,8 @@ _Item = TypeVar("_Item")
 _PIPE_WIDTH: Final = 160
 #: The exit code of a command that was interrupted and printed what it knew.
 INTERRUPTED: Final = 130
+#: The exit code of a command that SIGTERM ended, as shells write it.
+TERMINATED: Final = 128 + signal.SIGTERM
 #: A progress bar appears after this time.
 _PROGRESS_SECONDS: Final = 0.5
 
@@ -32,6 +36,28 @@ class ClosedOutputError(Exception):
 
     Not an `OSError`, because click handles those itself.
     """
+
+
+class TerminatedError(KeyboardInterrupt):
+    """The program received SIGTERM. It is handled where an interrupt is."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise `TerminatedError` here when the program receives SIGTERM, once; more are ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminated(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise TerminatedError
+
+    before = signal.signal(signal.SIGTERM, terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def discard_output() -> None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli.console import INTERRUPTED, note, tracked, write, write_data
+from podium.cli.console import (
+    INTERRUPTED,
+    TERMINATED,
+    TerminatedError,
+    note,
+    terminable,
+    tracked,
+    write,
+    write_data,
+)
 from podium.cli.flags import output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
@@ -63,7 +72,8 @@ def sweep(
     results.csv (a row per run), summary.csv (mean and spread) and charts.html. An interrupted
     sweep writes these files for what is finished; the same command goes on from there.
 
-    Exit code: 0 all runs finished, 1 some failed, 2 bad input, 130 interrupted.
+    Exit code: 0 all runs finished, 1 some failed, 2 bad input, 130 interrupted, 143 ended by
+    SIGTERM.
     """
     from podium.sweeps.cells import cells_of  # noqa: PLC0415  brings the engine
     from podium.sweeps.experiment import folder_of, read_experiment  # noqa: PLC0415
@@ -82,21 +92,23 @@ def sweep(
     failed: list[Outcome] = []
     if known:
         note(f"{len(known)} of {len(cells)} runs are finished already")
-    interrupted = False
+    ended_by = 0
     try:
         left = [cell for cell in cells if cell.digest not in known]
-        _run(left, store, failed, jobs, dask, finished=len(known))
+        with terminable():
+            _run(left, store, failed, jobs, dask, finished=len(known))
+    except TerminatedError:
+        ended_by = TERMINATED
+        note("ended by SIGTERM; the same command goes on from here")
     except KeyboardInterrupt:
-        interrupted = True
+        ended_by = INTERRUPTED
         note("interrupted; the same command goes on from here")
     finally:
         store.close()
     # What is kept counts, also if the interruption came right after it.
     outcomes = [*store.known(cells), *failed]
     _report(found, cells, outcomes, store, parquet=parquet, output=output)
-    if interrupted:
-        return INTERRUPTED
-    return _failures(failed)
+    return ended_by or _failures(failed)
 
 
 def _run(

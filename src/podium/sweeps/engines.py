@@ -6,7 +6,9 @@ these are run again elsewhere.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
+import os
 import queue
 import signal
 import threading
@@ -20,6 +22,8 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError
@@ -90,6 +94,8 @@ class _Worker(threading.Thread):
         super().__init__(daemon=True)
         self._calls = calls
         self._process: BaseProcess | None = None
+        #: Held while a process is started, so that none is after `stop`.
+        self._starting = threading.Lock()
         self._stopped = False
         self.start()
 
@@ -100,9 +106,10 @@ class _Worker(threading.Thread):
 
     def stop(self) -> None:
         """End the process, whatever it does."""
-        self._stopped = True
+        with self._starting:
+            self._stopped = True
         if self._process is not None:
-            self._process.terminate()
+            self._process.kill()
 
     def run(self) -> None:
         """Hand over one call after the other."""
@@ -111,6 +118,9 @@ class _Worker(threading.Thread):
             if self._stopped or not call.future.set_running_or_notify_cancel():
                 continue
             connection = connection or self._new_process()
+            if connection is None:
+                call.future.set_exception(WorkerLostError("no process is started any more"))
+                continue
             try:
                 connection.send((call.function, call.positional, call.named))
                 succeeded, result = connection.recv()
@@ -125,12 +135,22 @@ class _Worker(threading.Thread):
         if connection is not None:
             connection.close()
 
-    def _new_process(self) -> Connection:
-        """A new process; its modules are imported afresh, so that it shares no state with this."""
+    def _new_process(self) -> Connection | None:
+        """A new process; its modules are imported afresh, so that it shares no state with this.
+
+        None after `stop`.
+        """
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        with self._starting:
+            if self._stopped:
+                return None
+            # An interrupt of a terminal reaches all its processes. A new one takes none until it
+            # has said that it wants none; the tracker, which it shares, would end that early.
+            resource_tracker.ensure_running()
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            self._process.start()
         theirs.close()
         return ours
 
@@ -138,6 +158,8 @@ class _Worker(threading.Thread):
 def _serve(connection: Connection) -> None:
     """Make the calls that arrive, until the other side is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started it decides
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
             function, positional, named = connection.recv()
@@ -147,7 +169,18 @@ def _serve(connection: Connection) -> None:
             answer = (True, function(*positional, **named))
         except Exception as error:  # noqa: BLE001 - it is raised where the result is read
             answer = (False, error)
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except OSError:
+            return  # nobody waits for it
+
+
+def _end_with_parent() -> None:
+    """End this process, whatever it does, when the program that started it has ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
 
 class Engine(NamedTuple):
@@ -180,7 +213,11 @@ def dask_engine(address: str, workers: int) -> Iterator[Engine]:
     cluster: Any = None
     if address == LOCAL:
         cluster = dask.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,  # what matters is in the outcomes
         )
     try:
         client = dask.Client(cluster if cluster is not None else address, timeout="10s")
