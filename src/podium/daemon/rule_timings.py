@@ -16,7 +16,7 @@ from podium.engine.framework.profile import Weighted
 from podium.engine.framework.rule import FilterRule, ScoreRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from podium.engine.framework.profile import Profile
 
@@ -73,10 +73,12 @@ class RuleTimings:
             if issubclass(kind, FilterRule):
                 methods["pre_filter"] = self._around(kind.pre_filter, "PreFilter")
                 methods["filter"] = self._around(kind.filter, "Filter")
-                methods["of_block"] = self._around_block(kind.of_block, "Filter", "bits")
+                methods["of_block"] = self._around_block(kind.of_block, "Filter", "bits", "bits_on")
             if issubclass(kind, ScoreRule):
                 methods["score"] = self._around(kind.score, "Score")
-                methods["of_block"] = self._around_block(kind.of_block, "Score", "scores")
+                methods["of_block"] = self._around_block(
+                    kind.of_block, "Score", "scores", "score_on"
+                )
                 methods["normalize"] = self._around(kind.normalize, "ScoreExtensionNormalize")
             self._classes[kind] = type(kind.__name__, (kind,), methods)
         twin = copy.copy(rule)
@@ -84,7 +86,7 @@ class RuleTimings:
         return twin
 
     def _around_block(
-        self, method: Callable[..., Any], point: str, answering: str
+        self, method: Callable[..., Any], point: str, *answering: str
     ) -> Callable[..., Any]:
         """The method, whose answer is another way to ask the rule: this is timed as well."""
 
@@ -93,8 +95,11 @@ class RuleTimings:
             found = method(rule, *given)
             if found is None:
                 return None
-            answer = self._around(lambda _, block: getattr(found, answering)(block), point)
-            return _TimedBlock(found, answering, partial(answer, rule))
+
+            def around(answer: Callable[..., Any]) -> Callable[..., Any]:
+                return partial(self._around(lambda _, numbers: answer(numbers), point), rule)
+
+            return _TimedBlock(found, answering, around)
 
         return timed
 
@@ -116,11 +121,22 @@ class RuleTimings:
 
 
 class _TimedBlock:
-    """Another way to ask a rule, of which one method is timed."""
+    """Another way to ask a rule, of which some methods are timed."""
 
-    def __init__(self, block: Any, answering: str, answer: Callable[..., Any]) -> None:
-        self._block = block
-        setattr(self, answering, answer)
+    def __init__(
+        self,
+        block: Any,
+        answering: tuple[str, ...],
+        around: Callable[[Callable[..., Any]], Callable[..., Any]],
+    ) -> None:
+        self.block, self._answering, self._around = block, answering, around
+        for name in answering:
+            setattr(self, name, around(getattr(block, name)))
+
+    def stacked(self, rules: Sequence[_TimedBlock]) -> _TimedBlock:
+        """Several of them as one, which is timed as this one is."""
+        block = self.block.stacked([each.block for each in rules])
+        return _TimedBlock(block, self._answering, self._around)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._block, name)
+        return getattr(self.block, name)

@@ -79,6 +79,54 @@ def test_a_block_answers_as_rows(
     total, wrong = run_row_scores(wanted, at, weighted, highest=PROFILE.highest_score)
     assert np.broadcast_to(sums, len(order)).tolist() == as_array(total).tolist()
     assert wrong is False
+    for place, row in enumerate(order.tolist()):
+        assert found.answer_on(columns, row) == (
+            verdicts[place],
+            np.broadcast_to(sums, len(order))[place],
+        )
+
+
+@settings(max_examples=200)
+@given(
+    rows=st.lists(st.lists(ORDINARY, min_size=10, max_size=10), min_size=1, max_size=6),
+    amounts=st.lists(
+        st.tuples(st.integers(1, LARGEST), st.integers(1, LARGEST)), min_size=1, max_size=4
+    ),
+    weights=WEIGHTS,
+)
+def test_rules_of_many_classes_answer_as_each_alone(
+    rows: list[list[int]], amounts: list[tuple[int, int]], weights: tuple[int, int]
+) -> None:
+    columns = view(*(node(f"n{i}") for i in range(len(rows))))
+    numbers = np.array(rows, np.int64).T
+    columns.pods.numbers[:, : len(rows)] = numbers[:6]
+    columns.nodes.numbers[:, : len(rows)] = numbers[6:]
+    columns.nodes._offered.clear()
+    fit = [Positioned(3, NodeResourcesFit())]
+    resources = (("cpu", weights[0]), ("memory", weights[1]))
+    weighted = [
+        Weighted(NodeResourcesFitScore(resources=resources), 2),
+        Weighted(NodeResourcesBalancedAllocation(), 1),
+    ]
+    alone = []
+    for cpu, memory in amounts:
+        requests: dict[str, str | int | float] = {"cpu": f"{cpu}m", "memory": memory}
+        wanted = columns.pods.incoming(pod("p", requests=requests))
+        made = block_rules(wanted, columns, fit, weighted, PROFILE.highest_score)
+        assert made is not None
+        alone.append(made)
+    assert len({each.alike for each in alone}) == 1
+    order = columns.nodes.order
+    together = alone[0].stacked(columns, alone).answers(columns, order)
+    assert together is not None
+    shape = (len(alone), len(order))
+    verdicts, sums = (FITTING if part is None else part for part in together)
+    for i, each in enumerate(alone):
+        answers = each.answers(columns, order)
+        assert answers is not None
+        expected = FITTING if answers[0] is None else answers[0]
+        assert (np.broadcast_to(verdicts, shape)[i] == expected).all()
+        assert (np.broadcast_to(sums, shape)[i] == answers[1]).all()
 
 
 def test_the_rules_of_the_default_profile_read_blocks() -> None:

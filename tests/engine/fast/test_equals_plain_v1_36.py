@@ -492,6 +492,7 @@ class History:
             one_by_one_if_new=self.patience,
             # With a patience of 2 the best rows are found in columns all the time.
             steady_rounds=99 if self.patience == 2 else self.patience % 2,
+            few_changes=1 if self.one_by_one == 1 else self.patience,
         )
         return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.pipelines.filtering import LAST
-from podium.engine.rows.resource_block import resource_block
+from podium.engine.rows.resource_block import resource_block, row_numbers
 from podium.engine.rows.rows import MOST_IN_TABLE, fill_table, lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from podium.engine.framework.profile import Weighted
     from podium.engine.framework.rule import Positioned
@@ -35,7 +35,7 @@ class BlockRules:
     have a way to read a block.
     """
 
-    __slots__ = ("_filter", "_position", "_scores", "_table", "_verdicts")
+    __slots__ = ("_for_many", "_position", "_table", "_verdicts", "alike", "filter", "scores")
 
     def __init__(
         self,
@@ -43,10 +43,22 @@ class BlockRules:
         position: int,
         rule: BlockFilter | None,
         scores: Sequence[tuple[int, BlockScore]],
+        *,
+        for_many: bool = False,
     ) -> None:
-        """The filter with its position, and the scores with their weights."""
-        self._filter, self._position, self._scores = rule, position, scores
+        """The filter with its position, and the scores with their weights.
+
+        *for_many*: they answer for many classes of pods together.
+        """
+        self._for_many = for_many
+        self.filter, self._position, self.scores = rule, position, scores
         self._verdicts = view.verdicts
+        #: Equal for those that answer together; see `stacked`.
+        self.alike: Hashable = (
+            position,
+            None if rule is None else rule.alike,
+            *((weight, score.alike) for weight, score in scores),
+        )
         #: The number of a verdict by the bits of its reasons; -1 where it is not known yet.
         self._table = np.full(1 << (len(rule.reasons) if rule else 0), -1, np.int64)
         self._table[0] = FITTING
@@ -54,26 +66,56 @@ class BlockRules:
     def answers(
         self, view: View, rows: np.ndarray
     ) -> tuple[np.ndarray | None, np.ndarray | int] | None:
-        """Verdicts of some rows (None: all fit) and sums of scores; None if rules must be asked."""
-        for _, score in self._scores:
+        """Verdicts of some rows (None: all fit) and sums of scores; None if rules must be asked.
+
+        Of many classes of pods, there is a line for each.
+        """
+        for _, score in self.scores:
             if not score.holds(view):
                 return None
-        block = resource_block(view, rows)
+        block = resource_block(view, rows, for_many=self._for_many)
         if block is None:
             return None
-        bits = self._filter.bits(block) if self._filter is not None else None
+        bits = self.filter.bits(block) if self.filter is not None else None
         sums: np.ndarray | int = 0
-        for weight, score in self._scores:
+        for weight, score in self.scores:
             given = score.scores(block)
             if weight != 1:
                 given *= weight
             sums = given if isinstance(sums, int) else np.add(sums, given, out=sums)
         return None if bits is None else self._verdicts_of(bits), sums
 
+    def answer_on(self, view: View, row: int) -> tuple[int, int] | None:
+        """Verdict and sum of scores of one row; None if rules must be asked."""
+        for _, score in self.scores:
+            if not score.holds(view):
+                return None
+        numbers = row_numbers(view, row)
+        if numbers is None:
+            return None
+        bits = self.filter.bits_on(numbers) if self.filter is not None else 0
+        total = 0
+        for weight, score in self.scores:
+            total += score.score_on(numbers) * weight
+        if not bits:
+            return FITTING, total
+        verdict = self._table.item(bits)
+        return verdict if verdict >= 0 else self._verdicts_of(np.array([bits])).item(), total
+
+    def stacked(self, view: View, rules: Sequence[BlockRules]) -> BlockRules:
+        """These rules of several classes of pods, which are alike, as one."""
+        filters = [each.filter for each in rules]
+        scores = [
+            (weight, score.stacked([each.scores[i][1] for each in rules]))
+            for i, (weight, score) in enumerate(self.scores)
+        ]
+        rule = None if self.filter is None else self.filter.stacked(filters)
+        return BlockRules(view, self._position, rule, scores, for_many=True)
+
     def _verdicts_of(self, bits: np.ndarray) -> np.ndarray:
         found = self._table.take(bits)
-        if lowest(found) < 0:
-            rule, position = self._filter, self._position
+        if lowest(found, None) < 0:
+            rule, position = self.filter, self._position
             assert rule is not None
             fill_table(self._verdicts, rule.name, rule.reasons, bits[found < 0])
             codes = self._verdicts.table(rule.name, rule.reasons)

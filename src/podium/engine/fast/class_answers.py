@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from podium.engine.fast.answer_matrix import AnswerMatrix
 from podium.engine.fast.row_answers import RowAnswers, RowRules
 from podium.engine.fast.score_table import GroupLayouts
 from podium.engine.framework.class_scopes import scopes_of
@@ -476,6 +477,7 @@ class AnswerCache:
         self._profile = profile
         self._budget_bytes = budget_bytes
         self.layouts = GroupLayouts(view)
+        self._matrix = AnswerMatrix(view)
         self._kept: OrderedDict[int, ClassAnswers | None] = OrderedDict()
         #: By `ClassRowRules.key`; None for rules that were asked once only.
         self._shared: OrderedDict[Hashable, RowAnswers | None] = OrderedDict()
@@ -514,7 +516,9 @@ class AnswerCache:
         """The answers for single rows that classes with these rules share."""
         found = self._shared.get(single.key)
         if found is None:
-            found = RowAnswers(pod, self._view, self._profile, single.rules, self.layouts)
+            found = RowAnswers(
+                pod, self._view, self._profile, single.rules, self.layouts, matrix=self._matrix
+            )
             self._shared[single.key] = found
             self._shared.move_to_end(single.key)
             self.trim_rows()
@@ -544,4 +548,5 @@ class AnswerCache:
         for key, answers in list(self._kept.items()):
             if answers is not None and answers.rows is rows:
                 del self._kept[key]
+        self._matrix.drop(rows)
         return True

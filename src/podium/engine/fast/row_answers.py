@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from podium.engine.fast.answer_matrix import answer_columns
 from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
 from podium.engine.fast.resource_memo import ResourceMemo
 from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from collections.abc import Set as AbstractSet
 
+    from podium.engine.fast.answer_matrix import AnswerColumns, AnswerMatrix
     from podium.engine.fast.score_table import GroupLayouts
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
@@ -57,6 +59,8 @@ class RowRules(NamedTuple):
 class RowAnswers:
     """The answers of some rules for some classes of pods, per row."""
 
+    columns: AnswerColumns
+
     def __init__(
         self,
         pod: Incoming,
@@ -64,8 +68,13 @@ class RowAnswers:
         profile: Profile,
         rules: RowRules,
         layouts: GroupLayouts,
+        *,
+        matrix: AnswerMatrix | None = None,
     ) -> None:
+        """With a *matrix*, the answers are kept there, and brought up to date with others."""
         self.view = view
+        self._matrix = matrix
+        self.line = self.asked = -1
         self._layouts = layouts
         self._tuning = profile.tuning
         self._highest = profile.highest_score
@@ -84,34 +93,37 @@ class RowAnswers:
         self._rounds_to_index = self._tuning.steady_rounds
         #: How many times it had been when an index was last made.
         self._indexed_at = 0
-        self._allocate()
-        self.rebuild(pod)
-
-    def _allocate(self) -> None:
-        size = self.view.nodes.capacity
-        #: Verdicts of the rules on nodes, and of all rules; see `_packed`.
-        self._node_verdicts = np.full(size, FITTING, np.int64)
-        self._verdicts = np.full(size, FITTING, np.int64)
-        self._node_scores = np.zeros(size, np.int64)
-        #: The sum of scores of each row; `UNFIT` where the pod does not fit.
-        self._scores = np.full(size, UNFIT, np.int64)
         #: Rows on which some score is out of range: by the node alone; with its pods, if it fits.
         self._node_wrong: set[int] = set()
         self._wrong: set[int] = set()
+        if matrix is not None:
+            matrix.add(self)
+        else:
+            self._allocate()
+        self.rebuild(pod)
+
+    def _allocate(self) -> None:
+        if self._matrix is not None:
+            self._matrix.clear(self)
+        else:
+            self.columns = answer_columns(self.view.nodes.capacity)
 
     # Keeping up with the cluster ------------------------------------------------------------------
 
     def rebuild(self, pod: Incoming) -> None:
         """Evaluate every row."""
         view = self.view
-        if len(self._scores) != view.nodes.capacity:
+        if len(self.columns.scores) != view.nodes.capacity:
             self._allocate()
+        if self._matrix is not None:
+            self._matrix.forget(self)
         self._node_wrong.clear()
         self._wrong.clear()
         self.epoch = view.journal.epoch
         #: Which extended resources devices serve; rules of single rows read that as well.
         self.served = view.catalog.device_classes.served_version
         self.seen = view.journal.rows.end
+        self._node_changes = view.journal.node_changes
         self.index = self._rejections = None
         self._groups = {}
         rows = view.nodes.order
@@ -120,7 +132,7 @@ class RowAnswers:
         self.memo: dict[Hashable, Any] = {}
         self._sort_scores(pod)
         self._resources = ResourceMemo(pod.cls, self.of_pods, self.scoring_pods, self._highest)
-        self._block_rules = block_rules(pod, view, self.of_pods, self.scoring_pods, self._highest)
+        self.block_rules = block_rules(pod, view, self.of_pods, self.scoring_pods, self._highest)
         self._evaluate_nodes(pod, rows)
         self._evaluate_pods(pod, rows)
 
@@ -156,8 +168,57 @@ class RowAnswers:
             self._small_changes += 1
             self._evaluate_one(pod, entries[-1], node_changed=False)
         elif missed:
+            since = self.seen
             self.seen += missed
-            self._catch_up(pod, entries[behind:])
+            if self._is_followed():
+                self._follow(pod, since, entries[behind:])
+            else:
+                self._catch_up(pod, entries[behind:])
+                self._node_changes = view.journal.node_changes
+                if self._matrix is not None and missed > self._tuning.few_changes:
+                    self._matrix.follow(self)
+
+    def _is_followed(self) -> bool:
+        """Whether the answers are kept in a matrix that follows the pods; no node changed."""
+        view = self.view
+        return (
+            self._matrix is not None
+            and self._node_changes == view.journal.node_changes
+            and not view.pods.unknown_nodes
+            and not self._wrong
+            and self._matrix.follows(self)
+        )
+
+    def _follow(self, pod: Incoming, since: int, news: list[int]) -> None:
+        """Evaluate what the matrix has not seen yet, and keep the indexes if there are any."""
+        matrix, log = self._matrix, self.view.journal.rows
+        assert matrix is not None
+        left = log.end - max(since, matrix.seen)
+        if left > self._tuning.few_changes:
+            if not matrix.catch_up():
+                self._catch_up(pod, news)
+                return
+        elif left:
+            for row in set(log.entries[-left:]):
+                self._evaluate_one(pod, row, node_changed=False, indexed=False)
+        rows = set(news)
+        if len(rows) > self._tuning.one_by_one:
+            self._drop_indexes()
+            return
+        self._small_changes += 1
+        if self.index is not None or self._groups:
+            scores = self.columns.scores
+            for row in rows:
+                self._put(row, scores.item(row))
+
+    def _put(self, row: int, total: int) -> None:
+        """Bring the indexes up to date with the total of a row."""
+        found = None if total == UNFIT else total
+        if self.index is not None:
+            self.index.put(row, found)
+        for groups in self._groups.values():
+            if groups is not None:
+                groups.put(row, found)
 
     def _catch_up(self, pod: Incoming, news: list[int]) -> None:
         """Evaluate the rows of these entries of the journal again."""
@@ -201,10 +262,15 @@ class RowAnswers:
         if memo.misses <= memo.hits:
             return False
         # A block of two rows costs less than two new states.
-        return self._block_rules is not None or count > self._tuning.one_by_one_if_new
+        return self.block_rules is not None or count > self._tuning.one_by_one_if_new
 
     def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
         """Evaluate many rows as arrays; the indexes would cost more to keep than to make again."""
+        self._drop_indexes()
+        self._evaluate_together(pod, rows, nodes)
+
+    def _drop_indexes(self) -> None:
+        """Make the indexes again when there are calmer rounds."""
         if self.index is not None or self._groups:
             lasted = self._small_changes - self._indexed_at
             start = self._tuning.steady_rounds
@@ -212,12 +278,11 @@ class RowAnswers:
             self.index = None
             self._groups = {}
         self._small_changes = 0
-        self._evaluate_together(pod, rows, nodes)
 
     def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
         """Evaluate some rows as arrays, and keep the counts, and the indexes if there are any."""
         changed = np.array([*rows], np.intp)
-        before = self._verdicts.take(changed)
+        before = self.columns.verdicts.take(changed)
         if nodes:
             self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
         now, sums = self._evaluate_pods(pod, changed)
@@ -238,32 +303,33 @@ class RowAnswers:
             self._take_over(*each)
 
     def _take_over(self, row: int, before: int, code: int, total: int) -> None:
-        """Bring the counts and the index up to date with the new answers of a row."""
+        """Bring the counts and the indexes up to date with the new answers of a row."""
+        if code != before:
+            self.note_verdict(row, before, code)
+        if self.index is not None or self._groups:
+            self._put(row, UNFIT if code else total)
+
+    def note_verdict(self, row: int, before: int, code: int) -> None:
+        """Bring the counts up to date: the verdict of a row may be another one."""
         if code != before:
             self._recount(row, before, code)
             if not code or not before:
-                self._feasible = (None, self._scores)
-        if self.index is not None:
-            self.index.put(row, None if code else total)
-        if self._groups:
-            for groups in self._groups.values():
-                if groups is not None:
-                    groups.put(row, None if code else total)
+                self._feasible = (None, self.columns.scores)
 
     def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
         at = ManyRows(self.view, rows)
         fit = run_filters(pod, at, self.of_node)
-        self._node_verdicts[rows] = _packed(fit.codes, fit.positions)
+        self.columns.node_verdicts[rows] = _packed(fit.codes, fit.positions)
         sums, wrong = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
-        self._node_scores[rows] = as_array(sums) + self.constant
+        self.columns.node_scores[rows] = as_array(sums) + self.constant
         _mark(self._node_wrong, rows, wrong)
 
     def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Evaluate some rows as arrays; their verdicts, and the sums of their scores."""
-        verdicts, sums = self._node_verdicts.take(rows), self._node_scores.take(rows)
+        verdicts, sums = self.columns.node_verdicts.take(rows), self.columns.node_scores.take(rows)
         if self._wrong:
             self._wrong.difference_update(rows.tolist())
-        answers = self._block_rules.answers(self.view, rows) if self._block_rules else None
+        answers = self.block_rules.answers(self.view, rows) if self.block_rules else None
         if answers is not None:
             rejected, given = answers
             if rejected is not None:
@@ -275,7 +341,7 @@ class RowAnswers:
             np.minimum(verdicts, _packed(fit.codes, fit.positions), out=verdicts)
             self._add_scores(pod, at, verdicts, sums)
         sums[verdicts != FITTING] = UNFIT
-        self._verdicts[rows], self._scores[rows] = verdicts, sums
+        self.columns.verdicts[rows], self.columns.scores[rows] = verdicts, sums
         return verdicts, sums
 
     def _add_scores(
@@ -292,24 +358,40 @@ class RowAnswers:
             sums[places] += as_array(total)
             _mark(self._wrong, at.index, wrong)
 
-    def _evaluate_one(self, pod: Incoming, row: int, *, node_changed: bool) -> None:
-        at = OneRow(self.view, row)
+    def _evaluate_one(
+        self, pod: Incoming, row: int, *, node_changed: bool, indexed: bool = True
+    ) -> None:
+        """Evaluate one row in plain numbers; *indexed*: and keep the indexes."""
+        columns = self.columns
         if node_changed:
-            code, position = run_filters_on_row(pod, at, self.of_node)
-            self._node_verdicts[row] = position << SHIFT | code
-            score, out = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
-            self._node_scores[row] = as_int(score) + self.constant
-            _put(self._node_wrong, row, wrong=bool(out))
-        code, position, total, wrong = self._resources.answer(pod, at)
-        verdict = min(position << SHIFT | code, self._node_verdicts.item(row))
+            self._evaluate_node(pod, row)
+        found = self.block_rules.answer_on(self.view, row) if self.block_rules else None
+        wrong = False
+        if found is not None:
+            verdict, total = found
+        else:
+            code, position, total, wrong = self._resources.answer(pod, OneRow(self.view, row))
+            verdict = position << SHIFT | code
+        verdict = min(verdict, columns.node_verdicts.item(row))
         code = verdict & CODE
-        total += self._node_scores.item(row)
-        before = self._verdicts.item(row) & CODE
-        self._verdicts[row] = verdict
-        self._scores[row] = UNFIT if code else total
+        total += columns.node_scores.item(row)
+        before = columns.verdicts.item(row) & CODE
+        columns.verdicts[row] = verdict
+        columns.scores[row] = UNFIT if code else total
         if wrong or self._wrong:
             _put(self._wrong, row, wrong=wrong and code == FITS)
-        self._take_over(row, before, code, total)
+        if indexed:
+            self._take_over(row, before, code, total)
+        elif code != before:
+            self.note_verdict(row, before, code)
+
+    def _evaluate_node(self, pod: Incoming, row: int) -> None:
+        at = OneRow(self.view, row)
+        code, position = run_filters_on_row(pod, at, self.of_node)
+        self.columns.node_verdicts[row] = position << SHIFT | code
+        score, out = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
+        self.columns.node_scores[row] = as_int(score) + self.constant
+        _put(self._node_wrong, row, wrong=bool(out))
 
     def _recount(self, row: int, before: int, now: int) -> None:
         counts = self._rejections
@@ -331,7 +413,7 @@ class RowAnswers:
         """
         if self._constant_wrong or self._wrong:
             return False
-        return not any(self._verdicts.item(row) == FITTING for row in self._node_wrong)
+        return not any(self.columns.verdicts.item(row) == FITTING for row in self._node_wrong)
 
     def by_score(self, order: np.ndarray) -> ScoreIndex | ScoreTable | None:
         """The feasible rows by score, in this order; None if some row is named twice.
@@ -343,9 +425,9 @@ class RowAnswers:
             if len(order) != len(self.view.nodes.order):
                 return None
             if self._small_changes < self._rounds_to_index:
-                return ScoreTable(self._scores.take(order), self._count())
+                return ScoreTable(self.columns.scores.take(order), self._count())
             self._indexed_at = self._small_changes
-            index = self.index = ScoreIndex(order, self._scores)
+            index = self.index = ScoreIndex(order, self.columns.scores)
             if len(index.position_of) != len(order):
                 self.index = None
         return self.index
@@ -368,14 +450,16 @@ class RowAnswers:
         most = len(order) // self._tuning.min_reduction
         if self._small_changes < self._rounds_to_index:
             layout = self._layouts.by(order, keys, most)
-            return None if layout is None else GroupTable(layout, self._scores, self._count())
+            return (
+                None if layout is None else GroupTable(layout, self.columns.scores, self._count())
+            )
         self._indexed_at = self._small_changes
         if len(self._groups) >= MOST_GROUPINGS:
             self._groups.clear()
         sizes = (len(self.view.nodes.label_column(key).values) for key in keys)
         made: GroupIndex | None = None
         if max(sizes) <= most + 1:
-            made = GroupIndex(ManyRows(self.view, order), keys, self._scores)
+            made = GroupIndex(ManyRows(self.view, order), keys, self.columns.scores)
             if len(made) > most or len(made.position_of) != len(order):
                 made = None
         self._groups[keys] = made
@@ -384,13 +468,13 @@ class RowAnswers:
     def rejections(self) -> Counter[int]:
         """How many nodes were rejected with which verdict by single rows; kept up to date."""
         if self._rejections is None:
-            self._rejections = histogram(self._verdicts[self.view.nodes.order] & CODE)
+            self._rejections = histogram(self.columns.verdicts[self.view.nodes.order] & CODE)
         return self._rejections
 
     def feasible(self, order: np.ndarray) -> np.ndarray:
         """The rows that fit, in order; kept while none changes."""
         if self._feasible[0] is not order:
-            self._feasible = (order, order[self._scores.take(order) != UNFIT])
+            self._feasible = (order, order[self.columns.scores.take(order) != UNFIT])
             self.memo = {}
         return self._feasible[1]
 
@@ -400,12 +484,12 @@ class RowAnswers:
 
     def verdicts(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Verdict codes, and the positions of the rules that gave them, in this order."""
-        found = self._verdicts.take(order)
+        found = self.columns.verdicts.take(order)
         return (found & CODE).astype(np.int32), (found >> SHIFT).astype(np.int16)
 
     def sums(self, rows: np.ndarray) -> np.ndarray:
         """The weighted sums of the scores of these rows."""
-        found: np.ndarray = self._scores.take(rows)
+        found: np.ndarray = self.columns.scores.take(rows)
         return found
 
 

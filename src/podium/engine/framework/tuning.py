@@ -27,6 +27,9 @@ class Tuning:
     one_by_one_if_new: int = 4
     #: After so many rounds with few changed rows an index by score is made.
     steady_rounds: int = 3
+    #: Up to this many changes are looked at row by row for one class of pods, more of them for all
+    #: classes that take part in a matrix of answers.
+    few_changes: int = 8
 
 
 DEFAULT_TUNING = Tuning()

@@ -6,13 +6,15 @@ about the same as on one row. A rule that reads cpu and memory together makes ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from podium.engine.state.accounting import NATIVE
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
 
@@ -32,7 +34,10 @@ class ResourceBlock:
     __slots__ = ("allocatable", "allowed", "pods", "requested", "scored")
 
     def __init__(self, pods: np.ndarray, nodes: np.ndarray) -> None:
-        """What the pods of the rows count for, and what the nodes can allocate."""
+        """What the pods of the rows count for, and what the nodes can allocate: line by row.
+
+        With an axis of length 1 in between, rules for many classes of pods answer together.
+        """
         #: Requests of cpu, memory and ephemeral storage.
         self.requested = pods[:_NATIVE]
         #: Requests of cpu and memory as scores count them.
@@ -45,7 +50,37 @@ class ResourceBlock:
         self.allowed = nodes[-1]
 
 
-class BlockFilter(Protocol):
+class RowNumbers(NamedTuple):
+    """The same numbers of one row, as plain integers."""
+
+    cpu_requested: int
+    memory_requested: int
+    storage_requested: int
+    cpu_scored: int
+    memory_scored: int
+    pods: int
+    cpu: int
+    memory: int
+    storage: int
+    allowed: int
+
+
+#: Where the amounts that a node can allocate begin among them.
+FIRST_ALLOCATABLE = RowNumbers._fields.index("cpu")
+
+
+class BlockRule(Protocol):
+    """A rule of scope `RESOURCES` for one class of pods, over a block of numbers."""
+
+    @property
+    def alike(self) -> Hashable:
+        """Equal for rules that differ in the amounts only which the pods want."""
+
+    def stacked(self, rules: Sequence[Any]) -> Any:
+        """These rules, which are alike, as one that answers in a line for each of them."""
+
+
+class BlockFilter(BlockRule, Protocol):
     """A filter of scope `RESOURCES` for one class of pods, over a block of numbers."""
 
     name: str
@@ -55,8 +90,11 @@ class BlockFilter(Protocol):
     def bits(self, block: ResourceBlock) -> np.ndarray | None:
         """Which of the reasons apply, per row; None if none does anywhere."""
 
+    def bits_on(self, row: RowNumbers) -> int:
+        """Which of the reasons apply on one row."""
 
-class BlockScore(Protocol):
+
+class BlockScore(BlockRule, Protocol):
     """A score of scope `RESOURCES` for one class of pods, over a block of numbers."""
 
     #: No score is above this, nor below 0.
@@ -68,11 +106,27 @@ class BlockScore(Protocol):
     def scores(self, block: ResourceBlock) -> np.ndarray:
         """A score per row, in an array that the caller may change."""
 
+    def score_on(self, row: RowNumbers) -> int:
+        """The score of one row."""
 
-def resource_block(view: View, rows: np.ndarray) -> ResourceBlock | None:
-    """The numbers of these rows; None if there are none, or one is below 0 or very large."""
+
+def row_numbers(view: View, row: int) -> RowNumbers | None:
+    """The numbers of one row; None if one is below 0 or very large."""
+    found = view.pods.numbers[:, row].tolist() + view.nodes.numbers[:, row].tolist()
+    if min(found) < 0 or max(found) > LARGEST:
+        return None
+    return RowNumbers._make(found)
+
+
+def resource_block(view: View, rows: np.ndarray, *, for_many: bool = False) -> ResourceBlock | None:
+    """The numbers of these rows; None if there are none, or one is below 0 or very large.
+
+    *for_many*: of the form for rules of many classes of pods.
+    """
     if not len(rows):
         return None
+    if for_many:
+        rows = rows.reshape(1, -1)
     pods, nodes = view.pods.numbers.take(rows, 1), view.nodes.numbers.take(rows, 1)
     # Negative numbers are very large ones when they are read without a sign.
     if _highest(pods.view(np.uint64), None) > LARGEST:

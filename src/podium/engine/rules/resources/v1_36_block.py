@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from podium.engine.rows.resource_block import LARGEST, quotients
+from podium.engine.rows.resource_block import FIRST_ALLOCATABLE, LARGEST, quotients
 from podium.engine.rules.v1_36 import MAX_SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
-    from podium.engine.rows.resource_block import ResourceBlock
+    from podium.engine.rows.resource_block import ResourceBlock, RowNumbers
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
 
@@ -30,17 +30,42 @@ def _line(numbers: Sequence[int]) -> np.ndarray:
     return np.array(numbers, np.int64).reshape(-1, 1)
 
 
+def _lines(classes: Sequence[Sequence[int]]) -> np.ndarray:
+    """A number for each line of a block and each class of pods."""
+    return np.array(classes, np.int64).T.reshape(len(classes[0]), len(classes), 1)
+
+
 class NativeFit:
     """Which rows lack one of the first native resources, or room for one more pod."""
 
-    __slots__ = ("_count", "_small", "_wanted", "name", "reasons")
+    __slots__ = ("_count", "_small", "_wanted", "amounts", "name", "reasons")
 
-    def __init__(self, name: str, reasons: tuple[Reason, ...], wanted: Sequence[int]) -> None:
-        """The amounts of the first native resources; all are above 0."""
+    def __init__(
+        self,
+        name: str,
+        reasons: tuple[Reason, ...],
+        amounts: Sequence[int],
+        wanted: np.ndarray | None = None,
+    ) -> None:
+        """The amounts of the first native resources; all are above 0.
+
+        *wanted* has those of many classes of pods, of which the first wants these amounts.
+        """
         self.name, self.reasons = name, reasons
-        self._count = len(wanted)
-        self._wanted = _line(wanted)
-        self._small = 2 << len(wanted)
+        self.amounts = amounts
+        self._count = len(amounts)
+        self._wanted = _line(amounts) if wanted is None else wanted
+        self._small = 2 << len(amounts)
+
+    @property
+    def alike(self) -> Hashable:
+        """The reasons name the resources."""
+        return (self.name, self.reasons)
+
+    def stacked(self, rules: Sequence[NativeFit]) -> NativeFit:
+        """As one that answers in a line for each of them."""
+        wanted = _lines([each.amounts for each in rules])
+        return NativeFit(self.name, self.reasons, self.amounts, wanted)
 
     def bits(self, block: ResourceBlock) -> np.ndarray | None:
         """As `NodeResourcesFit.bits`."""
@@ -48,24 +73,37 @@ class NativeFit:
         lacking = self._wanted > allocatable - block.requested[: self._count]
         crowded = block.pods >= block.allowed
         if not _any(lacking, None):
-            return crowded.astype(np.intp) if _any(crowded) else None
+            return crowded.astype(np.intp) if _any(crowded, None) else None
         short: np.ndarray = crowded.astype(np.intp)
         for i, flags in enumerate(lacking):
-            short |= flags * (2 << i)
+            short = short | flags * (2 << i)
         lacking &= self._wanted > allocatable
         if _any(lacking, None):
             short |= _any(lacking) * self._small
+        return short
+
+    def bits_on(self, row: RowNumbers) -> int:
+        """As `NodeResourcesFit.bits`."""
+        short = int(row.pods >= row.allowed)
+        for i, wanted in enumerate(self.amounts):
+            allocatable = row[FIRST_ALLOCATABLE + i]
+            if wanted > allocatable - row[i]:
+                short |= 2 << i
+                if wanted > allocatable:
+                    short |= self._small
         return short
 
 
 class _Scored:
     """A score of cpu and memory, of nodes that have both."""
 
-    __slots__ = ("_wanted",)
+    __slots__ = ("_wanted", "amounts")
     highest = MAX_SCORE
 
-    def __init__(self, wanted: Sequence[int]) -> None:
-        self._wanted = _line(wanted)
+    def __init__(self, amounts: Sequence[int], wanted: np.ndarray | None = None) -> None:
+        """The amounts that a pod wants; *wanted* has those of many classes of pods."""
+        self.amounts = amounts
+        self._wanted = _line(amounts) if wanted is None else wanted
 
     def holds(self, view: View) -> bool:
         """Whether all nodes have cpu and memory."""
@@ -75,26 +113,51 @@ class _Scored:
 class LeastAllocated(_Scored):
     """The weighted mean of what is left of cpu and memory, in percent."""
 
-    __slots__ = ("_sum", "_weights")
+    __slots__ = ("_factors", "_sum", "_weights")
 
-    def __init__(self, wanted: Sequence[int], weights: Sequence[int]) -> None:
-        super().__init__(wanted)
+    def __init__(
+        self, amounts: Sequence[int], weights: Sequence[int], wanted: np.ndarray | None = None
+    ) -> None:
+        super().__init__(amounts, wanted)
         self._sum = sum(weights)
-        self._weights = _line(weights) if set(weights) != {1} else None
+        self._weights = tuple(weights)
+        self._factors: np.ndarray | None = None
+        if set(weights) != {1}:
+            self._factors = _line(weights).reshape(-1, *[1] * (self._wanted.ndim - 1))
+
+    @property
+    def alike(self) -> Hashable:
+        """The weights."""
+        return (LeastAllocated, self._weights)
+
+    def stacked(self, rules: Sequence[LeastAllocated]) -> LeastAllocated:
+        """As one that answers in a line for each of them."""
+        wanted = _lines([each.amounts for each in rules])
+        return LeastAllocated(self.amounts, self._weights, wanted)
 
     def scores(self, block: ResourceBlock) -> np.ndarray:
         """As `NodeResourcesFitScore.score` with the strategy LeastAllocated."""
         capacity = block.allocatable[:_BOTH]
-        left = capacity - block.scored
-        left -= self._wanted
+        left = capacity - block.scored - self._wanted
         np.maximum(left, 0, out=left)
         left *= MAX_SCORE
         rates = quotients(left, capacity)
-        if self._weights is not None:
-            rates *= self._weights
+        if self._factors is not None:
+            rates *= self._factors
         total: np.ndarray = rates[0] + rates[1]
         total //= self._sum
         return total
+
+    def score_on(self, row: RowNumbers) -> int:
+        """As `NodeResourcesFitScore.score` with the strategy LeastAllocated."""
+        cpu, memory = self.amounts
+        left_cpu = row.cpu - row.cpu_scored - cpu
+        left_memory = row.memory - row.memory_scored - memory
+        of_cpu, of_memory = self._weights
+        total = left_cpu * MAX_SCORE // row.cpu * of_cpu if left_cpu > 0 else 0
+        if left_memory > 0:
+            total += left_memory * MAX_SCORE // row.memory * of_memory
+        return total // self._sum
 
 
 class BalanceChange(_Scored):
@@ -102,12 +165,22 @@ class BalanceChange(_Scored):
 
     __slots__ = ()
 
+    @property
+    def alike(self) -> Hashable:
+        """All are alike."""
+        return BalanceChange
+
+    def stacked(self, rules: Sequence[BalanceChange]) -> BalanceChange:
+        """As one that answers in a line for each of them."""
+        return BalanceChange(self.amounts, _lines([each.amounts for each in rules]))
+
     def scores(self, block: ResourceBlock) -> np.ndarray:
         """As `NodeResourcesBalancedAllocation.score`."""
         capacity, used = block.allocatable[:_BOTH], block.requested[:_BOTH]
-        shares = np.empty((2, *used.shape))  # without the pod, and with it
+        total = used + self._wanted
+        shares = np.empty((2, *total.shape))  # without the pod, and with it
         np.divide(used, capacity, out=shares[0])
-        np.divide(used + self._wanted, capacity, out=shares[1])
+        np.divide(total, capacity, out=shares[1])
         np.minimum(shares, 1.0, out=shares)
         distances = shares[:, 0] - shares[:, 1]
         np.abs(distances, out=distances)
@@ -120,6 +193,19 @@ class BalanceChange(_Scored):
         change += 150
         change >>= 1
         return change
+
+    def score_on(self, row: RowNumbers) -> int:
+        """As `NodeResourcesBalancedAllocation.score`."""
+        cpu, memory = self.amounts
+        used_cpu, used_memory = row.cpu_requested, row.memory_requested
+        before = _balance(used_cpu / row.cpu, used_memory / row.memory)
+        after = _balance((used_cpu + cpu) / row.cpu, (used_memory + memory) / row.memory)
+        return (after - before + 150) >> 1
+
+
+def _balance(cpu: float, memory: float) -> int:
+    """How even two shares of what is allocatable are, in percent."""
+    return int((1 - abs(min(cpu, 1.0) - min(memory, 1.0)) / 2) * 100.0)
 
 
 def least_allocated(wanted: Sequence[int], weights: Sequence[int]) -> LeastAllocated | None:
