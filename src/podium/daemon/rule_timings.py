@@ -76,6 +76,7 @@ class RuleTimings:
                 methods["of_block"] = self._around_block(kind.of_block, "Filter", "bits", "bits_on")
             if issubclass(kind, ScoreRule):
                 methods["score"] = self._around(kind.score, "Score")
+                methods["of_few"] = self._around(kind.of_few, "Score")
                 methods["of_block"] = self._around_block(
                     kind.of_block, "Score", "scores", "score_on"
                 )

@@ -97,6 +97,9 @@ class AnswerMatrix:
         self._view = view
         self._capacity = 0
         self._lines = 0
+        #: Each of the columns of all lines, and the same without a border between lines.
+        self._parts = np.empty((4, 0, 0), np.int64)
+        self._flat: list[np.ndarray] = []
         self._free: list[int] = []
         self._holders: dict[int, Holder] = {}
         self._followed: dict[int, Holder] = {}

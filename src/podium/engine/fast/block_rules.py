@@ -35,7 +35,16 @@ class BlockRules:
     have a way to read a block.
     """
 
-    __slots__ = ("_for_many", "_position", "_table", "_verdicts", "alike", "filter", "scores")
+    __slots__ = (
+        "_for_many",
+        "_held",
+        "_position",
+        "_table",
+        "_verdicts",
+        "alike",
+        "filter",
+        "scores",
+    )
 
     def __init__(
         self,
@@ -51,6 +60,8 @@ class BlockRules:
         *for_many*: they answer for many classes of pods together.
         """
         self._for_many = for_many
+        #: For which nodes `_holds` was last found out, and what.
+        self._held = (-1, -1), False
         self.filter, self._position, self.scores = rule, position, scores
         self._verdicts = view.verdicts
         #: Equal for those that answer together; see `stacked`.
@@ -70,9 +81,8 @@ class BlockRules:
 
         Of many classes of pods, there is a line for each.
         """
-        for _, score in self.scores:
-            if not score.holds(view):
-                return None
+        if not self._holds(view):
+            return None
         block = resource_block(view, rows, for_many=self._for_many)
         if block is None:
             return None
@@ -85,11 +95,17 @@ class BlockRules:
             sums = given if isinstance(sums, int) else np.add(sums, given, out=sums)
         return None if bits is None else self._verdicts_of(bits), sums
 
+    def _holds(self, view: View) -> bool:
+        """Whether the scores may be used, as the nodes are now."""
+        now = (view.journal.epoch, view.journal.node_changes)
+        if self._held[0] != now:
+            self._held = now, all(score.holds(view) for _, score in self.scores)
+        return self._held[1]
+
     def answer_on(self, view: View, row: int) -> tuple[int, int] | None:
         """Verdict and sum of scores of one row; None if rules must be asked."""
-        for _, score in self.scores:
-            if not score.holds(view):
-                return None
+        if not self._holds(view):
+            return None
         numbers = row_numbers(view, row)
         if numbers is None:
             return None

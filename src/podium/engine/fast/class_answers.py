@@ -24,7 +24,7 @@ from podium.engine.framework.class_scopes import scopes_of
 from podium.engine.framework.decision import NO_REJECTIONS
 from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope, Watched
 from podium.engine.pipelines.filtering import Fit, run_filters
-from podium.engine.pipelines.scoring import run_scores
+from podium.engine.pipelines.scoring import run_scores, run_scores_of_few
 from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
 
@@ -363,6 +363,9 @@ class ClassAnswers:
             return found.index.best(found.groups, [0] * len(found.groups.numbers))
         rows = found.groups.rows
         try:
+            few = run_scores_of_few(pod, rows, self._differing, self.profile)
+            if few is not None:
+                return found.index.best(found.groups, few)
             scores = run_scores(pod, rows, self._differing, self.profile, known=self._not_known)
         except AttemptError:
             return None

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 NO_ROWS: frozenset[int] = frozenset()
 #: An index has paid if it was kept for so many rounds with few changed rows.
 WORTH_INDEXING = 50
+#: With so many times more entries of the journal than rows that are evaluated one by one, it does
+#: not pay to see which of them are about the same rows.
+MOST_REPEATED = 2
 #: Indexes by group are kept for so many sets of label keys.
 MOST_GROUPINGS = 8
 
@@ -201,6 +204,9 @@ class RowAnswers:
         elif left:
             for row in set(log.entries[-left:]):
                 self._evaluate_one(pod, row, node_changed=False, indexed=False)
+        if len(news) > MOST_REPEATED * self._tuning.one_by_one:
+            self._drop_indexes()
+            return
         rows = set(news)
         if len(rows) > self._tuning.one_by_one:
             self._drop_indexes()

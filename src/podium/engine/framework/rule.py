@@ -324,6 +324,10 @@ class ScoreRule(Rule):
         """A raw score per row."""
         raise NotImplementedError
 
+    def of_few(self, pod: Incoming, at: ManyRows) -> list[int] | None:  # noqa: ARG002
+        """The final scores of a few rows, found in plain numbers; None: `score` has to be asked."""
+        return None
+
     def of_block(self, pod: Incoming, view: View) -> BlockScore | None:  # noqa: ARG002
         """The same scores from a block of resource numbers, as for `FilterRule.of_block`."""
         return None

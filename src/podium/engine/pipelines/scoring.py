@@ -78,6 +78,21 @@ def run_scores(
     return _shifted(totals, constant, len(at))
 
 
+def run_scores_of_few(
+    pod: Incoming, at: ManyRows, weighted: Sequence[Weighted], profile: Profile
+) -> list[int] | None:
+    """The same sums of a few rows in plain numbers; None if `run_scores` has to find them."""
+    highest = profile.highest_score
+    totals = [0] * len(at)
+    for each in weighted:
+        found = each.priority.of_few(pod, at)
+        if found is None or (highest is not None and (min(found) < 0 or max(found) > highest)):
+            return None
+        weight = each.weight
+        totals = [total + score * weight for total, score in zip(totals, found, strict=True)]
+    return totals
+
+
 def _shifted(totals: np.ndarray | None, constant: int, size: int) -> np.ndarray:
     """The sums of scores that differ between rows, if there are any, and of those that do not."""
     if totals is None:

@@ -6,7 +6,7 @@ about the same as on one row. A rule that reads cpu and memory together makes ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -50,23 +50,12 @@ class ResourceBlock:
         self.allowed = nodes[-1]
 
 
-class RowNumbers(NamedTuple):
-    """The same numbers of one row, as plain integers."""
-
-    cpu_requested: int
-    memory_requested: int
-    storage_requested: int
-    cpu_scored: int
-    memory_scored: int
-    pods: int
-    cpu: int
-    memory: int
-    storage: int
-    allowed: int
-
-
+#: The same numbers of one row as plain integers, in this order: what its pods request of cpu,
+#: memory and ephemeral storage, cpu and memory as scores count them, the number of pods; then what
+#: the node can allocate of cpu, memory and ephemeral storage, and how many pods it may hold.
+RowNumbers = list[int]
 #: Where the amounts that a node can allocate begin among them.
-FIRST_ALLOCATABLE = RowNumbers._fields.index("cpu")
+FIRST_ALLOCATABLE = 6
 
 
 class BlockRule(Protocol):
@@ -112,10 +101,9 @@ class BlockScore(BlockRule, Protocol):
 
 def row_numbers(view: View, row: int) -> RowNumbers | None:
     """The numbers of one row; None if one is below 0 or very large."""
-    found = view.pods.numbers[:, row].tolist() + view.nodes.numbers[:, row].tolist()
-    if min(found) < 0 or max(found) > LARGEST:
-        return None
-    return RowNumbers._make(found)
+    found: RowNumbers = view.pods.numbers[:, row].tolist()
+    found += view.nodes.numbers[:, row].tolist()
+    return None if min(found) < 0 or max(found) > LARGEST else found
 
 
 def resource_block(view: View, rows: np.ndarray, *, for_many: bool = False) -> ResourceBlock | None:

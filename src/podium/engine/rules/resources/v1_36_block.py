@@ -84,7 +84,7 @@ class NativeFit:
 
     def bits_on(self, row: RowNumbers) -> int:
         """As `NodeResourcesFit.bits`."""
-        short = int(row.pods >= row.allowed)
+        short = int(row[5] >= row[9])
         for i, wanted in enumerate(self.amounts):
             allocatable = row[FIRST_ALLOCATABLE + i]
             if wanted > allocatable - row[i]:
@@ -150,13 +150,12 @@ class LeastAllocated(_Scored):
 
     def score_on(self, row: RowNumbers) -> int:
         """As `NodeResourcesFitScore.score` with the strategy LeastAllocated."""
-        cpu, memory = self.amounts
-        left_cpu = row.cpu - row.cpu_scored - cpu
-        left_memory = row.memory - row.memory_scored - memory
-        of_cpu, of_memory = self._weights
-        total = left_cpu * MAX_SCORE // row.cpu * of_cpu if left_cpu > 0 else 0
+        (wanted_cpu, wanted_memory), (of_cpu, of_memory) = self.amounts, self._weights
+        _, _, _, used_cpu, used_memory, _, cpu, memory, _, _ = row
+        left_cpu, left_memory = cpu - used_cpu - wanted_cpu, memory - used_memory - wanted_memory
+        total = left_cpu * MAX_SCORE // cpu * of_cpu if left_cpu > 0 else 0
         if left_memory > 0:
-            total += left_memory * MAX_SCORE // row.memory * of_memory
+            total += left_memory * MAX_SCORE // memory * of_memory
         return total // self._sum
 
 
@@ -196,16 +195,18 @@ class BalanceChange(_Scored):
 
     def score_on(self, row: RowNumbers) -> int:
         """As `NodeResourcesBalancedAllocation.score`."""
-        cpu, memory = self.amounts
-        used_cpu, used_memory = row.cpu_requested, row.memory_requested
-        before = _balance(used_cpu / row.cpu, used_memory / row.memory)
-        after = _balance((used_cpu + cpu) / row.cpu, (used_memory + memory) / row.memory)
+        wanted_cpu, wanted_memory = self.amounts
+        used_cpu, used_memory, _, _, _, _, cpu, memory, _, _ = row
+        before = _balance(used_cpu / cpu, used_memory / memory)
+        after = _balance((used_cpu + wanted_cpu) / cpu, (used_memory + wanted_memory) / memory)
         return (after - before + 150) >> 1
 
 
 def _balance(cpu: float, memory: float) -> int:
     """How even two shares of what is allocatable are, in percent."""
-    return int((1 - abs(min(cpu, 1.0) - min(memory, 1.0)) / 2) * 100.0)
+    cpu = min(cpu, 1.0)
+    memory = min(memory, 1.0)
+    return int((1 - abs(cpu - memory) / 2) * 100.0)
 
 
 def least_allocated(wanted: Sequence[int], weights: Sequence[int]) -> LeastAllocated | None:

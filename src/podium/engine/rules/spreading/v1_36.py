@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -70,6 +70,8 @@ SKEW_EXCEEDED = Reason("node(s) didn't match pod topology spread constraints")
 TOPOLOGY_LABEL_MISSING = Reason(
     "node(s) didn't match pod topology spread constraints (missing required label)", curable=False
 )
+#: One number, or an array of them.
+Number = Any
 #: More pods than any domain has.
 MANY = 1 << 62
 
@@ -413,13 +415,12 @@ class PodTopologySpreadScore(ScoreRule):
         ignored = self._ignored(cls, constraints, at)
         total: np.ndarray | None = None
         for each in constraints:
-            extra = float(each.max_skew - 1)
             if each.key == HOST:
                 kept = len(at) - (0 if ignored is None else int(ignored.sum()))
-                part = at.on_row(each.tally(cls, view)) * math.log(kept + 2) + extra
+                part = _part(each, at.on_row(each.tally(cls, view)), kept)
             else:
-                weight = math.log(self._domains(each.key, ignored, at) + 2)
-                sums = self._counts(cls, each, constraints, view) * weight + extra
+                domains = self._domains(each.key, ignored, at)
+                sums = _part(each, self._counts(cls, each, constraints, view), domains)
                 part = sums.take(at.label_ids(each.key))
             if not view.nodes.all_have(each.key):
                 part = np.where(at.has_label(each.key), part, 0.0)
@@ -428,6 +429,31 @@ class PodTopologySpreadScore(ScoreRule):
         if total is not None:
             rounded = np.floor(total + 0.5).astype(np.int64)
         return rounded if ignored is None else np.where(ignored, 0, rounded)
+
+    def of_few(self, pod: Incoming, at: ManyRows) -> list[int] | None:
+        """The same where every node has all keys, and the host name is none of them."""
+        view, cls = at.view, pod.cls
+        constraints = constraints_of(pod, view, SOFT, self.defaults)
+        totals: list[float] | None = None
+        for each in constraints:
+            key = each.key
+            if key == HOST or not view.nodes.all_have(key):
+                return None
+            domains = self._domains(key, None, at)
+            counts = self._counts(cls, each, constraints, view).tolist()
+            ids = at.remembered(("ids", key), partial(_ids, key, at))
+            parts = [_part(each, counts[i], domains) for i in ids]
+            if totals is None:
+                totals = parts
+            else:
+                totals = [total + part for total, part in zip(totals, parts, strict=True)]
+        if totals is None:
+            return None
+        raw = [math.floor(total + 0.5) for total in totals]
+        most, least = max(raw), min(raw)
+        if least < 0:
+            return None
+        return [_final(each, most, least) if most else MAX_SCORE for each in raw]
 
     def _domains(self, key: str, ignored: np.ndarray | None, at: ManyRows) -> int:
         """How many domains the feasible rows have; no value and an empty one are the same."""
@@ -505,8 +531,29 @@ class PodTopologySpreadScore(ScoreRule):
         if most == 0:
             scores = np.full(len(raw), MAX_SCORE)
         else:
-            scores = at.divide(MAX_SCORE * (most + least - raw), most)
+            scores = at.divide(_lead(raw, most, least), most)
         return scores if ignored is None else np.where(ignored, 0, scores)
+
+
+def _part(each: Constraint, pods: Number, domains: int) -> Number:
+    """What matching pods in a domain count for, by a constraint whose key has so many domains."""
+    return pods * math.log(domains + 2) + float(each.max_skew - 1)
+
+
+def _lead(raw: Number, most: int, least: int) -> Number:
+    """A hundred times by how much a score is below that with the most pods, and the least one."""
+    return MAX_SCORE * (most + least - raw)
+
+
+def _final(raw: Number, most: int, least: int) -> Number:
+    """100 for the fewest pods; the most are not 0, and nothing is negative."""
+    return _lead(raw, most, least) // most
+
+
+def _ids(key: str, at: ManyRows) -> list[int]:
+    """The number of the value of a label on each row."""
+    found: list[int] = at.label_ids(key).tolist()
+    return found
 
 
 def _flags_or_none(flags: np.ndarray) -> np.ndarray | None:
