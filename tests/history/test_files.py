@@ -9,13 +9,14 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from builders import node, pod
 from podium.errors import InputError
-from podium.history.deltas import changed, delta
+from podium.history.deltas import changed, changed_fields, delta, with_fields
 from podium.history.frames import SegmentReader
 from podium.history.reading import History, ObjectChange, SegmentStart, Torn
-from podium.history.records import Checkpoint, Decided, Put
+from podium.history.records import Checkpoint, Decided, FieldsChanged, Put
 from podium.history.writing import HistoryWriter, Limits
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.registry import KINDS
@@ -44,6 +45,24 @@ def test_an_object_follows_from_the_one_before_and_its_delta(data: st.DataObject
         assert changed(old, msgspec.msgpack.decode(packed)) == new
         assert whole == new
         assert delta(new, whole) == {}
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_a_pod_follows_from_the_one_before_and_the_fields_that_changed(
+    data: st.DataObject,
+) -> None:
+    old, other = data.draw(pod_like("one", ALL_EXTREMES)), data.draw(pod_like("one", ALL_EXTREMES))
+    again = replace(old.metadata, resource_version="another")
+    for new in (other, old, replace(old, metadata=again), replace(old, spec=other.spec)):
+        fields = changed_fields(old, new)
+        packed = msgspec.msgpack.encode(FieldsChanged(1.0, "Pod", "one", fields))
+        read = msgspec.msgpack.decode(packed, type=FieldsChanged)
+
+        assert set(fields) == {
+            name for name in old.__struct_fields__ if getattr(old, name) != getattr(new, name)
+        }
+        assert with_fields(old, read.fields) == new
 
 
 @given(st.data())

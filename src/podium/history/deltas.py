@@ -2,6 +2,9 @@
 
 A delta maps the name of each field that changed to its new value. Where both versions have a value
 of the same class in the field, it maps to the delta between these. Lists and maps are replaced.
+
+Pods change often and are small. Of them the fields `metadata`, `spec` and `status` that changed are
+written whole: that takes a fraction of the time of finding out what is different in each.
 """
 
 from __future__ import annotations
@@ -51,6 +54,24 @@ def delta(old: T, new: T) -> Delta:
         else:
             found[names[place]] = second
     return found
+
+
+def changed_fields(old: T, new: T) -> dict[str, Any]:
+    """The fields of *new* that differ from *old*, each whole."""
+    names, values = _fields(type(old))
+    after = values(new)
+    return dict(compress(zip(names, after, strict=True), map(ne, values(old), after)))
+
+
+@cache
+def _decoders(type_: type[Value]) -> Mapping[str, msgspec.msgpack.Decoder[Any]]:
+    return {name: msgspec.msgpack.Decoder(field) for name, field in _types(type_).items()}
+
+
+def with_fields(old: T, fields: Mapping[str, msgspec.Raw]) -> T:
+    """The version that follows from *old* by other values of fields, as they were written."""
+    decoders = _decoders(type(old))
+    return replace(old, **{name: decoders[name].decode(raw) for name, raw in fields.items()})
 
 
 def changed(old: T, change: Delta) -> T:

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.errors import InputError
-from podium.history.deltas import changed
+from podium.history.deltas import changed, with_fields
 from podium.history.frames import SegmentReader
-from podium.history.records import AnyRecord, Changed, Checkpoint, Decided, Dropped, Put
+from podium.history.records import (
+    AnyRecord,
+    Changed,
+    Checkpoint,
+    Decided,
+    Dropped,
+    FieldsChanged,
+    Put,
+)
 from podium.history.writing import segments_in
 from podium.objects.kinds.registry import KINDS
 
@@ -173,7 +181,7 @@ class _Entries:
             self._known.clear()
             self._held = None if record.empty else []
             entry = record
-        elif isinstance(record, Put | Changed | Dropped):
+        elif isinstance(record, Put | Changed | FieldsChanged | Dropped):
             try:
                 entry = object_change(record, self._known)
             except InputError as error:
@@ -201,7 +209,7 @@ def _decoded(part: bytes, path: Path) -> list[AnyRecord]:
 
 
 def object_change(
-    record: Put | Changed | Dropped, known: dict[str, dict[str, Object]]
+    record: Put | Changed | FieldsChanged | Dropped, known: dict[str, dict[str, Object]]
 ) -> ObjectChange:
     """The change that a record describes; *known* has the objects so far and is kept up to date."""
     objects = known[record.kind]
@@ -216,7 +224,11 @@ def object_change(
     if isinstance(record, Dropped):
         del objects[record.key]
         return ObjectChange(record.time, record.kind, old, None)
-    new = objects[record.key] = changed(old, record.delta)
+    if isinstance(record, FieldsChanged):
+        new = with_fields(old, record.fields)
+    else:
+        new = changed(old, record.delta)
+    objects[record.key] = new
     return ObjectChange(record.time, record.kind, old, new)
 
 

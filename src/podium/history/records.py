@@ -18,6 +18,10 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     time: float
 
+    def record(self) -> Record:
+        """Itself: what `writing.Unwritten.record` makes."""
+        return self
+
 
 class Put(Record, frozen=True, array_like=True, tag=1):
     """An object was added, or replaced by another one of its name. The object is whole."""
@@ -33,6 +37,15 @@ class Changed(Record, frozen=True, array_like=True, tag=2):
     kind: str
     key: str
     delta: Delta
+
+
+class FieldsChanged(Record, frozen=True, array_like=True, tag=12):
+    """Fields of an object changed. They are whole."""
+
+    kind: str
+    key: str
+    #: The name of each field -> its value as msgpack; before it is written, the value itself.
+    fields: dict[str, msgspec.Raw]
 
 
 class Dropped(Record, frozen=True, array_like=True, tag=3):
@@ -149,6 +162,7 @@ class Checkpoint(Record, frozen=True, array_like=True, tag=11):
 AnyRecord = (
     Put
     | Changed
+    | FieldsChanged
     | Dropped
     | Decided
     | Nominated

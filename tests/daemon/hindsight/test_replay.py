@@ -102,6 +102,24 @@ def replayed(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_records_are_the_same_whenever_they_are_made(tmp_path: Path, version: str) -> None:
+    profile, behaviour = PROFILES[version]
+    for seed in range(4):
+        found = []
+        for batch in (1, 7, MANY):
+            dice, folder = Random(seed), tmp_path / f"{seed}-{batch}"  # noqa: S311  a seed
+            limits = Limits(batch_records=batch)
+            driver = Driver(folder, profile, behaviour, limits=limits, recorded_nodes=100)
+            for number in range(220):
+                step(driver, dice, number)
+            driver.recorder.close()
+            found.append(list(History(folder).records())[1:])
+
+        assert sum(isinstance(each, Decided) for each in found[0]) > 20
+        assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("ties", ["round-robin", "random:7"])
 @pytest.mark.parametrize("recorded", [0, 100], ids=["only outcomes", "whole matrices"])
 def test_every_decision_follows_again(

@@ -37,6 +37,8 @@ from podium.objects.kinds.pod import Pod
 from podium.objects.timestamps import NEVER
 
 _NO_REST = Backoff(maximum=0.0)
+#: In the order of `SchedulingQueue.lengths`.
+_POOLS = (Pool.ACTIVE, Pool.BACKOFF, Pool.UNSCHEDULABLE, Pool.GATED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,12 +302,12 @@ class SchedulingQueue:
     def counts(self) -> dict[Pool, int]:
         """How many pods each pool holds."""
         self._catch_up()
-        return {
-            Pool.ACTIVE: len(self._active),
-            Pool.BACKOFF: len(self._resting),
-            Pool.UNSCHEDULABLE: len(self._waiting) - self._waiting.gated,
-            Pool.GATED: self._waiting.gated,
-        }
+        return dict(zip(_POOLS, self.lengths(), strict=True))
+
+    def lengths(self) -> tuple[int, int, int, int]:
+        """How many pods were active, in backoff, unschedulable and gated after the last call."""
+        gated = self._waiting.gated
+        return len(self._active), len(self._resting), len(self._waiting) - gated, gated
 
     # --- how it works ---------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from podium.cluster.queue.queued_pod import Pool
 from podium.daemon.hindsight.checkpoint import can_be_written, checkpoint
 from podium.daemon.hindsight.digest import digest, matrix
 from podium.daemon.observers import Observer
@@ -22,6 +21,7 @@ from podium.history.records import (
     Kept,
     Nominated,
 )
+from podium.history.writing import Unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +37,59 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Nominations = dict[str, tuple[tuple[str, str], ...]]
+
+
+class _Attempted(Unwritten, frozen=True):
+    """A decision, with what was known when it was made. Decisions do not change any more."""
+
+    at: float
+    result: AttemptResult
+    #: The newest version of the pod.
+    known: Pod | None
+    #: How many pods each pool of the queue held.
+    queues: tuple[int, int, int, int]
+    #: Whether the decision does not follow from the history.
+    extenders: bool
+
+    def record(self) -> Decided:
+        result, known = self.result, self.known
+        pod, decision = result.pod, result.decision
+        nominated, whole = None, None
+        if known is not None and known is not pod:
+            if known.spec != pod.spec or known.metadata != pod.metadata:
+                whole = cast("msgspec.Raw", pod)
+            elif known.status.nominated_node_name != pod.status.nominated_node_name:
+                nominated = pod.status.nominated_node_name
+        preemption = decision.preemption
+        node = preemption.node if preemption is not None else None
+        victims: tuple[str, ...] = ()
+        if preemption is not None and node is not None:
+            victims = preemption.candidates[node].pods
+        return Decided(
+            self.at,
+            decision.pod,
+            decision.uid,
+            result.number,
+            result.profile.scheduler_name,
+            decision.node,
+            digest(decision),
+            matrix(decision),
+            decision.nodes,
+            decision.feasible_count,
+            decision.tied,
+            decision.cursor,
+            decision.consumed,
+            decision.dropped,
+            bool(decision.reservations),
+            self.extenders,
+            result.seconds,
+            result.queued_at,
+            self.queues,
+            nominated,
+            whole,
+            node or "",
+            victims,
+        )
 
 
 class HistoryRecorder(Observer):
@@ -105,7 +158,12 @@ class HistoryRecorder(Observer):
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """Write a change of a pod."""
-        self.object_seen("Pod", old, new)
+        writer = self._writer
+        if writer is not None:
+            try:
+                writer.change(self._clock(), "Pod", old, new)
+            except OSError as error:
+                self._fail(error)
 
     # Decisions --------------------------------------------------------------------------------
 
@@ -117,55 +175,17 @@ class HistoryRecorder(Observer):
         now = self._clock()
         try:
             self._write_nominations(writer, scheduler, now)
-            writer.write(self._decided(scheduler, result, now))
+            writer.write(
+                _Attempted(
+                    now,
+                    result,
+                    scheduler.state.pod(result.pod),
+                    scheduler.queue.lengths(),
+                    bool(result.profile.extenders) or self._about is not None,
+                )
+            )
         except OSError as error:
             self._fail(error)
-
-    def _decided(self, scheduler: Scheduler, result: AttemptResult, now: float) -> Decided:
-        pod, decision = result.pod, result.decision
-        known = scheduler.state.pod(pod)
-        nominated, whole = None, None
-        if known is not None and known is not pod:
-            if known.spec != pod.spec or known.metadata != pod.metadata:
-                whole = cast("msgspec.Raw", pod)
-            elif known.status.nominated_node_name != pod.status.nominated_node_name:
-                nominated = pod.status.nominated_node_name
-        counts = scheduler.queue.counts()
-        preemption = decision.preemption
-        node = preemption.node if preemption is not None else None
-        victims: tuple[str, ...] = ()
-        if preemption is not None and node is not None:
-            victims = preemption.candidates[node].pods
-        return Decided(
-            now,
-            pod.key,
-            pod.uid,
-            result.number,
-            result.profile.scheduler_name,
-            decision.node,
-            digest(decision),
-            matrix(decision),
-            decision.nodes,
-            decision.feasible_count,
-            decision.tied,
-            decision.cursor,
-            decision.consumed,
-            decision.dropped,
-            bool(decision.reservations),
-            bool(result.profile.extenders) or self._about is not None,
-            result.seconds,
-            result.queued_at,
-            (
-                counts[Pool.ACTIVE],
-                counts[Pool.BACKOFF],
-                counts[Pool.UNSCHEDULABLE],
-                counts[Pool.GATED],
-            ),
-            nominated,
-            whole,
-            node or "",
-            victims,
-        )
 
     def _nominations(self) -> Nominations:
         assert self.scheduler is not None
