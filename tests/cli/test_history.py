@@ -81,6 +81,26 @@ def test_a_copy_under_other_names_is_replayed(podium: Podium, tmp_path: Path) ->
     assert again.err == f"podium: {copy}: is there already; name a folder that is not\n"
 
 
+def test_other_rules_without_a_profile_of_the_scheduler_are_noted(
+    podium: Podium, tmp_path: Path
+) -> None:
+    recorded_history(tmp_path / "history")
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles:\n- schedulerName: other\n"
+    )
+
+    found = podium("replay", str(tmp_path / "history"), "--config", str(config))
+
+    assert found.err == (
+        "podium: note: no profile of these rules is for the scheduler default-scheduler: "
+        "its pods get no node\n"
+    )
+    same = podium("replay", str(tmp_path / "history"), "--profile", "v1.36")
+    assert same.err == ""
+
+
 def test_no_history_to_copy_is_one_sentence(podium: Podium, tmp_path: Path) -> None:
     result = podium("history", "anonymize", str(tmp_path / "nowhere"), str(tmp_path / "copy"))
 

@@ -98,13 +98,22 @@ def replay(
 
 def _go_on(history: History, start: float, flags: ProfileSource, output: str) -> int:
     from podium.daemon.hindsight.other_rules import Continuation  # noqa: PLC0415
+    from podium.history.records import Decided  # noqa: PLC0415
     from podium.host.history_rules import recorded_rules, rules_of  # noqa: PLC0415
 
     if output == "html":
         raise click.UsageError("-o html shows one decision, as it was made")
     options = replace(flags, policy=None, provider=None, config=None, profile=None)
-    found = Continuation(recorded_rules(options), rules_of(flags.choose()), start)
-    total = sum(1 for _ in history.records())
+    chosen = flags.choose()
+    found = Continuation(recorded_rules(options), rules_of(chosen), start)
+    total = 0
+    schedulers: set[str] = set()
+    for record in history.records():
+        total += 1
+        if isinstance(record, Decided):
+            schedulers.add(record.scheduler)
+    for name in sorted(schedulers - {profile.scheduler_name for profile in chosen.profiles}):
+        note(f"no profile of these rules is for the scheduler {name}: its pods get no node")
     found.run(tracked(history.entries(), total, "following"))
     differences = found.differences()
     if output == "table":
