@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from podium.engine.fast.answer_matrix import AnswerColumns, AnswerMatrix
+    from podium.engine.fast.block_rules import BlockRules
     from podium.engine.fast.score_table import GroupLayouts
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
@@ -135,7 +136,10 @@ class RowAnswers:
         self.memo: dict[Hashable, Any] = {}
         self._sort_scores(pod)
         self._resources = ResourceMemo(pod.cls, self.of_pods, self.scoring_pods, self._highest)
-        self.block_rules = block_rules(pod, view, self.of_pods, self.scoring_pods, self._highest)
+        by_resources = [p for p in self.of_pods if p.rule.scope(pod.cls) is Scope.RESOURCES]
+        self._blocks = block_rules(pod, view, by_resources, self.scoring_pods, self._highest)
+        #: Filters on the pods of a row that look at more than its resource numbers.
+        self._others = [p for p in self.of_pods if p.rule.scope(pod.cls) is not Scope.RESOURCES]
         self._evaluate_nodes(pod, rows)
         self._evaluate_pods(pod, rows)
 
@@ -180,6 +184,11 @@ class RowAnswers:
                 self._node_changes = view.journal.node_changes
                 if self._matrix is not None and missed > self._tuning.few_changes:
                     self._matrix.follow(self)
+
+    @property
+    def block_rules(self) -> BlockRules | None:
+        """The rules on the pods of a row, if resource numbers are all that they look at."""
+        return None if self._others else self._blocks
 
     def _is_followed(self) -> bool:
         """Whether the answers are kept in a matrix that follows the pods; no node changed."""
@@ -268,7 +277,7 @@ class RowAnswers:
         if memo.misses <= memo.hits:
             return False
         # A block of two rows costs less than two new states.
-        return self.block_rules is not None or count > self._tuning.one_by_one_if_new
+        return self._blocks is not None or count > self._tuning.one_by_one_if_new
 
     def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
         """Evaluate many rows as arrays; the indexes would cost more to keep than to make again."""
@@ -335,11 +344,14 @@ class RowAnswers:
         verdicts, sums = self.columns.node_verdicts.take(rows), self.columns.node_scores.take(rows)
         if self._wrong:
             self._wrong.difference_update(rows.tolist())
-        answers = self.block_rules.answers(self.view, rows) if self.block_rules else None
+        answers = self._blocks.answers(self.view, rows) if self._blocks else None
         if answers is not None:
             rejected, given = answers
             if rejected is not None:
                 np.minimum(verdicts, rejected, out=verdicts)
+            if self._others:
+                fit = run_filters(pod, ManyRows(self.view, rows, {}), self._others)
+                np.minimum(verdicts, _packed(fit.codes, fit.positions), out=verdicts)
             sums += given
         else:
             at = ManyRows(self.view, rows, {})
@@ -371,10 +383,13 @@ class RowAnswers:
         columns = self.columns
         if node_changed:
             self._evaluate_node(pod, row)
-        found = self.block_rules.answer_on(self.view, row) if self.block_rules else None
+        found = self._blocks.answer_on(self.view, row) if self._blocks else None
         wrong = False
         if found is not None:
             verdict, total = found
+            if self._others:
+                code, position = run_filters_on_row(pod, OneRow(self.view, row), self._others)
+                verdict = min(verdict, position << SHIFT | code)
         else:
             code, position, total, wrong = self._resources.answer(pod, OneRow(self.view, row))
             verdict = position << SHIFT | code
