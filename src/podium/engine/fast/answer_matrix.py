@@ -132,7 +132,7 @@ class AnswerMatrix:
         holder.columns = AnswerColumns(*(each[holder.line] for each in self._parts))
 
     def drop(self, holder: Holder) -> None:
-        """Take back the line of a holder that nobody will ask any more."""
+        """Take back the line of a holder that is not asked any more."""
         del self._holders[holder.line]
         self.forget(holder)
         self._free.append(holder.line)
