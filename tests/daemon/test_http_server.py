@@ -135,7 +135,7 @@ def test_the_comparison_is_served(health: Health) -> None:
         _, text = fetched(f"{url}/shadow?text")
 
     assert (data["kind"], data["pods"], data["agreement"]) == ("Agreement", 0, 1.0)
-    assert text.startswith("0 placements compared")
+    assert text.startswith("0 placements compared\n")
 
 
 def test_a_port_that_is_taken_is_refused_in_a_sentence() -> None:

@@ -139,8 +139,9 @@ class Agreement:
 def agreement_text(found: Agreement, limit: int = 50) -> str:
     """The numbers, and then at most *limit* differences with their reasons."""
     counts, details = found.counts, found.details
+    agree = f", {_percent(found.ratio)} agree" if found.pods else ""
     lines = [
-        f"{counted(found.pods, 'placement')} compared, {_percent(found.ratio)} agree",
+        f"{counted(found.pods, 'placement')} compared{agree}",
         f"  {counts[SAME]:>8}  same node",
         f"  {counts[AS_GOOD]:>8}  as good: another node with the same total",
         f"  {counts[OTHER_ORDER]:>8}  as good in another order of decisions that is possible",
