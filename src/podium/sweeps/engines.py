@@ -216,7 +216,7 @@ def dask_engine(address: str, workers: int) -> Iterator[Engine]:
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # a free port: the usual one may be taken
             silence_logs=logging.CRITICAL,  # what matters is in the outcomes
         )
     try:
