@@ -100,7 +100,7 @@ class HistoryWriter:
         """
         self.folder = Path(folder)
         self._about = dict(about or {})
-        self._limits, self._batch_records = limits, limits.batch_records
+        self._limits = limits
         self._annotations = annotations
         self._clock = clock
         self._batch: list[Record | Unwritten] = []
@@ -131,15 +131,12 @@ class HistoryWriter:
     def change(self, at: float, kind: str, old: Object | None, new: Object | None) -> None:
         """Write a change of an object: added without *old*, deleted without *new*."""
         if old is not None or new is not None:
-            batch = self._batch
-            batch.append(_Change(at, kind, old, new, self._annotations))
-            if len(batch) >= self._batch_records:
-                self.flush()
+            self.write(_Change(at, kind, old, new, self._annotations))
 
     def write(self, record: Record | Unwritten) -> None:
         """Write a record, together with the next ones."""
         self._batch.append(record)
-        if len(self._batch) >= self._batch_records:
+        if len(self._batch) >= self._limits.batch_records:
             self.flush()
 
     def flush(self) -> None:

@@ -158,12 +158,7 @@ class HistoryRecorder(Observer):
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """Write a change of a pod."""
-        writer = self._writer
-        if writer is not None:
-            try:
-                writer.change(self._clock(), "Pod", old, new)
-            except OSError as error:
-                self._fail(error)
+        self.object_seen("Pod", old, new)
 
     # Decisions --------------------------------------------------------------------------------
 
