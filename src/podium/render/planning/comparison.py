@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted
 from podium.render.planning.text import BOLD, PLAIN, YELLOW, table
 from podium.render.quantities import format_amount
@@ -160,7 +161,7 @@ class Comparison:
         """The result as plain data."""
         names = [each.name for each in self.done()]
         return {
-            "apiVersion": "podium/v1",
+            "apiVersion": API_VERSION,
             "kind": "Comparison",
             "nodes": self.nodes,
             "pods": self.pods,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted
 from podium.render.planning.text import BOLD, PLAIN, YELLOW
 
@@ -98,7 +99,7 @@ class Fixes:
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
         return {
-            "apiVersion": "podium/v1",
+            "apiVersion": API_VERSION,
             "kind": "Fixes",
             "pod": self.pod,
             "profile": self.profile,
