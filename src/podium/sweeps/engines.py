@@ -172,7 +172,7 @@ def _serve(connection: Connection) -> None:
         try:
             connection.send(answer)
         except OSError:
-            return  # nobody waits for it
+            return  # the program that started it has ended
 
 
 def _end_with_parent() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from builders import node, pod
 from builders_v1_36 import default_profile, view
+from podium.cluster.cache.columns import Columns
 from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
 from podium.engine.framework.profile import Weighted
 from podium.engine.framework.rule import Positioned
@@ -37,16 +38,22 @@ WEIGHTS = st.sampled_from([(1, 1), (1, 3), (5, 0)])
 PROFILE = default_profile()
 
 
-@settings(max_examples=400)
-@given(rows=ROWS, requests=REQUESTS, weights=WEIGHTS, outer=st.integers(1, 3))
-def test_a_block_answers_as_rows(
-    rows: list[list[int]], requests: dict[str, int], weights: tuple[int, int], outer: int
-) -> None:
+def view_of(rows: list[list[int]]) -> Columns:
+    """A cluster with these numbers of pods and nodes, a list for each node."""
     columns = view(*(node(f"n{i}") for i in range(len(rows))))
     numbers = np.array(rows, np.int64).T
     columns.pods.numbers[:, : len(rows)] = numbers[:6]
     columns.nodes.numbers[:, : len(rows)] = numbers[6:]
     columns.nodes._offered.clear()
+    return columns
+
+
+@settings(max_examples=400)
+@given(rows=ROWS, requests=REQUESTS, weights=WEIGHTS, outer=st.integers(1, 3))
+def test_a_block_answers_as_rows(
+    rows: list[list[int]], requests: dict[str, int], weights: tuple[int, int], outer: int
+) -> None:
+    columns = view_of(rows)
     wanted = columns.pods.incoming(pod("p", requests=requests))
     fit = Positioned(3, NodeResourcesFit())
     weighted = [
@@ -66,6 +73,7 @@ def test_a_block_answers_as_rows(
         return
     answers = found.answers(columns, order)
     if answers is None:
+        numbers = np.array(rows, np.int64).T
         assert not ((numbers >= 0) & (numbers <= LARGEST)).all() or not numbers[6:8].all()
         return
     at = ManyRows(columns, order)
@@ -97,11 +105,7 @@ def test_a_block_answers_as_rows(
 def test_rules_of_many_classes_answer_as_each_alone(
     rows: list[list[int]], amounts: list[tuple[int, int]], weights: tuple[int, int]
 ) -> None:
-    columns = view(*(node(f"n{i}") for i in range(len(rows))))
-    numbers = np.array(rows, np.int64).T
-    columns.pods.numbers[:, : len(rows)] = numbers[:6]
-    columns.nodes.numbers[:, : len(rows)] = numbers[6:]
-    columns.nodes._offered.clear()
+    columns = view_of(rows)
     fit = [Positioned(3, NodeResourcesFit())]
     resources = (("cpu", weights[0]), ("memory", weights[1]))
     weighted = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: So many lines are made at first.
 FIRST_LINES = 4
-#: Lines that nobody asked for during so many rounds are left out of the next ones.
+#: Lines that were not asked for during so many rounds are left out of the next ones.
 MOST_IDLE_ROUNDS = 512
 #: How often it is looked which ones these are, in rounds.
 ROUNDS_TO_LOOK = 128

@@ -84,10 +84,11 @@ class NativeFit:
 
     def bits_on(self, row: RowNumbers) -> int:
         """As `NodeResourcesFit.bits`."""
-        short = int(row[5] >= row[9])
+        *_, pods, _, _, _, allowed = row
+        short = int(pods >= allowed)
         for i, wanted in enumerate(self.amounts):
-            allocatable = row[FIRST_ALLOCATABLE + i]
-            if wanted > allocatable - row[i]:
+            requested, allocatable = row[i], row[FIRST_ALLOCATABLE + i]
+            if wanted > allocatable - requested:
                 short |= 2 << i
                 if wanted > allocatable:
                     short |= self._small
