@@ -49,6 +49,19 @@ def assert_not_bound(made: Cluster, error: str, version: str = "v1.36") -> None:
     assert (condition["reason"], condition["message"]) == (reason, message)
 
 
+def assert_settled_by_reading(made: Cluster, error: str, *, bound: bool) -> None:
+    """The pod is read once, and counts as bound or not as the API server has it."""
+    made.api.script("get", as_read("a", "a", "n1" * bound))
+
+    made.bind()
+
+    assert len(made.api.named("get")) == 1
+    if bound:
+        assert_bound(made)
+    else:
+        assert_not_bound(made, error)
+
+
 def test_a_binding_names_the_uid_and_is_reported() -> None:
     made = cluster()
 
@@ -117,15 +130,7 @@ def test_a_refusal_after_a_lost_answer_is_not_believed(status: int, bound: bool)
     """The request whose answer got lost may have been carried out."""
     made = cluster()
     made.api.script("bind", LOST, refused(status))
-    made.api.script("get", as_read("a", "a", "n1" * bound))
-
-    made.bind()
-
-    assert len(made.api.named("get")) == 1
-    if bound:
-        assert_bound(made)
-    else:
-        assert_not_bound(made, "no")
+    assert_settled_by_reading(made, "no", bound=bound)
 
 
 @pytest.mark.parametrize("bound", [True, False])
@@ -310,12 +315,4 @@ def test_a_refusal_is_not_believed_after_an_ignorable_extender_has_failed(bound:
 
     made = cluster(by_extender=by_extender, ignorable=True)
     made.api.script("bind", refused(403, "forbidden"))
-    made.api.script("get", as_read("a", "a", "n1" * bound))
-
-    made.bind()
-
-    assert len(made.api.named("get")) == 1
-    if bound:
-        assert_bound(made)
-    else:
-        assert_not_bound(made, "forbidden")
+    assert_settled_by_reading(made, "forbidden", bound=bound)
