@@ -19,6 +19,7 @@ from podium.engine.rules.devices.claim_changes import ClaimWriteError
 from podium.engine.rules.devices.extended_resources import special_claim
 from podium.engine.state.device_plan import ClaimPlan, DevicePlan
 from podium.engine.state.devices import DeviceId
+from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.devices import (
     CLAIM_FINALIZER,
     AllocatedDevice,
@@ -257,3 +258,66 @@ def test_devices_of_a_pod_that_was_given_up_are_free() -> None:
 
     claims = cache.columns.catalog.resource_claims
     assert not claims.is_taken(DeviceId("gpu.example.com", "n1", "gpu-0"))
+
+
+class DeafServer(ClaimServer):
+    """Loses the answer to the first write of a status, and does not answer for a while."""
+
+    def __init__(self, *names: str, carried_out: bool) -> None:
+        super().__init__(*names)
+        self._carried_out = carried_out
+        self._silent = 0
+
+    async def get(self, path: str) -> Any:
+        if self._silent:
+            self._silent -= 1
+            raise UnreachableError("connection refused")
+        return await super().get(path)
+
+    async def patch(self, path: str, patch: Any) -> Any:
+        if path.endswith("/status") and "status c" not in self.log:
+            self._silent = 3
+            if self._carried_out:
+                await super().patch(path, patch)
+            else:
+                self.log.append("status c")
+            raise UnreachableError("the connection was closed")
+        return await super().patch(path, patch)
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_claim_is_written_once_although_the_answer_got_lost(carried_out: bool) -> None:
+    world = World("c")
+    plan = world.plan("c")
+    world.server = DeafServer("c", carried_out=carried_out)
+    time = world.cluster.time
+    clocks = Clocks(time, time, time, time.sleep)
+    world.claims = DeviceClaims(world.cluster.state, world.server, clocks)
+    claims = world.cluster.state.cache.columns.catalog.resource_claims
+    world.cluster.state.cache.assume(POD, "n1", {"DynamicResources": plan})
+
+    world.bind(plan)
+
+    written = world.server.claim("c").status
+    assert written.allocation is not None
+    assert [each.uid for each in written.reserved_for or ()] == ["u"]
+    assert world.server.log.count("status c") == (1 if carried_out else 2)
+    assert len(time.slept) == 3
+    world.cluster.state.cache.forget(POD)
+    assert claims.is_taken(DeviceId("gpu.example.com", "n1", "gpu-0")), "no watch has reported it"
+
+
+def test_a_claim_that_is_gone_when_it_is_asked_for_again_is_an_error() -> None:
+    world = World("c")
+    plan = world.plan("c")
+
+    def delete() -> None:
+        del world.server.claims["c"]
+        raise UnreachableError("the connection was closed")
+
+    world.server.meanwhile = [delete]
+
+    with pytest.raises(ApiError) as told:
+        world.bind(plan)
+
+    assert told.value.status == 404

@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from podium.kube.errors import ApiError, UnreachableError
+from podium.kube.errors import ApiError, UnreachableError, is_outcome_unknown, is_passing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: Seconds before the API server is asked again whether the pod was bound.
 SETTLE_PAUSE = 1.0
-_CONFLICT, _TOO_MANY, _SERVER_ERROR = 409, 429, 500
+_CONFLICT, _TOO_MANY = 409, 429
 
 
 class BindingClient(Protocol):
@@ -183,7 +183,7 @@ class Binder:
             except ApiError as error:
                 if error.status == _TOO_MANY:
                     await self._clocks.sleep(error.retry_after or pause)
-                elif is_lost or error.status == _CONFLICT or error.status >= _SERVER_ERROR:
+                elif is_lost or error.status == _CONFLICT or is_outcome_unknown(error):
                     # A refusal says nothing of an earlier request whose answer got lost.
                     await self._settle(pod, node, error)
                     return
@@ -211,10 +211,8 @@ class Binder:
         """The pod as the API server has it; None when the API server cannot say."""
         try:
             found = await self._client.get(path)
-        except UnreachableError:
-            return None
         except ApiError as refused:
-            if refused.status == _TOO_MANY or refused.status >= _SERVER_ERROR:
+            if is_passing(refused):
                 return None
             raise NotBoundError(str(error)) from error
         except Exception:  # noqa: BLE001  as long as nothing is known the pod stays assumed

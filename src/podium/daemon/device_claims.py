@@ -2,8 +2,10 @@
 
 A claim that got devices is protected by a finalizer, then its allocation and its reservation for
 the pod are written in one update of its status. Every write names the version of the claim that it
-is about; on a conflict the claim is read again and checked again. Claims of a pod that is not bound
-lose their reservation, and keep their allocation.
+is about; on a conflict the claim is read again and checked again. So it is when the answer to a
+write got lost: until the API server has said whether the claim is allocated, its devices are given
+to no other claim. Claims of a pod that is not bound lose their reservation, and keep their
+allocation.
 
 Upstream: bindClaim, PostFilter and Unreserve of pkg/scheduler/framework/plugins/dynamicresources,
 Kubernetes v1.36.
@@ -22,13 +24,14 @@ from podium.engine.rules.devices.claim_changes import (
     bound,
     check_bindable,
     has_finalizer,
+    is_bound,
     needs_write,
     unreserved,
     with_finalizer,
     without_finalizer,
 )
 from podium.engine.rules.devices.claims import SPECIAL_NAME, BindingFailure, is_late, is_ready
-from podium.kube.errors import ApiError
+from podium.kube.errors import ApiError, is_outcome_unknown, is_passing
 from podium.objects.kinds.devices import ResourceClaim
 
 if TYPE_CHECKING:
@@ -45,8 +48,10 @@ logger = logging.getLogger(__name__)
 
 CLAIMS: Final = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
 _CONFLICT, _NOT_FOUND = 409, 404
-#: So often a claim is written again after a conflict.
+#: So often a claim is written again after a conflict, or after an answer that got lost.
 RETRIES: Final = 5
+#: Seconds before the API server is asked again for a claim whose write was not answered.
+SETTLE_PAUSE: Final = 1.0
 #: Seconds between two looks at the binding conditions of devices.
 POLL_SECONDS: Final = 5.0
 
@@ -101,6 +106,7 @@ class DeviceClaims:
         claim = plan.claim
         if plan.special and claim.name == SPECIAL_NAME:
             claim = await self._create(pod, plan)
+        lost = False
         for _ in range(RETRIES):
             check_bindable(claim, plan.allocation)
             try:
@@ -112,14 +118,21 @@ class DeviceClaims:
                 status.pop("devices", None)  # drivers write these
                 claim = await self._patch(claim, {"status": status}, status=True)
             except ApiError as error:
-                if error.status != _CONFLICT:
+                lost = lost or is_outcome_unknown(error)
+                if not lost and error.status != _CONFLICT:
                     raise
-                claim = await self._read(claim)
+                claim = await self._read_until_answered(claim)
+                if lost and is_bound(claim, plan.allocation, pod):
+                    return self._note_written(claim, plan)
             else:
-                if plan.allocation is not None:
-                    self._state.apply(self._claims.note_written, claim.uid)
-                return claim
-        raise ClaimWriteError(f"claim {claim.key} changes too often to be written")
+                return self._note_written(claim, plan)
+        raise ClaimWriteError(f"claim {claim.key} was not written in {RETRIES} attempts")
+
+    def _note_written(self, claim: ResourceClaim, plan: ClaimPlan) -> ResourceClaim:
+        """Count the devices of a claim as taken, although no watch has reported it yet."""
+        if plan.allocation is not None:
+            self._state.apply(self._claims.note_written, claim.uid)
+        return claim
 
     async def _create(self, pod: Pod, plan: ClaimPlan) -> ResourceClaim:
         """Make the claim for extended resources; from now on it stands for the planned one."""
@@ -238,6 +251,22 @@ class DeviceClaims:
 
     async def _read(self, claim: ResourceClaim) -> ResourceClaim:
         return _decoded(await self._client.get(_path(claim)))
+
+    async def _read_until_answered(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim as the API server has it, which is asked again as long as it cannot say."""
+        told = False
+        while True:
+            try:
+                return await self._read(claim)
+            except ApiError as error:
+                if not is_passing(error):
+                    raise
+                if not told:
+                    logger.warning(
+                        "claim %s: it is not known what is written: %s", claim.key, error
+                    )
+                    told = True
+                await self._clocks.sleep(error.retry_after or SETTLE_PAUSE)
 
     async def _patch(
         self, claim: ResourceClaim, patch: dict[str, Any], *, status: bool = False

@@ -14,6 +14,8 @@ import msgspec
 
 from podium.errors import PodiumError
 
+_TOO_MANY, _SERVER_ERROR = 429, 500
+
 
 class ApiError(PodiumError):
     """A refusal; `message` is the API server's sentence, `reason` its one-word cause."""
@@ -36,6 +38,16 @@ class ApiError(PodiumError):
 
 class UnreachableError(ApiError):
     """No answer, or part of one: whether the request was carried out is not known."""
+
+
+def is_outcome_unknown(error: ApiError) -> bool:
+    """Whether a request may have been carried out in spite of its error."""
+    return isinstance(error, UnreachableError) or error.status >= _SERVER_ERROR
+
+
+def is_passing(error: ApiError) -> bool:
+    """Whether the same request may succeed later."""
+    return error.status == _TOO_MANY or is_outcome_unknown(error)
 
 
 class _Details(msgspec.Struct, frozen=True, rename="camel"):

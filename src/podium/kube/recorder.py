@@ -18,7 +18,7 @@ from zlib import crc32
 import msgspec
 
 from podium.kube.api import MERGE_PATCH, KubeApi
-from podium.kube.errors import ApiError, UnreachableError
+from podium.kube.errors import ApiError, is_passing
 from podium.kube.event_counts import CountingLedger
 from podium.kube.event_series import SeriesLedger
 from podium.kube.events import CORE, EVENTS, Ledger, Occurrence, Reference, Write
@@ -27,7 +27,7 @@ from podium.objects.kinds.meta import Object
 _TRIES, _PAUSE_SECONDS = 12, 10.0
 _SWEEP_SECONDS = 360.0
 _DRAIN_POLL_SECONDS = 0.01
-_NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 404, 429, 500
+_NOT_FOUND = 404
 _NOT_WRITTEN = "an event could not be written"
 
 
@@ -169,7 +169,7 @@ class EventRecorder:
             try:
                 await self._send(write)
             except ApiError as error:
-                if not _passing(error):
+                if not is_passing(error):
                     key = f"{error.status} {error.reason}"
                     self._warn_once(key, f"{_NOT_WRITTEN}: {error}")
                     return "failed"
@@ -202,15 +202,6 @@ class EventRecorder:
         if key not in self._warned:
             self._warned.add(key)
             self._warn(text)
-
-
-def _passing(error: ApiError) -> bool:
-    """Whether the same request may succeed later."""
-    return (
-        isinstance(error, UnreachableError)
-        or error.status == _TOO_MANY
-        or error.status >= _SERVER_ERROR
-    )
 
 
 def reference(thing: Object | Reference) -> Reference:

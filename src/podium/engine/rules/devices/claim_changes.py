@@ -75,6 +75,22 @@ def bound(claim: ResourceClaim, allocation: Allocation | None, pod: Pod, now: st
     return replace(claim, status=status)
 
 
+def is_bound(claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> bool:
+    """Whether a claim is reserved for the pod and has the devices of the allocation."""
+    given = claim.status.allocation
+    if given is None or not claim.is_reserved_for(pod.uid):
+        return False
+    return allocation is None or _devices(given) == _devices(allocation)
+
+
+def _devices(allocation: Allocation) -> list[tuple[str, str, str, str, str | None]]:
+    """The devices of an allocation, and the requests that they are for."""
+    return [
+        (each.request, each.driver, each.pool, each.device, each.share_id)
+        for each in allocation.devices.results or ()
+    ]
+
+
 def consumer_of(pod: Pod) -> ClaimConsumer:
     """The pod as a consumer of a claim."""
     return ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)
