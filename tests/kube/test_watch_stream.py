@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ssl
+import time
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -457,3 +458,44 @@ def test_watches_over_tls(run: Run, then: str) -> None:
                 assert not client._watches
 
     checked(run, main)
+
+
+async def turns_beside(pieces: int, *, busy_seconds: float, slow_seconds: float = 0.0) -> int:
+    """How many turns a task gets that is busy in each, while pieces that have come are read."""
+    connection = watch_stream.WatchConnection()
+    connection.data_received(HEAD + b"3\r\n{}\n\r\n" * pieces + b"0\r\n\r\n")
+    turns, ended = 0, False
+
+    async def others() -> None:
+        nonlocal turns
+        while not ended:
+            turns += 1
+            time.sleep(busy_seconds)  # noqa: ASYNC251  as a decision
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    read = 0
+    async for piece in connection.pieces():
+        time.sleep(slow_seconds)  # noqa: ASYNC251  as what follows from a change
+        read += len(piece)
+    ended = True
+    await beside
+    assert read == 3 * pieces
+    return turns
+
+
+def test_a_loop_that_is_always_busy_does_not_fall_behind_a_watch(run: Run) -> None:
+    """A scheduler with thousands of pods to decide about sees changes of its cluster in time."""
+
+    async def check() -> None:
+        assert await turns_beside(2_000, busy_seconds=watch_stream.SLICE_SECONDS) < 100
+
+    run(check())
+
+
+def test_other_tasks_run_while_many_changes_are_read(run: Run) -> None:
+    async def check() -> None:
+        slow = watch_stream.SLICE_SECONDS / 2
+        assert await turns_beside(30, busy_seconds=0.0, slow_seconds=slow) >= 10
+
+    run(check())
