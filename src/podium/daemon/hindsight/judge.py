@@ -591,16 +591,16 @@ class Judge:
             yield
             return
         self._count_nominated()
-        queue = self.state.queue
-        nominated = {
-            node: [pod for pod in queue.nominated_on(node) if pod.uid not in uids]
-            for node in queue.nominated_nodes()
+        pods = self.state.cache.columns.pods
+        every = pods.nominated
+        pods.nominated = {
+            node: [each for each in nominated if each.uid not in uids]
+            for node, nominated in every.items()
         }
-        self.state.cache.columns.set_nominated(nominated)
         try:
             yield
         finally:
-            self._nominations = -1
+            pods.nominated = every
 
     def is_best(self, pod: Pod, node: str, profile: Profile) -> bool:
         """Whether a node is one of the best for a pod in the state as it is."""

@@ -10,13 +10,13 @@ here, on the state of the judge, which is afterwards as before.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import count as numbers
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
     from podium.daemon.hindsight.judge import Judge
     from podium.engine.framework.profile import Profile
@@ -34,6 +34,8 @@ MOST_TRIES: Final = 96
 MOST_REFUSED: Final = 8
 #: How many bindings of pods that were listed together may have overtaken another one.
 MOST_OVERTAKEN: Final = 256
+#: How many states are tried beside pods that vanished, and how far apart those after them are.
+MOST_BESIDE: Final = 16
 #: How many of the last pods may have failed at first without a report.
 MOST_FAILED: Final = 16
 BEFORE_CHANGES: Final = "decided before the last changes of nodes and pods"
@@ -269,15 +271,15 @@ class PossibleOrders:
 
         Of the pods *before* it, which may have been decided later, all were, or some of the last.
         """
-        for undone in _endings(changes):
-            first = undone[0].position
-            later = [each for each in before if each.position >= first]
-            ended = self._nominated_since(first)
-            with self._undone(undone), self._judge.without_nominations(ended):
-                for some in ((), *_few(later)):
-                    with self._without(some):
-                        if self._best(place, profile):
-                            return True
+        with closing(self._undoing(changes, _counts(len(changes)))) as undoing:
+            for first in undoing:
+                later = [each for each in before if each.position >= first.position]
+                ended = self._nominated_since(first.position)
+                with self._judge.without_nominations(ended):
+                    for some in ((), *_few(later)):
+                        with self._without(some):
+                            if self._best(place, profile):
+                                return True
         return False
 
     def _may_have_failed(
@@ -333,16 +335,14 @@ class PossibleOrders:
         vanished = self._vanished_beside(place, bound)
         for key in (_when_taken, _when_seen):
             first.sort(key=key)
-            for seen in ((), *_beginnings(first)):
-                kept = {id(each) for each in seen}
-                undone = [each for each in changes if id(each) not in kept]
-                without = [place, *(each for each in later if id(each) not in kept)]
-                with (
-                    self._undone(undone),
-                    self._without(without),
-                    self._judge.without_nominations(ended),
-                ):
-                    if self._best(place, profile) or self._best_beside(vanished, place, profile):
+            with (
+                self._judge.without_nominations(ended),
+                closing(self._redoing(first, changes, [place, *later])) as redoing,
+            ):
+                for number, seen in enumerate(redoing):
+                    # Pods that vanished are tried beside the first states, and some of the others.
+                    beside = vanished if number < MOST_BESIDE or number % MOST_BESIDE == 0 else ()
+                    if self._best(place, profile) or self._best_beside(beside, place, profile):
                         return _decided_after([each for each in seen if isinstance(each, Placed)])
         return ""
 
@@ -369,16 +369,20 @@ class PossibleOrders:
         return False
 
     def fails_in_another_order(self, pod: Pod, profile: Profile) -> bool:
-        """Whether there is no node for a pod before some of the last changes."""
-        return self._fails_before_changes(pod, self._since.get(pod.uid, 0), profile)
+        """Whether there may have been no node for a pod some time since it came.
+
+        A pod that was deleted meanwhile, before it was bound, may have counted on any node.
+        """
+        since = self._since.get(pod.uid, 0)
+        if self._vanished and self._vanished[-1][2] > since:
+            return True
+        return self._fails_before_changes(pod, since, profile)
 
     def _fails_before_changes(self, pod: Pod, since: int, profile: Profile) -> bool:
-        changes = [each for each in self._changes if each.position > since]
-        for undone in _endings(changes[-MOST_TRIES:]):
-            with self._undone(undone):
-                if self._judge.decided(pod, profile).node is None:
-                    return True
-        return False
+        changes = [each for each in self._changes if each.position > since][-MOST_TRIES:]
+        counts = [1 << power for power in range(len(changes).bit_length())]
+        with closing(self._undoing(changes, [*counts, len(changes)])) as undoing:
+            return any(self._judge.decided(pod, profile).node is None for _ in undoing)
 
     def _nominated_since(self, position: int) -> list[str]:
         """The pods that were nominated from a position on."""
@@ -386,7 +390,7 @@ class PossibleOrders:
 
     def _unbound_order(self, place: Placed, profile: Profile) -> str:
         """An order in which another pod was not where it is now: a binding of it was refused."""
-        for pod, node in list(self._unbound.values()):
+        for pod, node in list(self._unbound.values())[-MOST_TRIES:]:
             with self._with([Placed(pod, node, 0, 1)]):
                 if self._best(place, profile):
                     return f"decided while {pod.key} counted on {node}, which was not bound"
@@ -485,19 +489,70 @@ class PossibleOrders:
             for uid in reversed(added):
                 columns.remove_pod(uid)
 
-    @contextmanager
-    def _undone(self, changes: Sequence[Undone]) -> Iterator[None]:
-        """The state before some changes of nodes and placed pods."""
-        done = [
-            each
-            for each in reversed(changes)
-            if self._exchange(each.change, each.change.new, each.change.old)
-        ]
+    def _undoing(self, changes: Sequence[Undone], counts: Iterable[int]) -> Generator[Undone]:
+        """Undo more and more of the last changes: as many as each of the growing counts says.
+
+        Yields the first change that is undone; the state is as before when it is closed.
+        """
+        done: list[Undone] = []
+        undone = 0
         try:
-            yield
+            for count in counts:
+                more = changes[len(changes) - count : len(changes) - undone]
+                done += [
+                    each
+                    for each in reversed(more)
+                    if self._exchange(each.change, each.change.new, each.change.old)
+                ]
+                if count > undone:
+                    undone = count
+                    yield changes[-count]
         finally:
             for each in reversed(done):
                 self._exchange(each.change, each.change.old, each.change.new)
+
+    def _redoing(
+        self,
+        first: Sequence[Placed | Undone],
+        changes: Sequence[Undone],
+        places: Sequence[Placed],
+    ) -> Generator[Sequence[Placed | Undone]]:
+        """The state before some changes and placements, then after more and more of the *first*.
+
+        Yields those that are done again; the state is as before when it is closed.
+        """
+        columns = self._judge.state.cache.columns
+        with ExitStack() as restored:
+            restored.enter_context(self._undone(changes))
+            nodes = {}
+            for each in places:
+                resident = columns.pods.by_uid.get(each.pod.uid)
+                if resident is not None:
+                    nodes[each.pod.uid] = columns.nodes.names[resident.row]
+            restored.enter_context(self._without(places))
+            done = 0
+            for count in (0, *_counts(len(first))):
+                for item in first[done:count]:
+                    if isinstance(item, Placed):
+                        node = nodes.get(item.pod.uid)
+                        if node is not None:
+                            columns.add_pod(item.pod, node)
+                            restored.callback(columns.remove_pod, item.pod.uid)
+                    elif self._exchange(item.change, item.change.old, item.change.new):
+                        change = item.change
+                        restored.callback(self._exchange, change, change.new, change.old)
+                        if change.new is None and change.old is not None:
+                            nodes.pop(change.old.metadata.uid, None)
+                done = count
+                yield first[:count]
+
+    @contextmanager
+    def _undone(self, changes: Sequence[Undone]) -> Iterator[None]:
+        """The state before some changes of nodes and placed pods."""
+        with closing(self._undoing(changes, [len(changes)])) as undoing:
+            for _ in undoing:
+                break
+            yield
 
     def _exchange(self, change: ObjectChange, now: object, then: object) -> bool:
         """Put one version of a node or a placed pod into the place of another one."""

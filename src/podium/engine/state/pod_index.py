@@ -75,6 +75,7 @@ class PodIndex:
         self.reservations: dict[str, Mapping[str, object]] = {}
         #: Nominated pods by the name of their node, in order of nomination.
         self.nominated: dict[str, list[Resident]] = {}
+        self._nominated_pods: dict[str, list[Pod]] = {}
 
         self._take_numbers(np.zeros((LINES, capacity), np.int64), [])
         #: The number of pods on all rows.
@@ -355,10 +356,18 @@ class PodIndex:
         self._count(resident, 1)
 
     def set_nominated(self, pods: Mapping[str, Iterable[Pod]]) -> None:
-        """Replace the nominated pods: those of each node, in order of nomination."""
+        """Replace the nominated pods: those of each node, in order of nomination.
+
+        Records of pods that are nominated to the same node as before are kept.
+        """
+        groups = {node: list(nominated) for node, nominated in pods.items()}
         self.nominated = {
-            node: [self.resident(pod, -1) for pod in nominated] for node, nominated in pods.items()
+            node: self.nominated[node]
+            if self._nominated_pods.get(node) == group
+            else [self.resident(pod, -1) for pod in group]
+            for node, group in groups.items()
         }
+        self._nominated_pods = groups
 
     def reserve(self, uid: str, reservations: Mapping[str, object]) -> None:
         """Keep what reserve rules set aside for a pod, by the name of the rule."""
