@@ -321,3 +321,21 @@ def test_a_claim_that_is_gone_when_it_is_asked_for_again_is_an_error() -> None:
         world.bind(plan)
 
     assert told.value.status == 404
+
+
+def test_a_refusal_after_a_lost_answer_is_told_as_it_is() -> None:
+    world = World("c")
+    plan = world.plan("c")
+
+    def lose() -> None:
+        raise UnreachableError("the connection was closed")
+
+    def refuse() -> None:
+        raise refused(403, "no rights to write it")
+
+    world.server.meanwhile = [lose, refuse]
+
+    with pytest.raises(ApiError, match="no rights to write it"):
+        world.bind(plan)
+
+    assert world.server.claim("c").status.allocation is None

@@ -118,12 +118,15 @@ class DeviceClaims:
                 status.pop("devices", None)  # drivers write these
                 claim = await self._patch(claim, {"status": status}, status=True)
             except ApiError as error:
+                may_succeed = error.status == _CONFLICT or is_outcome_unknown(error)
                 lost = lost or is_outcome_unknown(error)
-                if not lost and error.status != _CONFLICT:
+                if not may_succeed and not lost:
                     raise
                 claim = await self._read_until_answered(claim)
                 if lost and is_bound(claim, plan.allocation, pod):
                     return self._note_written(claim, plan)
+                if not may_succeed:
+                    raise
             else:
                 return self._note_written(claim, plan)
         raise ClaimWriteError(f"claim {claim.key} was not written in {RETRIES} attempts")
@@ -262,9 +265,8 @@ class DeviceClaims:
                 if not is_passing(error):
                     raise
                 if not told:
-                    logger.warning(
-                        "claim %s: it is not known what is written: %s", claim.key, error
-                    )
+                    what = "claim %s: it is not known whether it was written: %s"
+                    logger.warning(what, claim.key, error)
                     told = True
                 await self._clocks.sleep(error.retry_after or SETTLE_PAUSE)
 

@@ -75,6 +75,7 @@ class PodIndex:
         self.reservations: dict[str, Mapping[str, object]] = {}
         #: Nominated pods by the name of their node, in order of nomination.
         self.nominated: dict[str, list[Resident]] = {}
+        #: The pods that `nominated` has the records of.
         self._nominated_pods: dict[str, list[Pod]] = {}
 
         self._take_numbers(np.zeros((LINES, capacity), np.int64), [])
