@@ -82,6 +82,7 @@ class Simulation:
     ) -> None:
         self.profile = profile
         self._profiles = {each.scheduler_name: each for each in (*reversed(others), profile)}
+        self._has_extenders = any(each.extenders for each in self._profiles.values())
         self._start_time = start_time
         self._score_single = score_single
         self._attempts = 0
@@ -182,7 +183,8 @@ class Simulation:
         decision = self.attempt(pod, recording=recording)
         if self.decided is not None:
             self.decided(pod, decision)
-        plan, writes = decision.devices, None
+        plan = decision.devices if decision.reservations else None
+        writes = None
         if decision.released is not None:
             writes = self._claim_writer.release(decision.released)
         elif decision.node is not None and plan is not None:
@@ -264,10 +266,12 @@ class Simulation:
             started = self._start_time(self._attempts - 1)
             status = msgspec.structs.replace(pod.status, start_time=started)
             pod = msgspec.structs.replace(pod, status=status)
-        # Claims are written already, devices count as in use because of them.
-        plans = decision.reservations.items()
-        others = {name: plan for name, plan in plans if not isinstance(plan, DevicePlan)}
-        self.cache.assume(pod, decision.node, others)
+        reservations = decision.reservations
+        if reservations:
+            # Claims are written already, devices count as in use because of them.
+            plans = reservations.items()
+            reservations = {name: plan for name, plan in plans if not isinstance(plan, DevicePlan)}
+        self.cache.assume(pod, decision.node, reservations)
         self._keep(pod)
 
     def placed(self, uid: str) -> Pod | None:
@@ -276,7 +280,7 @@ class Simulation:
 
     def _keep(self, pod: Pod) -> None:
         """Keep the whole pod if extenders may be sent it; rules need less."""
-        if any(profile.extenders for profile in self._profiles.values()):
+        if self._has_extenders:
             self._pods[pod.uid] = pod
 
     def remove(self, uid: str) -> None:

@@ -58,7 +58,11 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
         attempt.mark("Basic checks done")
         row = None
         if pre_filter.refused is None:
-            row = yield from _choose_row(view, attempt, pre_filter, decision)
+            answers = _kept_answers(attempt, pre_filter)
+            if answers is not None:
+                row = select_from_answers(view, attempt, answers, decision)
+            if row is None:
+                row = yield from _search(view, attempt, pre_filter, answers, decision)
         if row is not None:
             attempt.mark("Selecting host done")
             reserve(view, attempt, decision, row)
@@ -95,15 +99,14 @@ def _check(view: View, attempt: Attempt) -> None:
         raise AttemptError(NO_NODES)
 
 
-def _choose_row(
-    view: View, attempt: Attempt, pre_filter: PreFilter, decision: Decision
+def _search(
+    view: View,
+    attempt: Attempt,
+    pre_filter: PreFilter,
+    answers: ClassAnswers | None,
+    decision: Decision,
 ) -> Generator[Any, Any, int | None]:
-    """The row that the pod goes to; None when none fits."""
-    answers = _kept_answers(attempt, pre_filter)
-    if answers is not None:
-        row = select_from_answers(view, attempt, answers, decision)
-        if row is not None:
-            return row
+    """Filter and score: the row that the pod goes to; None when none fits."""
     feasible: np.ndarray = yield from find_feasible(view, attempt, pre_filter, answers, decision)
     attempt.mark("Computing predicates done")
     if not len(feasible):

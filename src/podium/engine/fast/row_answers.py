@@ -135,9 +135,11 @@ class RowAnswers:
         #: Facts of the feasible rows; they hold for every class of pods.
         self.memo: dict[Hashable, Any] = {}
         self._sort_scores(pod)
-        self._resources = ResourceMemo(pod.cls, self.of_pods, self.scoring_pods, self._highest)
         by_resources = [p for p in self.of_pods if p.rule.scope(pod.cls) is Scope.RESOURCES]
         self._blocks = block_rules(pod, view, by_resources, self.scoring_pods, self._highest)
+        self._resources = ResourceMemo(
+            pod.cls, self.of_pods, self.scoring_pods, self._highest, self._blocks
+        )
         #: Filters on the pods of a row that look at more than its resource numbers.
         self._others = [p for p in self.of_pods if p.rule.scope(pod.cls) is not Scope.RESOURCES]
         self._evaluate_nodes(pod, rows)
@@ -276,8 +278,7 @@ class RowAnswers:
         memo = self._resources
         if memo.misses <= memo.hits:
             return False
-        # A block of two rows costs less than two new states.
-        return self._blocks is not None or count > self._tuning.one_by_one_if_new
+        return count > self._tuning.one_by_one_if_new
 
     def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
         """Evaluate many rows as arrays; the indexes would cost more to keep than to make again."""
@@ -383,16 +384,7 @@ class RowAnswers:
         columns = self.columns
         if node_changed:
             self._evaluate_node(pod, row)
-        found = self._blocks.answer_on(self.view, row) if self._blocks else None
-        wrong = False
-        if found is not None:
-            verdict, total = found
-            if self._others:
-                code, position = run_filters_on_row(pod, OneRow(self.view, row), self._others)
-                verdict = min(verdict, position << SHIFT | code)
-        else:
-            code, position, total, wrong = self._resources.answer(pod, OneRow(self.view, row))
-            verdict = position << SHIFT | code
+        verdict, total, wrong = self._resources.answer(pod, self.view, row)
         verdict = min(verdict, columns.node_verdicts.item(row))
         code = verdict & CODE
         total += columns.node_scores.item(row)
@@ -434,6 +426,8 @@ class RowAnswers:
         """
         if self._constant_wrong or self._wrong:
             return False
+        if not self._node_wrong:
+            return True
         return not any(self.columns.verdicts.item(row) == FITTING for row in self._node_wrong)
 
     def by_score(self, order: np.ndarray) -> ScoreIndex | ScoreTable | None:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 import numpy as np
 from typing_extensions import override
 
-from podium.engine.state.accounting import NATIVE
 from podium.engine.state.int64 import TOP, wrap
 from podium.engine.state.label_column import ABSENT
 from podium.engine.state.pod_class import ANY_IP, Port
@@ -714,15 +713,6 @@ class OneRow(Rows[Scalar]):
     def labelled_pods(self) -> list[Resident]:
         """The pods on the row whose labels count for the affinity of other pods."""
         return self.residents()
-
-    def resource_numbers(self) -> Hashable:
-        """Everything that a rule of scope RESOURCES can read of the row."""
-        pods, nodes, row = self.view.pods, self.view.nodes, self.row
-        native = (pods.numbers[:, row].tobytes(), nodes.numbers[:, row].tobytes())
-        if len(pods.requested) == len(NATIVE):
-            return native
-        others = (*pods.requested[len(NATIVE) :], *nodes.allocatable[len(NATIVE) :])
-        return (*native, *[column.item(row) for column in others])
 
     @override
     def __len__(self) -> int:

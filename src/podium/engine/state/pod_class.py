@@ -330,10 +330,10 @@ class Resident:
         self.cls = cls
         self.labels = labels
         self.row = row
-        self.terminating = pod.terminating
+        terminating = self.terminating = pod.terminating
         self.started = started_at(pod.status.start_time)
         #: Whether it is leaving because a scheduler evicted it.
-        self.evicted = pod.terminating and _evicted(pod)
+        self.evicted = terminating and _evicted(pod)
 
     @property
     def priority(self) -> int:

@@ -98,6 +98,9 @@ class PodIndex:
         self.class_total = 0
         #: The id of a specification -> a pod with it, which keeps it alive, and the pod's class.
         self._recent: dict[int, tuple[Pod, PodClass]] = {}
+        #: The last pod whose class was asked for, the class, and the host: a pod that is placed
+        #: was decided about just before.
+        self._last: tuple[Pod, PodClass, str] | None = None
         #: The last pod of every controller that was encoded, by the uid of the controller.
         self._siblings: dict[str, tuple[Pod, PodClass]] = {}
         self._requests: dict[bytes, RequestFacts] = {}
@@ -150,6 +153,14 @@ class PodIndex:
 
     def class_of(self, pod: Pod, host: str = "") -> PodClass:
         """The class of a pod; *host* is the node that a pod yet to be placed names."""
+        last = self._last
+        if last is not None and pod is last[0] and host == last[2]:
+            return last[1]
+        found = self._class_of(pod, host)
+        self._last = (pod, found, host)
+        return found
+
+    def _class_of(self, pod: Pod, host: str) -> PodClass:
         spec = id(pod.spec)
         recent = self._recent.get(spec)
         if recent is not None:
@@ -182,7 +193,7 @@ class PodIndex:
         """The record of a pod on a row; -1 is the row of a pod that is only nominated."""
         cls = self.class_of(pod)
         resident = Resident(pod, cls, cls.labels, row)
-        if pod.terminating:
+        if resident.terminating:
             self._set_terminating(resident)
         return resident
 
@@ -411,7 +422,7 @@ class PodIndex:
         self.classes = {key: cls for key, cls in self.classes.items() if cls.id in live}
         self.classes_by_id = dict(sorted(live.items()))
         self._recent, self._requests, self._forms = {}, {}, {}
-        self._siblings = {}
+        self._siblings, self._last = {}, None
         for cls in live.values():
             cls.memo = {}
             cls.form.memo.clear()
