@@ -359,6 +359,7 @@ KINDS: dict[str, Kind] = {
             {"key": ZONE, "when": SOFT}, {"key": "rack", "when": SOFT}, {"key": HOST, "when": SOFT}
         ),
         profiles=CURRENT,
+        sizes=(400, 1600),  # there are groups of nodes in both
     ),
     "spread over some nodes": Kind(
         spreading({"key": ZONE, "taints": "Honor"}, node_selector={"disk": "ssd"}), profiles=CURRENT

@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from builders import node, view
 from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
-from podium.engine.fast.score_table import GroupLayouts, GroupTable, ScoreTable
+from podium.engine.fast.score_table import GroupLayouts, GroupTable, ScoreTable, TalliedTable
+from podium.engine.rows.row_groups import Grouping, RowGroups
 from podium.engine.rows.rows import ManyRows
+from podium.engine.state.tallies import Tally
 
 KEYS = ("zone", "rack")
 ZONES = st.sampled_from(["", "a", "b"])
 TOTALS = st.one_of(st.none(), st.integers(0, 3))
 NODES = st.lists(st.tuples(ZONES, ZONES, TOTALS), min_size=1, max_size=7)
-CHANGES = st.lists(st.tuples(st.integers(0, 6), TOTALS), max_size=12)
+CHANGES = st.lists(st.tuples(st.integers(0, 6), TOTALS, st.integers(0, 3)), max_size=12)
 
 
 def scan(totals: list[int | None], scores: list[int]) -> list[int]:
@@ -25,12 +27,21 @@ def scan(totals: list[int | None], scores: list[int]) -> list[int]:
     return [place for place, each in enumerate(sums) if each is not None and each == highest]
 
 
-@given(nodes=NODES, changes=CHANGES, by_zone=st.lists(st.integers(0, 3), min_size=9, max_size=9))
+@given(
+    nodes=NODES,
+    changes=CHANGES,
+    by_zone=st.lists(st.integers(0, 3), min_size=9, max_size=9),
+    by_pods=st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    by=st.sampled_from([(KEYS, False), (KEYS, True), ((), True)]),
+)
 def test_indexes_equal_a_scan(
     nodes: list[tuple[str, str, int | None]],
-    changes: list[tuple[int, int | None]],
+    changes: list[tuple[int, int | None, int]],
     by_zone: list[int],
+    by_pods: list[int],
+    by: tuple[tuple[str, ...], bool],
 ) -> None:
+    keys, tallied = by
     objects = [
         node(f"n{i}", labels={k: v for k, v in zip(KEYS, pair, strict=True) if v})
         for i, (*pair, _) in enumerate(nodes)
@@ -41,36 +52,64 @@ def test_indexes_equal_a_scan(
     kept = np.full(columns.nodes.capacity, UNFIT, np.int64)
     for row, total in zip(order.tolist(), totals, strict=True):
         kept[row] = UNFIT if total is None else total
+    tally = Tally(columns.nodes.capacity, columns.nodes.label_column)
+    grouping = Grouping(keys, (tally,) if tallied else ())
     index = ScoreIndex(order, kept)
-    groups = GroupIndex(ManyRows(columns, order), KEYS, kept)
+    groups = GroupIndex(ManyRows(columns, order), grouping, kept)
     layouts = GroupLayouts(columns)
 
-    def score(row: int) -> int:
+    def score(row: int, pods: int) -> int:
         zone, rack = (columns.nodes.label_column(key).ids.item(row) for key in KEYS)
-        return by_zone[3 * zone + rack]
+        return (by_zone[3 * zone + rack] if keys else 0) + (by_pods[pods] if tallied else 0)
 
-    for position, total in [(None, None), *changes]:
+    def scores_of(some: RowGroups) -> list[int]:
+        rows = some.rows.index.tolist()
+        pods = some.tallied.get(tally, [0] * len(rows))
+        return [score(row, number) for row, number in zip(rows, pods, strict=True)]
+
+    for position, total, pods in [(None, None, 0), *changes]:
         if position is not None and position < len(order):
+            row = int(order[position])
             totals[position] = total
-            index.put(int(order[position]), total)
-            groups.put(int(order[position]), total)
-            kept[order[position]] = UNFIT if total is None else total
+            if pods != tally.on(row):
+                tally.add(row, pods - tally.on(row))
+            index.put(row, total)
+            groups.put(row, total)
+            kept[row] = UNFIT if total is None else total
         assert index.best() == scan(totals, [0] * len(totals))
         assert index.count == groups.count == sum(each is not None for each in totals)
-        feasible = groups.feasible_groups(columns)
-        rows = feasible.rows.index.tolist()
-        best = groups.best(feasible, [score(row) for row in rows])
-        assert list(best) == scan(totals, [score(row) for row in order.tolist()])
+        feasible = groups.feasible_groups()
+        best = groups.best(feasible, scores_of(feasible))
+        assert list(best) == scan(totals, [score(row, tally.on(row)) for row in order.tolist()])
         if not index.count:
             continue
         assert ScoreTable(kept[order], index.count).best().tolist() == index.best()
-        layout = layouts.by(order, KEYS, len(order))
+        layout = layouts.by(order, keys, len(order))
         assert layout is not None
-        table = GroupTable(layout, kept, index.count)
-        assert table.feasible_groups(columns).rows.index.tolist() == rows
-        assert table.counts(feasible) == groups.counts(feasible)
-        fits = tuple(score(row) > 0 for row in rows)
-        for some in (feasible, table.narrowed(columns, fits)):
-            scores = [score(row) for row in some.rows.index.tolist()]
-            if scores:
-                assert list(table.best(some, scores)) == list(groups.best(some, scores))
+        table: GroupTable | TalliedTable
+        if tallied:
+            table = TalliedTable(layout, (tally,), kept, index.count)
+        else:
+            table = GroupTable(layout, kept, index.count)
+        found = table.feasible_groups()
+        assert sorted(zip(scores_of(found), table.counts(found), strict=True)) == sorted(
+            zip(scores_of(feasible), groups.counts(feasible), strict=True)
+        )
+        assert list(table.best(found, scores_of(found))) == list(best)
+        fits = tuple(each > 1 for each in scores_of(found))
+        if any(fits):
+            some = table.narrowed(fits)
+            same = groups.narrowed(tuple(each > 1 for each in scores_of(feasible)))
+            assert list(table.best(some, scores_of(some))) == list(
+                groups.best(same, scores_of(same))
+            )
+
+
+def test_rows_whose_labels_changed_are_not_in_their_group_any_more() -> None:
+    columns = view(node("n0", labels={"zone": "a"}), node("n1", labels={"zone": "b"}))
+    order = columns.nodes.order
+    groups = GroupIndex(ManyRows(columns, order), Grouping(("zone",)), np.zeros(64, np.int64))
+    columns.put_node(node("n0", labels={"zone": "a", "disk": "ssd"}))
+    assert groups.holds({0})
+    columns.put_node(node("n0", labels={"zone": "b"}))
+    assert not groups.holds({0})

@@ -25,16 +25,18 @@ from podium.engine.framework.decision import NO_REJECTIONS
 from podium.engine.framework.rule import Activity, AttemptError, Positioned, Scope, Watched
 from podium.engine.pipelines.filtering import Fit, run_filters
 from podium.engine.pipelines.scoring import run_scores, run_scores_of_few
+from podium.engine.rows.row_groups import Grouping
 from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from podium.engine.fast.score_index import GroupIndex, Groups, ScoreIndex
-    from podium.engine.fast.score_table import GroupTable, ScoreTable
+    from podium.engine.fast.score_index import GroupIndex, ScoreIndex
+    from podium.engine.fast.score_table import GroupTable, ScoreTable, TalliedTable
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Everywhere, Rule
+    from podium.engine.rows.row_groups import RowGroups
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -48,8 +50,8 @@ _ANYTHING, _SELECTORS = int(Watched.ANYTHING), int(Watched.SELECTORS)
 class FeasibleGroups:
     """The groups of rows that a pod fits on."""
 
-    index: GroupIndex | GroupTable
-    groups: Groups
+    index: GroupIndex | GroupTable | TalliedTable
+    groups: RowGroups
     #: How many rows they have.
     count: int
     #: How many rows of other groups were rejected with which verdict.
@@ -154,7 +156,7 @@ class ClassAnswers:
         self._not_known: list[Everywhere | None] = []
         self._constant: int | None = None
         #: What the rules answered to `everywhere` when they were asked for groups, and these.
-        self._keys: tuple[list[Everywhere | None] | None, tuple[str, ...]] = (None, ())
+        self._grouped_for: tuple[list[Everywhere | None] | None, Grouping | None] = (None, None)
         #: What the answers of cluster-wide rules that are kept per row depend on besides the row.
         self._contexts: list[Hashable] = []
         #: For so many decisions the index by group is not asked for.
@@ -302,13 +304,13 @@ class ClassAnswers:
         if self._ungrouped:
             self._ungrouped -= 1
             return None
-        keys = self._group_keys(pod)
-        index = self.rows.by_group(order, keys) if keys else None
+        grouping = self._grouping(pod)
+        index = self.rows.by_group(order, grouping) if grouping is not None else None
         if index is None:
             # Mostly there will be none next time either, and looking for it costs a little.
             self._ungrouped = self.profile.tuning.steady_decisions
             return None
-        groups = index.feasible_groups(self.view)
+        groups = index.feasible_groups()
         if not self._evaluated:
             return FeasibleGroups(index, groups, index.count, NO_REJECTIONS)
         rows = ManyRows(self.view, groups.rows.index, groups.rows.memo)
@@ -321,55 +323,61 @@ class ClassAnswers:
             if code:
                 rejections[code] += count
         if rejections:
-            groups = index.narrowed(self.view, tuple(code == FITS for code in codes))
+            groups = index.narrowed(tuple(code == FITS for code in codes))
         count = index.count - sum(rejections.values())
         return FeasibleGroups(index, groups, count, rejections) if count else None
 
-    def _group_keys(self, pod: Incoming) -> tuple[str, ...]:
-        """The label keys by which everything else can be grouped; none if it cannot.
+    def _grouping(self, pod: Incoming) -> Grouping | None:
+        """Groups of rows that all other rules answer the same for; None if there are none.
 
         Verdicts of single rows must come before those of groups.
         """
         if not self.rows.has_scores():
-            return ()
+            return None
         evaluated = self._evaluated
         if evaluated and min(map(_position, evaluated)) < self.rows.last_position:
-            return ()
+            return None
         known = self._everywhere
         if known is None:
             known = self._everywhere = self._ask_everywhere(pod)
-        if not evaluated and self._keys[0] is known:
-            return self._keys[1]
+        if not evaluated and self._grouped_for[0] is known:
+            return self._grouped_for[1]
         self._sort_joint(known)
         if self._constant is None:
-            return ()
+            return None
+        view = self.view
         try:
-            keys = [each.rule.domain_keys(pod, self.view) for each in evaluated]
-            keys += [each.priority.group_keys(pod, self.view) for each in self._differing]
+            parts = [Grouping(each.rule.domain_keys(pod, view)) for each in evaluated]
+            parts += [
+                Grouping(rule.group_keys(pod, view), rule.group_tallies(pod, view))
+                for rule in (each.priority for each in self._differing)
+            ]
         except AttemptError:
-            return ()  # scoring reports the error, if it comes to that
-        found = tuple(sorted(set().union(*keys))) if all(keys) else ()
-        self._keys = (known, found)
+            return None  # scoring reports the error, if it comes to that
+        found = _common(parts) if all(keys or tallies for keys, tallies in parts) else None
+        self._grouped_for = (known, found)
         return found
 
     def best_of_groups(
         self, pod: Incoming, found: FeasibleGroups
     ) -> Sequence[int] | np.ndarray | None:
-        """The best positions of the feasible groups; None if scoring fails.
+        """The best positions of the feasible groups; None if all rows must be scored.
 
-        Then `totals` reports it, about the first row that is concerned.
+        Then `totals` reports an error about the first row that is concerned.
         """
-        if not self._differing:
-            return found.index.best(found.groups, [0] * len(found.groups.numbers))
-        rows = found.groups.rows
+        groups, differing = found.groups, self._differing
+        if not differing:
+            return found.index.best(groups, [0] * len(groups.numbers))
         try:
-            few = run_scores_of_few(pod, rows, self._differing, self.profile)
+            few = run_scores_of_few(pod, groups, found.count, differing, self.profile)
             if few is not None:
-                return found.index.best(found.groups, few)
-            scores = run_scores(pod, rows, self._differing, self.profile, known=self._not_known)
+                return found.index.best(groups, few)
+            if groups.tallied:
+                return None
+            scores = run_scores(pod, groups.rows, differing, self.profile, known=self._not_known)
         except AttemptError:
             return None
-        return found.index.best(found.groups, scores.tolist())
+        return found.index.best(groups, scores.tolist())
 
     def rejections(self) -> Counter[int]:
         """How many nodes were rejected with which verdict by single rows; kept up to date."""
@@ -441,6 +449,13 @@ class ClassAnswers:
 
 def _position(each: Positioned) -> int:
     return each.position
+
+
+def _common(parts: Sequence[Grouping]) -> Grouping:
+    """The grouping whose groups have everything in common that these ask for."""
+    keys = {key for each in parts for key in each.keys}
+    tallies = dict.fromkeys(tally for each in parts for tally in each.tallies)
+    return Grouping(tuple(sorted(keys)), tuple(tallies))
 
 
 class _Steady:

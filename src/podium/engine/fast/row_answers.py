@@ -3,8 +3,8 @@
 `RowAnswers` holds, per row, the first verdict and the sum of the scores; the journal says which
 rows changed since, and only those are evaluated again. It is shared by all pod classes that these
 rules cannot tell apart (`Rule.row_key`): pods that differ in labels, claims or affinity only.
-Totals are indexed by score when they are asked for, or by the values of some label keys and by
-score: the best rows are found without a scan.
+Totals are indexed by score when they are asked for, or by groups of rows and by score: the best
+rows are found without a scan.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podium.engine.fast.answer_matrix import answer_columns
 from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
 from podium.engine.fast.resource_memo import ResourceMemo
 from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
-from podium.engine.fast.score_table import GroupTable, ScoreTable
+from podium.engine.fast.score_table import GroupTable, ScoreTable, TalliedTable
 from podium.engine.framework.rule import Scope
 from podium.engine.pipelines.filtering import run_filters, run_filters_on_row
 from podium.engine.pipelines.scoring import run_row_scores
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from podium.engine.fast.score_table import GroupLayouts
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
+    from podium.engine.rows.row_groups import Grouping
     from podium.engine.rows.rows import Column, Flags
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
@@ -45,7 +46,7 @@ WORTH_INDEXING = 50
 #: With so many times more entries of the journal than rows that are evaluated one by one, it does
 #: not pay to see which of them are about the same rows.
 MOST_REPEATED = 2
-#: Indexes by group are kept for so many sets of label keys.
+#: Indexes by group are kept for so many groupings.
 MOST_GROUPINGS = 8
 
 
@@ -88,8 +89,8 @@ class RowAnswers:
         self.last_position = max((p.position for p in (*self.of_node, *self.of_pods)), default=-1)
         self._by_columns = any(rule.by_columns for rule in used)
         self.index: ScoreIndex | None = None
-        #: By label keys; None where these tell too many rows apart.
-        self._groups: dict[tuple[str, ...], GroupIndex | None] = {}
+        #: None where the grouping tells too many rows apart.
+        self._groups: dict[Grouping, GroupIndex | None] = {}
         self._rejections: Counter[int] | None = None
         #: How many times in a row only a few rows had changed.
         self._small_changes = 0
@@ -271,7 +272,7 @@ class RowAnswers:
     def _check_groups(self, nodes: AbstractSet[int]) -> None:
         """Keep the indexes by group whose rows are still in the same groups."""
         kept = self._groups.items()
-        self._groups = {k: g for k, g in kept if g is not None and g.holds(nodes, self.view)}
+        self._groups = {k: g for k, g in kept if g is not None and g.holds(nodes)}
 
     def _are_states_new(self, count: int) -> bool:
         """Whether so many rows are better evaluated as arrays: their states are not remembered."""
@@ -451,13 +452,16 @@ class RowAnswers:
         """On how many nodes the pod fits."""
         return len(self.view.nodes.order) - sum(self.rejections().values())
 
-    def by_group(self, order: np.ndarray, keys: tuple[str, ...]) -> GroupIndex | GroupTable | None:
-        """The feasible rows by the values of label keys and by score; None as for `by_score`.
+    def by_group(
+        self, order: np.ndarray, grouping: Grouping
+    ) -> GroupIndex | GroupTable | TalliedTable | None:
+        """The feasible rows by group and by score; None as for `by_score`.
 
-        None as well if these keys tell so many rows apart that it does not pay.
+        None as well if the grouping tells so many rows apart that it does not pay.
         """
-        if keys in self._groups:
-            found = self._groups[keys]
+        keys, tallies = grouping
+        if grouping in self._groups:
+            found = self._groups[grouping]
             if found is None or found.order is order:
                 return found
         if len(order) != len(self.view.nodes.order):
@@ -465,19 +469,21 @@ class RowAnswers:
         most = len(order) // self._tuning.min_reduction
         if self._small_changes < self._rounds_to_index:
             layout = self._layouts.by(order, keys, most)
-            return (
-                None if layout is None else GroupTable(layout, self.columns.scores, self._count())
-            )
+            if layout is None:
+                return None
+            if tallies:
+                return TalliedTable(layout, tallies, self.columns.scores, self._count())
+            return GroupTable(layout, self.columns.scores, self._count())
         self._indexed_at = self._small_changes
         if len(self._groups) >= MOST_GROUPINGS:
             self._groups.clear()
         sizes = (len(self.view.nodes.label_column(key).values) for key in keys)
         made: GroupIndex | None = None
-        if max(sizes) <= most + 1:
-            made = GroupIndex(ManyRows(self.view, order), keys, self.columns.scores)
+        if max(sizes, default=0) <= most + 1:
+            made = GroupIndex(ManyRows(self.view, order), grouping, self.columns.scores)
             if len(made) > most or len(made.position_of) != len(order):
                 made = None
-        self._groups[keys] = made
+        self._groups[grouping] = made
         return made
 
     def rejections(self) -> Counter[int]:

@@ -6,23 +6,24 @@ import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from podium.engine.pipelines.scoring import grouped
+from podium.engine.rows.row_groups import RowGroups, grouped
 from podium.engine.rows.rows import ManyRows
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from podium.engine.state.view import View
+    from podium.engine.rows.row_groups import Grouping
 
 
 #: In place of a total: the pod does not fit on the row.
 UNFIT = -(1 << 62)
 #: So many sets of groups are kept with the facts of their rows.
 MOST_NARROWED = 32
+NO_POSITIONS = np.zeros(0, np.int64)
 
 
 class _Buckets:
@@ -126,42 +127,46 @@ class ScoreIndex(_Totals):
         return self._buckets.best()[1]
 
 
-class Groups(NamedTuple):
-    """Some groups of rows: one row of each, and their numbers."""
-
-    rows: ManyRows
-    numbers: list[int]
-
-
 class GroupIndex(_Totals):
-    """Feasible positions by the values of some label keys, and by total score within each group.
+    """Feasible positions by group of rows, and by total score within each group.
 
-    Where the scores that look at all feasible rows are the same for all rows of a group, such as a
-    zone, the best rows of each group are the only ones in question.
+    Where the scores that look at all feasible rows are the same for all rows of a group, such as
+    the nodes of a zone, the best rows of each group are the only ones in question.
     """
 
     __slots__ = (
         "_at",
         "_first",
         "_group_of",
+        "_grouping",
         "_groups",
-        "_keys",
+        "_labelled",
+        "_labels_of",
         "_narrowed",
         "_numbers",
+        "_tallied",
+        "_view",
         "count",
     )
 
-    def __init__(self, at: ManyRows, keys: tuple[str, ...], totals: np.ndarray) -> None:
+    def __init__(self, at: ManyRows, grouping: Grouping, totals: np.ndarray) -> None:
         """The rows are all rows in node order; totals are by row."""
-        order, view = at.index, at.view
+        order = at.index
         super().__init__(order, totals)
-        self._keys = keys
-        first, of_position, _ = grouped(at, keys)
-        #: One row of each group.
+        self._view = at.view
+        self._grouping = grouping
+        first, of_position = grouped(at, grouping)
+        #: One row of each group, what the tallies count on it, and the number of its labels.
         self._first: list[int] = order[first].tolist()
+        self._tallied = [self._counted(row) for row in self._first]
+        self._labelled: dict[tuple[int, ...], int] = {}
+        self._labels_of = [
+            self._labelled.setdefault(self._ids(row), len(self._labelled)) for row in self._first
+        ]
+        #: The number of the group with these labels and counts.
+        keys = zip(self._labels_of, self._tallied, strict=True)
+        self._numbers = {key: number for number, key in enumerate(keys)}
         self._group_of: list[int] = of_position.tolist()
-        #: The number of the group with these ids of label values.
-        self._numbers = {self._ids(row, view): n for n, row in enumerate(self._first)}
         positions = np.flatnonzero(totals[order] != UNFIT)
         #: How many rows fit.
         self.count = len(positions)
@@ -171,72 +176,97 @@ class GroupIndex(_Totals):
             for number in range(len(first))
         ]
         #: The groups with feasible rows, and some of them by which ones these are.
-        self._at: Groups | None = None
-        self._narrowed: dict[tuple[bool, ...], Groups] = {}
+        self._at: RowGroups | None = None
+        self._narrowed: dict[tuple[bool, ...], RowGroups] = {}
 
-    def _ids(self, row: int, view: View) -> tuple[int, ...]:
-        return tuple(view.nodes.label_column(key).ids.item(row) for key in self._keys)
+    def _ids(self, row: int) -> tuple[int, ...]:
+        nodes = self._view.nodes
+        return tuple([nodes.label_column(key).ids.item(row) for key in self._grouping.keys])
+
+    def _counted(self, row: int) -> tuple[int, ...]:
+        return tuple([tally.on(row) for tally in self._grouping.tallies])
 
     def __len__(self) -> int:
         return len(self._groups)
 
     def put(self, row: int, total: int | None) -> None:
-        """The row's total changed; None when it does not fit any more."""
-        changed = self._replace(row, total)
-        if changed is None:
+        """The pods of a row changed, and so may its total; None when it does not fit any more."""
+        position = self.position_of.get(row)
+        if position is None:
             return
-        position, before = changed
-        group = self._groups[self._group_of[position]]
+        before, old = self._totals[position], self._group_of[position]
+        number = old
+        if self._grouping.tallies:
+            number = self._group_of[position] = self._number(self._labels_of[old], row)
+        if before == total and number == old:
+            return
+        self._totals[position] = total
+        groups = self._groups
         if before is not None:
-            group.remove(position, before)
+            groups[old].remove(position, before)
             self.count -= 1
+            if not groups[old].count:
+                self._at = None
         if total is not None:
-            group.add(position, total)
+            groups[number].add(position, total)
             self.count += 1
-        became_empty = total is None and not group.count
-        if became_empty or (before is None and group.count == 1):
-            self._at = None
+            if groups[number].count == 1:
+                self._at = None
 
-    def holds(self, rows: AbstractSet[int], view: View) -> bool:
-        """Whether these rows, whose nodes changed, are still in the same groups."""
+    def _number(self, labels: int, row: int) -> int:
+        """The group of a row with these labels, as its pods are now."""
+        counted = self._counted(row)
+        found = self._numbers.get((labels, counted))
+        if found is None:
+            found = self._numbers[labels, counted] = len(self._groups)
+            self._first.append(row)
+            self._labels_of.append(labels)
+            self._tallied.append(counted)
+            self._groups.append(_Buckets(NO_POSITIONS, NO_POSITIONS))
+        return found
+
+    def holds(self, rows: AbstractSet[int]) -> bool:
+        """Whether these rows, whose nodes changed, still have the same labels."""
         self._at = None  # facts of nodes are kept there
         for row in rows:
             position = self.position_of.get(row)
-            if (
-                position is None
-                or self._numbers.get(self._ids(row, view)) != (self._group_of[position])
-            ):
+            if position is None:
+                return False
+            labels = self._labelled.get(self._ids(row))
+            if labels != self._labels_of[self._group_of[position]]:
                 return False
         return True
 
-    def feasible_groups(self, view: View) -> Groups:
+    def feasible_groups(self) -> RowGroups:
         """The groups that have feasible rows."""
         if self._at is None:
             self._narrowed = {}
-            self._at = self._groups_of(
-                view, [n for n, each in enumerate(self._groups) if each.count]
-            )
+            self._at = self._groups_of([n for n, each in enumerate(self._groups) if each.count])
         return self._at
 
-    def narrowed(self, view: View, fits: tuple[bool, ...]) -> Groups:
+    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
         """Those of the groups with feasible rows that are flagged."""
         found = self._narrowed.get(fits)
         if found is None:
             if len(self._narrowed) >= MOST_NARROWED:
                 self._narrowed.clear()
-            numbers = list(compress(self.feasible_groups(view).numbers, fits))
-            found = self._narrowed[fits] = self._groups_of(view, numbers)
+            numbers = list(compress(self.feasible_groups().numbers, fits))
+            found = self._narrowed[fits] = self._groups_of(numbers)
         return found
 
-    def _groups_of(self, view: View, numbers: list[int]) -> Groups:
+    def _groups_of(self, numbers: list[int]) -> RowGroups:
         rows = np.array([self._first[n] for n in numbers], np.int64)
-        return Groups(ManyRows(view, rows, {}), numbers)
+        tallied = {
+            tally: [self._tallied[n][i] for n in numbers]
+            for i, tally in enumerate(self._grouping.tallies)
+        }
+        return RowGroups(ManyRows(self._view, rows, {}), numbers, tallied)
 
-    def counts(self, groups: Groups) -> list[int]:
+    def counts(self, groups: RowGroups) -> list[int]:
         """How many rows of each group fit."""
         return [self._groups[number].count for number in groups.numbers]
 
-    def best(self, groups: Groups, scores: Sequence[int]) -> Sequence[int]:
+    def best(self, groups: RowGroups, scores: Sequence[int]) -> Sequence[int]:
         """The best positions of these groups in node order, by total plus score of the group."""
         highest: int | None = None
         lists: list[list[int]] = []

@@ -6,18 +6,22 @@ columns. A table holds for one decision.
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.engine.fast.score_index import UNFIT, Groups
-from podium.engine.pipelines.scoring import grouped
+from podium.engine.fast.score_index import UNFIT
+from podium.engine.rows.row_groups import Grouping, RowGroups, grouped
 from podium.engine.rows.rows import ManyRows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from podium.engine.state.tallies import Tally
     from podium.engine.state.view import View
+
+_highest = np.maximum.reduce
 
 #: Layouts are kept for so many sets of label keys, and facts for so many sets of groups of each.
 MOST_LAYOUTS = 32
@@ -42,11 +46,24 @@ class ScoreTable:
 class GroupLayout:
     """All rows in node order, sorted by the values of some label keys."""
 
-    __slots__ = ("_groups", "ends", "first", "positions", "rows", "starts")
+    __slots__ = (
+        "_groups",
+        "_view",
+        "ends",
+        "first",
+        "of_position",
+        "order",
+        "positions",
+        "rows",
+        "starts",
+    )
 
     def __init__(self, at: ManyRows, keys: tuple[str, ...]) -> None:
         """The rows are all rows in node order."""
-        first, of_position, _ = grouped(at, keys)
+        self._view = at.view
+        first, of_position = grouped(at, Grouping(keys))
+        #: The row and the group at each position.
+        self.order, self.of_position = at.index, of_position
         #: One row of each group.
         self.first = at.index[first]
         #: The positions group by group, ascending within each, and their rows.
@@ -55,16 +72,17 @@ class GroupLayout:
         #: Where each group begins and ends among them.
         self.starts = np.searchsorted(of_position[self.positions], np.arange(len(first)))
         self.ends = [*self.starts[1:].tolist(), len(self.rows)]
-        self._groups: dict[tuple[int, ...], Groups] = {}
+        self._groups: dict[tuple[int, ...], RowGroups] = {}
 
-    def groups(self, view: View, numbers: list[int]) -> Groups:
+    def groups(self, numbers: list[int]) -> RowGroups:
         """Some of the groups, with the facts of their rows that are kept while nodes stay."""
         key = tuple(numbers)
         found = self._groups.get(key)
         if found is None:
             if len(self._groups) >= MOST_LAYOUTS:
                 self._groups.clear()
-            found = self._groups[key] = Groups(ManyRows(view, self.first[numbers], {}), numbers)
+            rows = ManyRows(self._view, self.first[numbers], {})
+            found = self._groups[key] = RowGroups(rows, numbers, {})
         return found
 
 
@@ -88,7 +106,8 @@ class GroupLayouts:
         if len(self._known) >= MOST_LAYOUTS:
             self._known.clear()
         made: GroupLayout | None = None
-        if max(len(self._view.nodes.label_column(key).values) for key in keys) <= most + 1:
+        sizes = [len(self._view.nodes.label_column(key).values) for key in keys]
+        if max(sizes, default=0) <= most + 1:
             made = GroupLayout(ManyRows(self._view, order), keys)
             if len(made.first) > most:
                 made = None
@@ -97,7 +116,7 @@ class GroupLayouts:
 
 
 class GroupTable:
-    """The total of each row, or `UNFIT`, by groups of rows."""
+    """The total of each row, or `UNFIT`, by groups of rows with equal labels."""
 
     __slots__ = ("_best", "_layout", "_totals", "count")
 
@@ -110,23 +129,22 @@ class GroupTable:
         #: How many rows fit.
         self.count = count
 
-    def feasible_groups(self, view: View) -> Groups:
+    def feasible_groups(self) -> RowGroups:
         """The groups that have feasible rows."""
-        return self._layout.groups(view, [n for n, best in enumerate(self._best) if best != UNFIT])
+        return self._layout.groups([n for n, best in enumerate(self._best) if best != UNFIT])
 
-    def narrowed(self, view: View, fits: tuple[bool, ...]) -> Groups:
+    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
         """Those of the groups with feasible rows that are flagged."""
-        numbers = self.feasible_groups(view).numbers
-        return self._layout.groups(view, [n for n, fit in zip(numbers, fits, strict=True) if fit])
+        return self._layout.groups(list(compress(self.feasible_groups().numbers, fits)))
 
-    def counts(self, groups: Groups) -> list[int]:
+    def counts(self, groups: RowGroups) -> list[int]:
         """How many rows of each group fit."""
         fits = (self._totals != UNFIT).astype(np.int64)
         counts = np.add.reduceat(fits, self._layout.starts)
         found: list[int] = counts[groups.numbers].tolist()
         return found
 
-    def best(self, groups: Groups, scores: Sequence[int]) -> np.ndarray:
+    def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
         """The best positions of these groups in node order, by total plus score of the group."""
         totals = [self._best[n] + score for n, score in zip(groups.numbers, scores, strict=True)]
         highest = max(totals)
@@ -138,4 +156,60 @@ class GroupTable:
         layout = self._layout
         part = slice(layout.starts[number], layout.ends[number])
         found: np.ndarray = layout.positions[part][self._totals[part] == self._best[number]]
+        return found
+
+
+class TalliedTable:
+    """The total of each row, or `UNFIT`, by groups of rows with equal labels and counts of pods."""
+
+    __slots__ = ("_counts", "_groups", "_layout", "_spans", "_tallies", "_totals", "count")
+
+    def __init__(
+        self, layout: GroupLayout, tallies: Sequence[Tally], totals: np.ndarray, count: int
+    ) -> None:
+        """The totals are by row."""
+        self._layout, self._tallies = layout, tallies
+        self._totals = totals.take(layout.order)
+        #: How many rows fit.
+        self.count = count
+        #: One more than the highest number of each tally.
+        self._spans: list[int] = []
+        groups, size = layout.of_position, len(layout.first)
+        for tally in tallies:
+            numbers = tally.rows.take(layout.order)
+            span = int(_highest(numbers)) + 1
+            groups, size = groups * span + numbers, size * span
+            self._spans.append(span)
+        #: The group at each position, and how many rows of each group fit.
+        self._groups = groups
+        fitting = groups if count == len(groups) else groups[self._totals != UNFIT]
+        self._counts = np.bincount(fitting, minlength=size)
+
+    def feasible_groups(self) -> RowGroups:
+        """The groups that have feasible rows."""
+        return self._groups_of(self._counts.nonzero()[0])
+
+    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
+        """Those of the groups with feasible rows that are flagged."""
+        return self._groups_of(self._counts.nonzero()[0][list(fits)])
+
+    def _groups_of(self, numbers: np.ndarray) -> RowGroups:
+        tallied: dict[Tally, list[int]] = {}
+        labels = numbers
+        for tally, span in zip(reversed(self._tallies), reversed(self._spans), strict=True):
+            labels, counted = np.divmod(labels, span)
+            tallied[tally] = counted.tolist()
+        return RowGroups(self._layout.groups(labels.tolist()).rows, numbers.tolist(), tallied)
+
+    def counts(self, groups: RowGroups) -> list[int]:
+        """How many rows of each group fit."""
+        found: list[int] = self._counts[groups.numbers].tolist()
+        return found
+
+    def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
+        """The best positions of these groups in node order, by total plus score of the group."""
+        by_group = np.full(len(self._counts), UNFIT, np.int64)
+        by_group[groups.numbers] = scores
+        totals = self._totals + by_group.take(self._groups)
+        found: np.ndarray = (totals == _highest(totals)).nonzero()[0]
         return found

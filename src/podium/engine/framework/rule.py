@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.causes import Cause, ScoreNumber
     from podium.engine.rows.resource_block import BlockFilter, BlockScore
+    from podium.engine.rows.row_groups import RowGroups
     from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import Tally
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
@@ -320,12 +322,27 @@ class ScoreRule(Rule):
         """Label keys: rows with equal values of all of them get equal scores. Empty: no groups."""
         return ()
 
+    def group_tallies(self, pod: Incoming, view: View) -> tuple[Tally, ...]:  # noqa: ARG002
+        """Tallies that must count equally many pods on rows, too, for these to get equal scores.
+
+        Where there are any, `group_keys` may be empty, and only `of_few` scores such groups.
+        """
+        return ()
+
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A raw score per row."""
         raise NotImplementedError
 
-    def of_few(self, pod: Incoming, at: ManyRows) -> list[int] | None:  # noqa: ARG002
-        """The final scores of a few rows, found in plain numbers; None: `score` has to be asked."""
+    def of_few(
+        self,
+        pod: Incoming,  # noqa: ARG002
+        groups: RowGroups,  # noqa: ARG002
+        count: int,  # noqa: ARG002
+    ) -> list[int] | None:
+        """The final scores of a few groups of rows in plain numbers; None: `score` must be asked.
+
+        *count* is how many feasible rows the groups have.
+        """
         return None
 
     def of_block(self, pod: Incoming, view: View) -> BlockScore | None:  # noqa: ARG002

@@ -12,16 +12,21 @@ import numpy as np
 
 from podium.engine.framework.decision import ScoreColumn
 from podium.engine.framework.rule import AttemptError
+from podium.engine.rows.row_groups import Grouping, grouped
 from podium.engine.rows.rows import K, ManyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Everywhere, ScoreRule
+    from podium.engine.rows.row_groups import RowGroups
     from podium.engine.rows.rows import Flags, Ints, Rows
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
+
+#: Scores of more groups of rows than this are found in arrays.
+MOST_IN_PLAIN_NUMBERS = 64
 
 
 def pre_score_fault(pod: Incoming, view: View, profile: Profile) -> str:
@@ -79,13 +84,18 @@ def run_scores(
 
 
 def run_scores_of_few(
-    pod: Incoming, at: ManyRows, weighted: Sequence[Weighted], profile: Profile
+    pod: Incoming, groups: RowGroups, count: int, weighted: Sequence[Weighted], profile: Profile
 ) -> list[int] | None:
-    """The same sums of a few rows in plain numbers; None if `run_scores` has to find them."""
+    """The same sums of a few groups of rows in plain numbers; None if `run_scores` has to be asked.
+
+    *count* is how many feasible rows the groups have.
+    """
+    if len(groups.numbers) > MOST_IN_PLAIN_NUMBERS:
+        return None
     highest = profile.highest_score
-    totals = [0] * len(at)
+    totals = [0] * len(groups.numbers)
     for each in weighted:
-        found = each.priority.of_few(pod, at)
+        found = each.priority.of_few(pod, groups, count)
         if found is None or (highest is not None and (min(found) < 0 or max(found) > highest)):
             return None
         weight = each.weight
@@ -152,31 +162,13 @@ def _groups(
     if at.memo is None or len(at) < min_reduction:
         return at, None
     keys = rule.group_keys(pod, at.view)
-    if not keys:
+    if not keys or rule.group_tallies(pod, at.view):
         return at, None
-    first, of_row, memo = at.remembered(("groups", keys), lambda: grouped(at, keys))
+    first, of_row = at.remembered(("groups", keys), lambda: grouped(at, Grouping(keys)))
     if len(first) * min_reduction > len(at):
         return at, None
+    memo: dict[Hashable, Any] = at.remembered(("facts of groups", keys), dict)
     return ManyRows(at.view, at.index[first], memo), of_row
-
-
-def grouped(at: ManyRows, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, dict[Any, Any]]:
-    """The first row of each group, the group of each row, and the memo of the first rows."""
-    ids: np.ndarray = at.label_ids(keys[0]).astype(np.int64)
-    size = len(at.view.nodes.label_column(keys[0]).values)
-    for key in keys[1:]:
-        values = len(at.view.nodes.label_column(key).values)
-        ids, size = ids * values + at.label_ids(key), size * values
-    if size > len(at):
-        _, first, of_row = np.unique(ids, return_index=True, return_inverse=True)
-        return first, of_row, {}
-    # Few combinations of values: a table of them costs less than sorting the rows.
-    place = np.full(size, -1)
-    place[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
-    present = np.flatnonzero(place >= 0)
-    number = np.zeros(size, np.int64)
-    number[present] = np.arange(len(present))
-    return place[present], number[ids], {}
 
 
 def _same_column(each: Weighted, score: int, size: int) -> ScoreColumn:

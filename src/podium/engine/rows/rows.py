@@ -378,6 +378,11 @@ class ManyRows(Rows[Column]):
         ids = self.remembered(id(column), lambda: column.ids[self.index].astype(np.intp))
         return ids
 
+    def label_id_list(self, key: str) -> list[int]:
+        """The number of the value of a label on each row, as plain numbers."""
+        found: list[int] = self.remembered(("ids", key), lambda: self.label_ids(key).tolist())
+        return found
+
     @override
     def __len__(self) -> int:
         return len(self.index)

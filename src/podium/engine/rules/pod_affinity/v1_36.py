@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
+    from podium.engine.rows.row_groups import RowGroups
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import CarriedTerm, Tally
@@ -307,6 +308,20 @@ class InterPodAffinityScore(ScoreRule):
             by_key.setdefault(key, []).append((weight, tally))
         sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
         return sum(sums[1:], sums[0]) if sums else at.full(0)
+
+    def of_few(self, pod: Incoming, groups: RowGroups, count: int) -> list[int]:  # noqa: ARG002
+        """The same scores, scaled."""
+        at = groups.rows
+        sums = [0] * len(at)
+        for weight, tally, key in self._weights(pod, at.view):
+            counts = tally.by_domain(key)
+            ids = at.label_id_list(key)
+            sums = [total + weight * counts.item(i) for total, i in zip(sums, ids, strict=True)]
+        lowest = min(sums)
+        span = float(max(sums) - lowest)
+        if not span:
+            return [0] * len(sums)
+        return [int(float(MAX_SCORE) * ((each - lowest) / span)) for each in sums]
 
     def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
         """For each term that counts, its weight times the matching pods in the node's domain."""

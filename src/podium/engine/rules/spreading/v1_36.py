@@ -61,8 +61,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
+    from podium.engine.rows.row_groups import RowGroups
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import LabelSet
+    from podium.engine.state.tallies import LabelSet, Tally
     from podium.engine.state.view import View
     from podium.objects.selectors.selectors import Selector
 
@@ -395,9 +396,14 @@ class PodTopologySpreadScore(ScoreRule):
         return None if constraints_of(pod, view, SOFT, self.defaults) else SKIPPED
 
     def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """The topology keys; none if the host name is one, where every row counts for itself."""
-        keys = tuple(each.key for each in constraints_of(pod, view, SOFT, self.defaults))
-        return () if HOST in keys else keys
+        """The topology keys besides the host name."""
+        constraints = constraints_of(pod, view, SOFT, self.defaults)
+        return tuple(each.key for each in constraints if each.key != HOST)
+
+    def group_tallies(self, pod: Incoming, view: View) -> tuple[Tally, ...]:
+        """The pods that count on the row itself, where the host name is a topology key."""
+        constraints = constraints_of(pod, view, SOFT, self.defaults)
+        return tuple(each.tally(pod.cls, view) for each in constraints if each.key == HOST)
 
     def _needs_all(self, cls: PodClass) -> bool:
         return bool(cls.spec.topology_spread_constraints) or self.defaults.kind == "List"
@@ -430,19 +436,23 @@ class PodTopologySpreadScore(ScoreRule):
             rounded = np.floor(total + 0.5).astype(np.int64)
         return rounded if ignored is None else np.where(ignored, 0, rounded)
 
-    def of_few(self, pod: Incoming, at: ManyRows) -> list[int] | None:
-        """The same where every node has all keys, and the host name is none of them."""
-        view, cls = at.view, pod.cls
+    def of_few(self, pod: Incoming, groups: RowGroups, count: int) -> list[int] | None:
+        """The same where every node has all keys."""
+        at, cls = groups.rows, pod.cls
+        view = at.view
         constraints = constraints_of(pod, view, SOFT, self.defaults)
         totals: list[float] | None = None
         for each in constraints:
             key = each.key
-            if key == HOST or not view.nodes.all_have(key):
+            if not view.nodes.all_have(key):
                 return None
-            domains = self._domains(key, None, at)
-            counts = self._counts(cls, each, constraints, view).tolist()
-            ids = at.remembered(("ids", key), partial(_ids, key, at))
-            parts = [_part(each, counts[i], domains) for i in ids]
+            if key == HOST:
+                numbers = groups.tallied[each.tally(cls, view)]
+                parts = [_part(each, number, count) for number in numbers]
+            else:
+                domains = self._domains(key, None, at)
+                counts = self._counts(cls, each, constraints, view).tolist()
+                parts = [_part(each, counts[i], domains) for i in at.label_id_list(key)]
             if totals is None:
                 totals = parts
             else:
@@ -548,12 +558,6 @@ def _lead(raw: Number, most: int, least: int) -> Number:
 def _final(raw: Number, most: int, least: int) -> Number:
     """100 for the fewest pods; the most are not 0, and nothing is negative."""
     return _lead(raw, most, least) // most
-
-
-def _ids(key: str, at: ManyRows) -> list[int]:
-    """The number of the value of a label on each row."""
-    found: list[int] = at.label_ids(key).tolist()
-    return found
 
 
 def _flags_or_none(flags: np.ndarray) -> np.ndarray | None:
