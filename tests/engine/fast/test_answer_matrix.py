@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from builders_v1_36 import default_profile
 from podium.cluster.cache.columns import Columns
 from podium.engine.fast.answer_matrix import AnswerMatrix
 from podium.engine.fast.class_answers import ClassRowRules
+from podium.engine.fast.compiled_rows import RowKernels
 from podium.engine.fast.row_answers import RowAnswers
 from podium.engine.fast.score_table import GroupLayouts
 from podium.engine.framework.tuning import Tuning
 
+#: More batches than any test has.
+NEVER = 1 << 30
 #: By the kind of pod. The last one asks for more than a node has, the one before for a device.
 REQUESTS: tuple[dict[str, Any], ...] = (
     {"cpu": "1", "memory": "1Gi"},
@@ -60,6 +64,7 @@ class Asked:
         self.columns = Columns(self.profile.accounting)
         self.matrix = AnswerMatrix(self.columns)
         self.layouts = GroupLayouts(self.columns)
+        self.kernels = RowKernels(tuning.batches_to_compile)
         self.kept: dict[int, RowAnswers] = {}
         self.placed: list[str] = []
         self.made = 0
@@ -69,10 +74,18 @@ class Asked:
     def ask(self, kind: int) -> None:
         wanted = self.columns.pods.incoming(pod("p", requests=REQUESTS[kind]))
         rules = ClassRowRules(wanted.cls, self.profile).rules
-        given = (wanted, self.columns, self.profile, rules, self.layouts)
+        make = partial(
+            RowAnswers,
+            wanted,
+            self.columns,
+            self.profile,
+            rules,
+            layouts=self.layouts,
+            kernels=self.kernels,
+        )
         if kind not in self.kept:
-            self.kept[kind] = RowAnswers(*given, matrix=self.matrix)
-        found, fresh = self.kept[kind], RowAnswers(*given)
+            self.kept[kind] = make(matrix=self.matrix)
+        found, fresh = self.kept[kind], make()
         found.refresh(wanted)
         order = self.columns.nodes.order
         codes, positions = found.verdicts(order)
@@ -115,21 +128,43 @@ class Asked:
             self.matrix.drop(self.kept.pop(kind))
 
 
-@settings(max_examples=100)
-@given(events=EVENTS, few=st.sampled_from([1, 2, 8]), rounds=st.sampled_from([0, 3]))
+@settings(max_examples=200)
+@given(
+    events=EVENTS,
+    few=st.sampled_from([0, 1, 2, 8]),
+    rounds=st.sampled_from([0, 3]),
+    batches=st.sampled_from([1, NEVER]),
+)
 def test_answers_brought_up_to_date_together_equal_fresh_ones(
-    events: list[tuple[Any, ...]], few: int, rounds: int
+    events: list[tuple[Any, ...]], few: int, rounds: int, batches: int
 ) -> None:
-    asked = Asked(Tuning(one_by_one=few, few_changes=few, steady_rounds=rounds))
+    """By NumPy for many classes, or by compiled code for one class after the other."""
+    asked = Asked(
+        Tuning(one_by_one=few, few_changes=few, steady_rounds=rounds, batches_to_compile=batches)
+    )
     for name, *arguments in events:
         getattr(asked, name.replace(" ", "_"))(*arguments)
     for kind in range(len(REQUESTS)):
         asked.ask(kind)
 
 
+def test_compiled_code_is_loaded_when_there_was_much_to_evaluate() -> None:
+    """And answers then follow the pods without the rules being asked."""
+    asked = Asked(Tuning(few_changes=1, batches_to_compile=3))
+    loaded = []
+    for turn in range(8):
+        asked.ask(0)
+        asked.place(1, turn % 4)
+        asked.place(2, turn % 4)
+        loaded.append(asked.kernels.is_loaded)
+    assert loaded == [False] * 3 + [True] * 5
+    asked.kept[0]._resources = asked.kept[0]._blocks = None  # type: ignore[assignment]
+    asked.ask(0)
+
+
 def test_rows_are_evaluated_for_all_classes_in_few_calls() -> None:
     """Or a decision would cost as much as all changes since the class was last asked."""
-    asked = Asked(Tuning(few_changes=2))
+    asked = Asked(Tuning(few_changes=2, batches_to_compile=NEVER))
     rounds = []
     for turn in range(40):
         asked.ask(turn % 4)

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from builders import node, pod
 from builders_v1_36 import default_profile, view
 from podium.cluster.cache.columns import Columns
+from podium.engine.fast.answer_matrix import answer_columns
 from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
+from podium.engine.fast.compiled_rows import RowKernels, compiled_evaluation, row_kernel
+from podium.engine.fast.score_index import UNFIT
 from podium.engine.framework.profile import Weighted
 from podium.engine.framework.rule import Positioned
 from podium.engine.pipelines.filtering import LAST, run_filters
@@ -21,6 +24,7 @@ from podium.engine.rules.resources.v1_36 import (
     NodeResourcesFit,
     NodeResourcesFitScore,
 )
+from podium.engine.rules.resources.v1_36_numbers import evaluate_rows
 
 NUMBERS = st.one_of(
     st.integers(0, 12),
@@ -73,6 +77,12 @@ def test_a_block_answers_as_rows(
         return
     answers = found.answers(columns, order)
     if answers is None:
+        for evaluate in (evaluate_rows, compiled_evaluation()):
+            assert evaluate is not None
+            kernel = row_kernel(found, evaluate, RowKernels(0))
+            assert kernel is not None
+            kept = answer_columns(columns.nodes.capacity)
+            assert kernel.changed(columns, order.tolist(), kept.lines) is None
         numbers = np.array(rows, np.int64).T
         assert not ((numbers >= 0) & (numbers <= LARGEST)).all() or not numbers[6:8].all()
         return
@@ -87,11 +97,19 @@ def test_a_block_answers_as_rows(
     total, wrong = run_row_scores(wanted, at, weighted, highest=PROFILE.highest_score)
     assert np.broadcast_to(sums, len(order)).tolist() == as_array(total).tolist()
     assert wrong is False
+    sums = np.broadcast_to(sums, len(order))
     for place, row in enumerate(order.tolist()):
-        assert found.answer_on(columns, row) == (
-            verdicts[place],
-            np.broadcast_to(sums, len(order))[place],
-        )
+        assert found.answer_on(columns, row) == (verdicts[place], sums[place])
+    for evaluate in (evaluate_rows, compiled_evaluation()):
+        assert evaluate is not None
+        kernel = row_kernel(found, evaluate, RowKernels(0))
+        assert kernel is not None
+        kept = answer_columns(columns.nodes.capacity)
+        changed = kernel.changed(columns, order.tolist(), kept.lines)
+        assert changed == [[row, FITTING] for row in order[verdicts != FITTING].tolist()]
+        assert kept.verdicts[order].tolist() == verdicts.tolist()
+        fitting = np.where(verdicts == FITTING, sums, UNFIT)
+        assert kept.scores[order].tolist() == fitting.tolist()
 
 
 @settings(max_examples=200)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from podium.engine.fast.block_rules import BlockRules
     from podium.engine.state.view import View
 
+#: The number of columns of a class of pods.
+PARTS = 4
 #: So many lines are made at first.
 FIRST_LINES = 4
 #: Lines that were not asked for during so many rounds are left out of the next ones.
@@ -31,30 +33,28 @@ ROUNDS_TO_LOOK = 128
 class AnswerColumns:
     """The answers of one class of pods: a number per row in each column."""
 
-    __slots__ = ("node_scores", "node_verdicts", "scores", "verdicts")
+    __slots__ = ("lines", "node_scores", "node_verdicts", "scores", "verdicts")
 
-    def __init__(
-        self,
-        node_verdicts: np.ndarray,
-        verdicts: np.ndarray,
-        node_scores: np.ndarray,
-        scores: np.ndarray,
-    ) -> None:
+    def __init__(self, lines: np.ndarray) -> None:
+        #: All columns as one array.
+        self.lines = lines
         #: Verdicts of the rules on nodes, and of all rules, each with the position of its rule.
-        self.node_verdicts, self.verdicts = node_verdicts, verdicts
         #: The sum of the scores that depend on the node, and of all; `UNFIT` if the pod does not
         #: fit on the row.
-        self.node_scores, self.scores = node_scores, scores
+        self.node_verdicts, self.verdicts, self.node_scores, self.scores = lines
+
+    def clear(self) -> None:
+        """Make them those of a class about which nothing was asked yet."""
+        self.node_verdicts[:] = self.verdicts[:] = FITTING
+        self.node_scores[:] = 0
+        self.scores[:] = UNFIT
 
 
 def answer_columns(size: int) -> AnswerColumns:
     """Columns of a class about which nothing was asked yet."""
-    return AnswerColumns(
-        np.full(size, FITTING, np.int64),
-        np.full(size, FITTING, np.int64),
-        np.zeros(size, np.int64),
-        np.full(size, UNFIT, np.int64),
-    )
+    made = AnswerColumns(np.empty((PARTS, size), np.int64))
+    made.clear()
+    return made
 
 
 class Holder(Protocol):
@@ -83,7 +83,7 @@ class _Stack:
         self.holders = holders
         self.rules = rules
         #: Where the line of each begins in the matrix.
-        self.offsets = np.array([[each.line * capacity] for each in holders], np.intp)
+        self.offsets = np.array([[each.line * PARTS * capacity] for each in holders], np.intp)
 
 
 class AnswerMatrix:
@@ -97,8 +97,9 @@ class AnswerMatrix:
         self._view = view
         self._capacity = 0
         self._lines = 0
-        #: Each of the columns of all lines, and the same without a border between lines.
-        self._parts = np.empty((4, 0, 0), np.int64)
+        #: The columns of all lines; and each column from that of the first line on, without a
+        #: border between lines.
+        self._columns = np.empty((0, PARTS, 0), np.int64)
         self._flat: list[np.ndarray] = []
         self._free: list[int] = []
         self._holders: dict[int, Holder] = {}
@@ -124,12 +125,11 @@ class AnswerMatrix:
         """Make the line of a holder one about which nothing was asked, of as many rows as now."""
         if self._capacity != self._view.nodes.capacity:
             self._resize(self._lines)
-        for part, start in zip(self._parts, (FITTING, FITTING, 0, UNFIT), strict=True):
-            part[holder.line] = start
         self._bind(holder)
+        holder.columns.clear()
 
     def _bind(self, holder: Holder) -> None:
-        holder.columns = AnswerColumns(*(each[holder.line] for each in self._parts))
+        holder.columns = AnswerColumns(self._columns[holder.line])
 
     def drop(self, holder: Holder) -> None:
         """Take back the line of a holder that is not asked any more."""
@@ -141,14 +141,15 @@ class AnswerMatrix:
     def _resize(self, lines: int) -> None:
         """Make room for more lines, or for more rows: then no line is true any more."""
         capacity = self._view.nodes.capacity
-        parts = np.empty((4, lines, capacity), np.int64)
+        columns = np.empty((lines, PARTS, capacity), np.int64)
         grown = capacity == self._capacity
         if grown:
-            parts[:, : self._lines] = self._parts
+            columns[: self._lines] = self._columns
         else:
             self._start_over()
-        self._parts, self._lines, self._capacity = parts, lines, capacity
-        self._flat = [each.reshape(-1) for each in parts]
+        self._columns, self._lines, self._capacity = columns, lines, capacity
+        flat = columns.reshape(-1)
+        self._flat = [flat[part * capacity :] for part in range(PARTS)]
         if grown:
             for holder in self._holders.values():
                 self._bind(holder)

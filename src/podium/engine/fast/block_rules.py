@@ -39,11 +39,11 @@ class BlockRules:
         "_for_many",
         "_held",
         "_position",
-        "_table",
         "_verdicts",
         "alike",
         "filter",
         "scores",
+        "verdict_of_bits",
     )
 
     def __init__(
@@ -60,7 +60,7 @@ class BlockRules:
         *for_many*: they answer for many classes of pods together.
         """
         self._for_many = for_many
-        #: For which nodes `_holds` was last found out, and what.
+        #: For which nodes `holds` was last found out, and what.
         self._held = (-1, -1), False
         self.filter, self._position, self.scores = rule, position, scores
         self._verdicts = view.verdicts
@@ -71,8 +71,8 @@ class BlockRules:
             *((weight, score.alike) for weight, score in scores),
         )
         #: The number of a verdict by the bits of its reasons; -1 where it is not known yet.
-        self._table = np.full(1 << (len(rule.reasons) if rule else 0), -1, np.int64)
-        self._table[0] = FITTING
+        self.verdict_of_bits = np.full(1 << (len(rule.reasons) if rule else 0), -1, np.int64)
+        self.verdict_of_bits[0] = FITTING
 
     def answers(
         self, view: View, rows: np.ndarray
@@ -81,7 +81,7 @@ class BlockRules:
 
         Of many classes of pods, there is a line for each.
         """
-        if not self._holds(view):
+        if not self.holds(view):
             return None
         block = resource_block(view, rows, for_many=self._for_many)
         if block is None:
@@ -95,7 +95,7 @@ class BlockRules:
             sums = given if isinstance(sums, int) else np.add(sums, given, out=sums)
         return None if bits is None else self._verdicts_of(bits), sums
 
-    def _holds(self, view: View) -> bool:
+    def holds(self, view: View) -> bool:
         """Whether the scores may be used, as the nodes are now."""
         now = (view.journal.epoch, view.journal.node_changes)
         if self._held[0] != now:
@@ -104,7 +104,7 @@ class BlockRules:
 
     def answer_on(self, view: View, row: int) -> tuple[int, int] | None:
         """Verdict and sum of scores of one row; None if rules must be asked."""
-        if not self._holds(view):
+        if not self.holds(view):
             return None
         numbers = row_numbers(view, row)
         if numbers is None:
@@ -115,7 +115,7 @@ class BlockRules:
             total += score.score_on(numbers) * weight
         if not bits:
             return FITTING, total
-        verdict = self._table.item(bits)
+        verdict = self.verdict_of_bits.item(bits)
         return verdict if verdict >= 0 else self._verdicts_of(np.array([bits])).item(), total
 
     def stacked(self, view: View, rules: Sequence[BlockRules]) -> BlockRules:
@@ -129,15 +129,15 @@ class BlockRules:
         return BlockRules(view, self._position, rule, scores, for_many=True)
 
     def _verdicts_of(self, bits: np.ndarray) -> np.ndarray:
-        found = self._table.take(bits)
+        found = self.verdict_of_bits.take(bits)
         if lowest(found, None) < 0:
             rule, position = self.filter, self._position
             assert rule is not None
             fill_table(self._verdicts, rule.name, rule.reasons, bits[found < 0])
             codes = self._verdicts.table(rule.name, rule.reasons)
             known = np.flatnonzero(codes > 0)
-            self._table[known] = position << SHIFT | codes[known].astype(np.int64)
-            found = self._table.take(bits)
+            self.verdict_of_bits[known] = position << SHIFT | codes[known].astype(np.int64)
+            found = self.verdict_of_bits.take(bits)
         return found
 
 

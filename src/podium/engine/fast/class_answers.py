@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.fast.answer_matrix import AnswerMatrix
+from podium.engine.fast.compiled_rows import RowKernels
 from podium.engine.fast.row_answers import RowAnswers, RowRules
 from podium.engine.fast.score_table import GroupLayouts
 from podium.engine.framework.class_scopes import scopes_of
@@ -211,7 +212,7 @@ class ClassAnswers:
             sorted([*of_pods, *self._on_own_row], key=_position),
             flat,
         )
-        self.rows = RowAnswers(pod, self.view, self.profile, rules, self._cache.layouts)
+        self.rows = self._cache.new_rows(pod, rules)
         self._cache.trim_rows()
 
     def _have_cluster_rules_changed(self, pod: Incoming) -> bool:
@@ -494,7 +495,8 @@ class AnswerCache:
         self._view = view
         self._profile = profile
         self._budget_bytes = budget_bytes
-        self.layouts = GroupLayouts(view)
+        self._layouts = GroupLayouts(view)
+        self._kernels = RowKernels(profile.tuning.batches_to_compile)
         self._matrix = AnswerMatrix(view)
         self._kept: OrderedDict[int, ClassAnswers | None] = OrderedDict()
         #: By `ClassRowRules.key`; None for rules that were asked once only.
@@ -534,15 +536,27 @@ class AnswerCache:
         """The answers for single rows that classes with these rules share."""
         found = self._shared.get(single.key)
         if found is None:
-            found = RowAnswers(
-                pod, self._view, self._profile, single.rules, self.layouts, matrix=self._matrix
-            )
+            found = self.new_rows(pod, single.rules, self._matrix)
             self._shared[single.key] = found
             self._shared.move_to_end(single.key)
             self.trim_rows()
         else:
             self._shared.move_to_end(single.key)
         return found
+
+    def new_rows(
+        self, pod: Incoming, rules: RowRules, matrix: AnswerMatrix | None = None
+    ) -> RowAnswers:
+        """The answers of some rules for single rows, which nothing is known about yet."""
+        return RowAnswers(
+            pod,
+            self._view,
+            self._profile,
+            rules,
+            layouts=self._layouts,
+            kernels=self._kernels,
+            matrix=matrix,
+        )
 
     def trim_rows(self) -> None:
         """Drop answers for rows beyond the budget, the oldest first, and classes that hold them."""

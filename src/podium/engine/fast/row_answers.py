@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from podium.engine.fast.answer_matrix import AnswerColumns, AnswerMatrix
     from podium.engine.fast.block_rules import BlockRules
+    from podium.engine.fast.compiled_rows import RowKernel, RowKernels
     from podium.engine.fast.score_table import GroupLayouts
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
@@ -72,12 +73,14 @@ class RowAnswers:
         view: View,
         profile: Profile,
         rules: RowRules,
-        layouts: GroupLayouts,
         *,
+        layouts: GroupLayouts,
+        kernels: RowKernels,
         matrix: AnswerMatrix | None = None,
     ) -> None:
         """With a *matrix*, the answers are kept there, and brought up to date with others."""
         self.view = view
+        self._kernels = kernels
         self._matrix = matrix
         self.line = self.asked = -1
         self._layouts = layouts
@@ -141,6 +144,8 @@ class RowAnswers:
         self._resources = ResourceMemo(
             pod.cls, self.of_pods, self.scoring_pods, self._highest, self._blocks
         )
+        #: The same as machine code, once that is loaded.
+        self._kernel: RowKernel | None = None
         #: Filters on the pods of a row that look at more than its resource numbers.
         self._others = [p for p in self.of_pods if p.rule.scope(pod.cls) is not Scope.RESOURCES]
         self._evaluate_nodes(pod, rows)
@@ -178,12 +183,17 @@ class RowAnswers:
             self._small_changes += 1
             self._evaluate_one(pod, entries[-1], node_changed=False)
         elif missed:
-            since = self.seen
+            since, news = self.seen, entries[behind:]
             self.seen += missed
+            if self._has_compiled_answers(news):
+                self._keep_indexes(news)
+                return
+            if missed > self._tuning.few_changes:
+                self._kernels.note_batch()
             if self._is_followed():
-                self._follow(pod, since, entries[behind:])
+                self._follow(pod, since, news)
             else:
-                self._catch_up(pod, entries[behind:])
+                self._catch_up(pod, news)
                 self._node_changes = view.journal.node_changes
                 if self._matrix is not None and missed > self._tuning.few_changes:
                     self._matrix.follow(self)
@@ -193,16 +203,36 @@ class RowAnswers:
         """The rules on the pods of a row, if resource numbers are all that they look at."""
         return None if self._others else self._blocks
 
-    def _is_followed(self) -> bool:
-        """Whether the answers are kept in a matrix that follows the pods; no node changed."""
+    def _have_only_pods_changed(self) -> bool:
+        """Whether resource numbers are all that can have changed since the last time."""
         view = self.view
         return (
-            self._matrix is not None
-            and self._node_changes == view.journal.node_changes
+            self._node_changes == view.journal.node_changes
             and not view.pods.unknown_nodes
             and not self._wrong
-            and self._matrix.follows(self)
         )
+
+    def _has_compiled_answers(self, news: list[int]) -> bool:
+        """Evaluate the rows of these entries of the journal by compiled code, if there is any."""
+        rules = self.block_rules
+        if rules is None or not self._have_only_pods_changed():
+            return False
+        if self._kernel is None:
+            self._kernel = self._kernels.kernel(rules)
+            if self._kernel is None:
+                return False
+        changed = self._kernel.changed(self.view, news, self.columns.lines)
+        if changed is None:
+            return False
+        verdicts = self.columns.verdicts
+        for row, before in changed:
+            self.note_verdict(row, before & CODE, verdicts.item(row) & CODE)
+        return True
+
+    def _is_followed(self) -> bool:
+        """Whether the answers are kept in a matrix that follows the pods; no node changed."""
+        matrix = self._matrix
+        return matrix is not None and self._have_only_pods_changed() and matrix.follows(self)
 
     def _follow(self, pod: Incoming, since: int, news: list[int]) -> None:
         """Evaluate what the matrix has not seen yet, and keep the indexes if there are any."""
@@ -216,6 +246,10 @@ class RowAnswers:
         elif left:
             for row in set(log.entries[-left:]):
                 self._evaluate_one(pod, row, node_changed=False, indexed=False)
+        self._keep_indexes(news)
+
+    def _keep_indexes(self, news: list[int]) -> None:
+        """Bring the indexes up to date with rows that were evaluated, or drop them if many were."""
         if len(news) > MOST_REPEATED * self._tuning.one_by_one:
             self._drop_indexes()
             return

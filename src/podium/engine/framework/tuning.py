@@ -30,6 +30,8 @@ class Tuning:
     #: Up to this many changes are looked at row by row for one class of pods, more of them for all
     #: classes that take part in a matrix of answers.
     few_changes: int = 8
+    #: After so many batches of changed rows, compiled code is loaded to evaluate them.
+    batches_to_compile: int = 500
 
 
 DEFAULT_TUNING = Tuning()

@@ -13,7 +13,7 @@ import numpy as np
 from podium.engine.state.accounting import NATIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
@@ -54,12 +54,15 @@ class ResourceBlock:
 #: memory and ephemeral storage, cpu and memory as scores count them, the number of pods; then what
 #: the node can allocate of cpu, memory and ephemeral storage, and how many pods it may hold.
 RowNumbers = list[int]
-#: Where the amounts that a node can allocate begin among them.
-FIRST_ALLOCATABLE = 6
 
 
 class BlockRule(Protocol):
     """A rule of scope `RESOURCES` for one class of pods, over a block of numbers."""
+
+    #: The function that answers for one row; its arguments are `numbers` and those of the row.
+    formula: Callable[..., int]
+    #: The amounts that the pods want, and whatever else the formula takes.
+    numbers: Sequence[int]
 
     @property
     def alike(self) -> Hashable:

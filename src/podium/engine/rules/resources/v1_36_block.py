@@ -1,7 +1,8 @@
 """The v1.36 rules on resources over a block of numbers: cpu and memory of many rows together.
 
 The rules in `v1_36` say what is computed, for any form of rows and any resources. Here is the usual
-case in few calls of NumPy: native resources, and numbers of ordinary size. Tests compare both.
+case in few calls of NumPy: native resources, and numbers of ordinary size; one row alone goes
+through the formulas of `v1_36_numbers`. Tests compare all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from podium.engine.rows.resource_block import FIRST_ALLOCATABLE, LARGEST, quotients
+from podium.engine.rows.resource_block import LARGEST, quotients
+from podium.engine.rules.resources.v1_36_numbers import (
+    balance_change_score,
+    least_allocated_score,
+    missing_resources,
+)
 from podium.engine.rules.v1_36 import MAX_SCORE
 
 if TYPE_CHECKING:
@@ -38,7 +44,8 @@ def _lines(classes: Sequence[Sequence[int]]) -> np.ndarray:
 class NativeFit:
     """Which rows lack one of the first native resources, or room for one more pod."""
 
-    __slots__ = ("_count", "_small", "_wanted", "amounts", "name", "reasons")
+    __slots__ = ("_count", "_small", "_wanted", "amounts", "name", "numbers", "reasons")
+    formula = staticmethod(missing_resources)
 
     def __init__(
         self,
@@ -52,7 +59,7 @@ class NativeFit:
         *wanted* has those of many classes of pods, of which the first wants these amounts.
         """
         self.name, self.reasons = name, reasons
-        self.amounts = amounts
+        self.amounts = self.numbers = amounts
         self._count = len(amounts)
         self._wanted = _line(amounts) if wanted is None else wanted
         self._small = 2 << len(amounts)
@@ -84,26 +91,18 @@ class NativeFit:
 
     def bits_on(self, row: RowNumbers) -> int:
         """As `NodeResourcesFit.bits`."""
-        *_, pods, _, _, _, allowed = row
-        short = int(pods >= allowed)
-        for i, wanted in enumerate(self.amounts):
-            requested, allocatable = row[i], row[FIRST_ALLOCATABLE + i]
-            if wanted > allocatable - requested:
-                short |= 2 << i
-                if wanted > allocatable:
-                    short |= self._small
-        return short
+        return missing_resources(self.numbers, row)
 
 
 class _Scored:
     """A score of cpu and memory, of nodes that have both."""
 
-    __slots__ = ("_wanted", "amounts")
+    __slots__ = ("_wanted", "amounts", "numbers")
     highest = MAX_SCORE
 
     def __init__(self, amounts: Sequence[int], wanted: np.ndarray | None = None) -> None:
         """The amounts that a pod wants; *wanted* has those of many classes of pods."""
-        self.amounts = amounts
+        self.amounts = self.numbers = amounts
         self._wanted = _line(amounts) if wanted is None else wanted
 
     def holds(self, view: View) -> bool:
@@ -115,6 +114,7 @@ class LeastAllocated(_Scored):
     """The weighted mean of what is left of cpu and memory, in percent."""
 
     __slots__ = ("_factors", "_sum", "_weights")
+    formula = staticmethod(least_allocated_score)
 
     def __init__(
         self, amounts: Sequence[int], weights: Sequence[int], wanted: np.ndarray | None = None
@@ -122,6 +122,7 @@ class LeastAllocated(_Scored):
         super().__init__(amounts, wanted)
         self._sum = sum(weights)
         self._weights = tuple(weights)
+        self.numbers = (*amounts, *weights)
         self._factors: np.ndarray | None = None
         if set(weights) != {1}:
             self._factors = _line(weights).reshape(-1, *[1] * (self._wanted.ndim - 1))
@@ -151,19 +152,14 @@ class LeastAllocated(_Scored):
 
     def score_on(self, row: RowNumbers) -> int:
         """As `NodeResourcesFitScore.score` with the strategy LeastAllocated."""
-        (wanted_cpu, wanted_memory), (of_cpu, of_memory) = self.amounts, self._weights
-        _, _, _, used_cpu, used_memory, _, cpu, memory, _, _ = row
-        left_cpu, left_memory = cpu - used_cpu - wanted_cpu, memory - used_memory - wanted_memory
-        total = left_cpu * MAX_SCORE // cpu * of_cpu if left_cpu > 0 else 0
-        if left_memory > 0:
-            total += left_memory * MAX_SCORE // memory * of_memory
-        return total // self._sum
+        return least_allocated_score(self.numbers, row)
 
 
 class BalanceChange(_Scored):
     """From the balance of cpu and memory with the pod, minus that without it."""
 
     __slots__ = ()
+    formula = staticmethod(balance_change_score)
 
     @property
     def alike(self) -> Hashable:
@@ -196,18 +192,7 @@ class BalanceChange(_Scored):
 
     def score_on(self, row: RowNumbers) -> int:
         """As `NodeResourcesBalancedAllocation.score`."""
-        wanted_cpu, wanted_memory = self.amounts
-        used_cpu, used_memory, _, _, _, _, cpu, memory, _, _ = row
-        before = _balance(used_cpu / cpu, used_memory / memory)
-        after = _balance((used_cpu + wanted_cpu) / cpu, (used_memory + wanted_memory) / memory)
-        return (after - before + 150) >> 1
-
-
-def _balance(cpu: float, memory: float) -> int:
-    """How even two shares of what is allocatable are, in percent."""
-    cpu = min(cpu, 1.0)
-    memory = min(memory, 1.0)
-    return int((1 - abs(cpu - memory) / 2) * 100.0)
+        return balance_change_score(self.numbers, row)
 
 
 def least_allocated(wanted: Sequence[int], weights: Sequence[int]) -> LeastAllocated | None:

@@ -1,0 +1,117 @@
+"""The v1.36 rules on resources as formulas of the plain numbers of one row, and a loop over rows.
+
+The formulas read a row as `RowNumbers`: a list where Python runs them, an array where the loop is
+compiled to machine code (`engine.fast.compiled_rows`). What is compiled is kept on disk as long as
+this file stays the same, so nothing here may depend on a constant or a function of another module.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    #: Whole numbers in a list, a tuple or an array.
+    Numbers = Any
+
+#: Where the numbers are in a row, in the order that `RowNumbers` describes.
+USED_CPU, USED_MEMORY, SCORED_CPU, SCORED_MEMORY = 0, 1, 3, 4
+PODS, CPU, MEMORY, ALLOWED = 5, 6, 7, 9
+LINES_OF_PODS, LINES = 6, 10
+
+
+def missing_resources(wanted: Numbers, row: Numbers) -> int:
+    """As `NodeResourcesFit.bits`, for a pod that wants these amounts of the first resources."""
+    count = len(wanted)
+    short = 1 if row[PODS] >= row[ALLOWED] else 0
+    for i in range(count):
+        allocatable = row[CPU + i]
+        if wanted[i] > allocatable - row[i]:
+            short |= 2 << i
+            if wanted[i] > allocatable:
+                short |= 2 << count
+    return short
+
+
+def least_allocated_score(wanted: Numbers, row: Numbers) -> int:
+    """As `NodeResourcesFitScore.score` with the strategy LeastAllocated.
+
+    *wanted* are the amounts of cpu and memory, and the weights of both.
+    """
+    total = 0
+    left = row[CPU] - row[SCORED_CPU] - wanted[0]
+    if left > 0:
+        total += left * 100 // row[CPU] * wanted[2]
+    left = row[MEMORY] - row[SCORED_MEMORY] - wanted[1]
+    if left > 0:
+        total += left * 100 // row[MEMORY] * wanted[3]
+    score: int = total // (wanted[2] + wanted[3])
+    return score
+
+
+def balance_change_score(wanted: Numbers, row: Numbers) -> int:
+    """As `NodeResourcesBalancedAllocation.score`; *wanted* are the amounts of cpu and memory."""
+    cpu, memory = row[CPU], row[MEMORY]
+    used_cpu, used_memory = row[USED_CPU], row[USED_MEMORY]
+    before = abs(min(used_cpu / cpu, 1.0) - min(used_memory / memory, 1.0))
+    after = abs(
+        min((used_cpu + wanted[0]) / cpu, 1.0) - min((used_memory + wanted[1]) / memory, 1.0)
+    )
+    # 50 + (50 + the change of the balance in percent) / 2, and that is never below -50.
+    return (int((1 - after / 2) * 100.0) - int((1 - before / 2) * 100.0) + 150) >> 1
+
+
+#: What `evaluate_rows` calls.
+FORMULAS: Final = (missing_resources, least_allocated_score, balance_change_score)
+
+
+def evaluate_rows(
+    rows: Numbers,
+    cluster: tuple[np.ndarray, np.ndarray],
+    rules: tuple[Numbers, Numbers, Numbers, Numbers, Numbers],
+    answers: tuple[np.ndarray, np.ndarray],
+    bounds: tuple[int, int],
+) -> int:
+    """Evaluate rows for one class of pods: how many of them get another verdict, or -1.
+
+    *cluster* has the numbers of pods and of nodes, a line of all rows for each. *rules* has what
+    the three formulas take as wanted, the weights of the two scores, and the verdict for each
+    answer of `missing_resources`, the first of them for rows that fit. *answers* has the lines of
+    `AnswerColumns`, of which the verdicts and sums of all rules are written, and an array for the
+    rows with another verdict and their verdicts before. *bounds* has the largest number of ordinary
+    size, and what is written in place of a sum where the pod does not fit. -1: a number is not of
+    ordinary size, or a verdict is not known yet; then rules must be asked about all of these rows.
+    """
+    pods, nodes = cluster
+    wanted, least, balance, weights, verdict_of = rules
+    columns, changed = answers
+    largest, unfit = bounds
+    fitting = verdict_of[0]
+    numbers = np.empty(LINES, np.int64)
+    count = 0
+    for row in rows:
+        for line in range(LINES):
+            number = pods[line, row] if line < LINES_OF_PODS else nodes[line - LINES_OF_PODS, row]
+            if number < 0 or number > largest:
+                return -1
+            numbers[line] = number
+        verdict = verdict_of[missing_resources(wanted, numbers)]
+        if verdict < 0:
+            return -1
+        verdict = min(verdict, columns[0, row])
+        before = columns[1, row]
+        if verdict != before:
+            changed[count, 0], changed[count, 1] = row, before
+            count += 1
+            columns[1, row] = verdict
+        if verdict != fitting:
+            columns[3, row] = unfit
+            continue
+        total = columns[2, row]
+        if weights[0]:
+            total += weights[0] * least_allocated_score(least, numbers)
+        if weights[1]:
+            total += weights[1] * balance_change_score(balance, numbers)
+        columns[3, row] = total
+    return count
