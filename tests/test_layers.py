@@ -65,8 +65,8 @@ VERSION = "podium.__version__"
 #: All that a pure layer needs of the standard library. No clock, no files, no network, no logging,
 #: no chance: what comes from outside is an argument.
 PURE = """
-    __future__ abc bisect collections contextlib copy dataclasses datetime enum functools hashlib
-    heapq itertools math operator re types typing
+    __future__ abc array bisect collections contextlib copy dataclasses datetime enum functools
+    hashlib heapq itertools math operator re types typing
 """
 #: Times may be read from text, not from a clock.
 CLOCKS = frozenset({"now", "today", "utcnow"})

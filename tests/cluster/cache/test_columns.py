@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 
 from builders import container, node, nodes, pod, term, view
@@ -174,8 +176,8 @@ def test_the_journal_is_bounded_and_counts_what_it_dropped() -> None:
 
     assert columns.journal.rows.start > 0
     assert columns.journal.rows.end == told
-    assert columns.journal.rows.since(told - 2) == [0, 0]
-    assert columns.journal.rows.since(told) == []
+    assert list(columns.journal.rows.since(told - 2) or ()) == [0, 0]
+    assert columns.journal.rows.since(told) == array("q")
     assert columns.journal.rows.since(columns.journal.rows.start - 1) is None
 
 

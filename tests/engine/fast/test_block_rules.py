@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,7 +84,7 @@ def test_a_block_answers_as_rows(
             kernel = row_kernel(found, evaluate, RowKernels(0))
             assert kernel is not None
             kept = answer_columns(columns.nodes.capacity)
-            assert kernel.changed(columns, order.tolist(), kept.lines) is None
+            assert kernel.changed(columns, array("q", order), kept.lines) is None
         numbers = np.array(rows, np.int64).T
         assert not ((numbers >= 0) & (numbers <= LARGEST)).all() or not numbers[6:8].all()
         return
@@ -105,7 +107,7 @@ def test_a_block_answers_as_rows(
         kernel = row_kernel(found, evaluate, RowKernels(0))
         assert kernel is not None
         kept = answer_columns(columns.nodes.capacity)
-        changed = kernel.changed(columns, order.tolist(), kept.lines)
+        changed = kernel.changed(columns, array("q", order), kept.lines)
         assert changed == [[row, FITTING] for row in order[verdicts != FITTING].tolist()]
         assert kept.verdicts[order].tolist() == verdicts.tolist()
         fitting = np.where(verdicts == FITTING, sums, UNFIT)

@@ -24,6 +24,7 @@ from podium.engine.rules.resources.v1_36_numbers import (
 )
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Sequence
 
     from podium.engine.fast.block_rules import BlockRules
@@ -47,9 +48,9 @@ def compiled_evaluation() -> Callable[..., int] | None:
     for formula in FORMULAS:
         register_jitable(formula)
     try:
-        found: Callable[..., int] = numba.njit(cache=True)(evaluate_rows)
+        found: Callable[..., int] = numba.njit(cache=True, error_model="numpy")(evaluate_rows)
     except RuntimeError:  # there is no folder to keep the machine code in
-        found = numba.njit(evaluate_rows)
+        found = numba.njit(error_model="numpy")(evaluate_rows)
     return found
 
 
@@ -95,7 +96,7 @@ class RowKernel:
         self._rules, self._evaluate, self._kernels = rules, evaluate, kernels
         self._numbers = numbers
 
-    def changed(self, view: View, rows: list[int], columns: np.ndarray) -> list[list[int]] | None:
+    def changed(self, view: View, rows: array[int], columns: np.ndarray) -> list[list[int]] | None:
         """Evaluate rows: those with another verdict, and the verdict before.
 
         *columns* are the lines of `AnswerColumns`. None if rules must be asked about all rows.
@@ -106,7 +107,7 @@ class RowKernel:
         if len(kernels.changed) < len(rows):
             kernels.changed = np.empty((2 * len(rows), 2), np.int64)
         count = self._evaluate(
-            np.array(rows, np.int64),
+            np.frombuffer(rows, np.int64),
             (view.pods.numbers, view.nodes.numbers),
             self._numbers,
             (columns, kernels.changed),

@@ -25,6 +25,7 @@ from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
 from podium.engine.state.verdicts import FITS, histogram
 
 if TYPE_CHECKING:
+    from array import array
     from collections import Counter
     from collections.abc import Hashable, Sequence
     from collections.abc import Set as AbstractSet
@@ -212,7 +213,7 @@ class RowAnswers:
             and not self._wrong
         )
 
-    def _has_compiled_answers(self, news: list[int]) -> bool:
+    def _has_compiled_answers(self, news: array[int]) -> bool:
         """Evaluate the rows of these entries of the journal by compiled code, if there is any."""
         rules = self.block_rules
         if rules is None or not self._have_only_pods_changed():
@@ -234,7 +235,7 @@ class RowAnswers:
         matrix = self._matrix
         return matrix is not None and self._have_only_pods_changed() and matrix.follows(self)
 
-    def _follow(self, pod: Incoming, since: int, news: list[int]) -> None:
+    def _follow(self, pod: Incoming, since: int, news: array[int]) -> None:
         """Evaluate what the matrix has not seen yet, and keep the indexes if there are any."""
         matrix, log = self._matrix, self.view.journal.rows
         assert matrix is not None
@@ -248,7 +249,7 @@ class RowAnswers:
                 self._evaluate_one(pod, row, node_changed=False, indexed=False)
         self._keep_indexes(news)
 
-    def _keep_indexes(self, news: list[int]) -> None:
+    def _keep_indexes(self, news: array[int]) -> None:
         """Bring the indexes up to date with rows that were evaluated, or drop them if many were."""
         if len(news) > MOST_REPEATED * self._tuning.one_by_one:
             self._drop_indexes()
@@ -272,7 +273,7 @@ class RowAnswers:
             if groups is not None:
                 groups.put(row, found)
 
-    def _catch_up(self, pod: Incoming, news: list[int]) -> None:
+    def _catch_up(self, pod: Incoming, news: array[int]) -> None:
         """Evaluate the rows of these entries of the journal again."""
         view = self.view
         if min(news) < 0:

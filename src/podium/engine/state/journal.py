@@ -7,6 +7,8 @@ told to start over.
 
 from __future__ import annotations
 
+from array import array
+
 #: The number of entries that a log keeps at most.
 DEFAULT_LIMIT = 1 << 16
 
@@ -18,7 +20,8 @@ class RowLog:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self.entries: list[int] = []
+        #: An array, which NumPy reads without a look at each entry.
+        self.entries: array[int] = array("q")
         #: The number of the first entry that is kept: how many were dropped.
         self.start = 0
 
@@ -35,7 +38,7 @@ class RowLog:
             del self.entries[:half]
             self.start += half
 
-    def since(self, number: int) -> list[int] | None:
+    def since(self, number: int) -> array[int] | None:
         """The entries from *number* on; None when some of them were dropped."""
         behind = number - self.start
         return self.entries[behind:] if behind >= 0 else None

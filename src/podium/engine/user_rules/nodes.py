@@ -18,7 +18,7 @@ from podium.engine.state.accounting import NATIVE
 from podium.engine.state.label_column import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from podium.engine.state.pod_class import Incoming, Resident
     from podium.engine.state.view import View
@@ -206,7 +206,7 @@ class _PerNode:
         found: np.ndarray = self._values[rows]
         return found
 
-    def _has_updated(self, view: View, news: list[int]) -> bool:
+    def _has_updated(self, view: View, news: Iterable[int]) -> bool:
         """Compute the changed rows again; False if an answer needs another type of array."""
         values, objects = self._values, view.nodes.objects
         for row in {entry if entry >= 0 else ~entry for entry in news}:
