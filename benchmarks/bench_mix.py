@@ -7,7 +7,9 @@ strictly over zones; four are plain. Pods arrive in random order; after each dec
 leaves, and nodes report their status: one of 5,000 nodes every 2 ms is one in ten decisions at
 5,000 decisions a second.
 
---tree PATH measures the package of another checkout, as `compare.py` does.
+--tree PATH measures the package of another checkout, as `compare.py` does. Each profile with rules
+that can be compiled is measured with the extra `compiled` and without it, each in a process of its
+own.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import csv
 import gc
 import json
 import random
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +33,16 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 DATA = HERE / "data" / "openb_requests.csv"
 CPU_MILLIS, MEMORY_MIB = 192_000, 786_432
 NODE_UPDATE_EVERY = 10
+#: The profile whose rules can be compiled.
+COMPILED = "v1.36"
+
+#: The usual sizes, and those of `--quick`.
+SIZES = {
+    "nodes": (5_000, 50),
+    "existing": (50_000, 200),
+    "pods": (20_000, 50),
+    "classes": (700, 20),
+}
 
 Json = dict[str, Any]
 
@@ -219,10 +233,9 @@ def measure(
         for each in volume(f"new-{number}")
     ]
     simulation = podium.Simulation(profiles()[profile])
-    loaded = read(podium, [*items, *claims])
-    simulation.load(loaded)
+    simulation.load(read(podium, [*items, *claims]))
     waiting = list(read(podium, new).pods)
-    known = list(loaded.nodes)
+    reports = list(read(podium, items[:nodes]).nodes)
     gc.collect()
     gc.freeze()
     fitting = 0
@@ -239,11 +252,12 @@ def measure(
             placed[place], placed[-1] = placed[-1], placed[place]
             simulation.remove(placed.pop())
             if number % NODE_UPDATE_EVERY == 0:
-                simulation.cache.put_node(known[dice.randrange(nodes)])
+                simulation.cache.put_node(reports[dice.randrange(nodes)])
         rounds.append((time.process_time() - started) * 1000 / len(part))
     gc.unfreeze()
     return {
         "profile": profile,
+        "compiled": sys.modules.get("numba") is not None,
         "nodes": nodes,
         "classes": classes,
         "existing": existing,
@@ -251,7 +265,17 @@ def measure(
         "placed": fitting,
         "cpuMsOfFirst": round(rounds[0], 4),
         "cpuMs": round(min(rounds), 4),
+        "peakMemoryMiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
     }
+
+
+def alone(given: argparse.Namespace, profile: str, *flags: str) -> Json:
+    """The figures of one profile, measured in a process of its own."""
+    sizes = [word for name in SIZES for word in (f"--{name}", str(getattr(given, name)))]
+    command = [sys.executable, __file__, "--tree", str(given.tree), "--profiles", profile, *sizes]
+    told = subprocess.run([*command, "--alone", *flags], stdout=subprocess.PIPE, check=True).stdout  # noqa: S603  this script
+    [found] = json.loads(told)
+    return dict(found)
 
 
 def main() -> None:
@@ -260,14 +284,26 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
     parser.add_argument("--tree", type=Path, default=HERE.parent, help="the checkout to measure")
     parser.add_argument("--profiles", nargs="+", default=["v1.36", "v1.13"])
-    for name, default in (("nodes", 5_000), ("existing", 50_000), ("pods", 5_000)):
+    parser.add_argument("--without-compiled", action="store_true", help="as without the extra")
+    parser.add_argument("--alone", action="store_true", help="in this process, each profile once")
+    for name, (default, _) in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--classes", type=int, default=700)
     given = parser.parse_args()
-    sizes = {name: getattr(given, name) for name in ("nodes", "existing", "pods", "classes")}
     if given.quick:
-        sizes = {"nodes": 50, "existing": 200, "pods": 50, "classes": 20}
-    found = [measure(given.tree, profile, **sizes) for profile in given.profiles]
+        for name, (_, small) in SIZES.items():
+            setattr(given, name, small)
+    if given.alone:
+        if given.without_compiled:
+            sys.modules["numba"] = None  # type: ignore[assignment]
+        sizes = {name: getattr(given, name) for name in SIZES}
+        found = [measure(given.tree, profile, **sizes) for profile in given.profiles]
+    else:
+        found = []
+        for profile in given.profiles:
+            if not given.without_compiled:
+                found.append(alone(given, profile))
+            if given.without_compiled or profile == COMPILED:
+                found.append(alone(given, profile, "--without-compiled"))
     print(json.dumps(found, indent=2))
 
 

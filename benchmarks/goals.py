@@ -134,18 +134,37 @@ def measure_lines(
                     line.memory[side] = max(line.memory.get(side, 0.0), found[1])
 
 
-def measure_mix(trees: Sequence[tuple[Path, str]], repeat: int, *, quick: bool) -> Line:
-    """The realistic mix, in both trees."""
-    mix = Line("realistic mix (bench_mix.py), 5000 nodes, 50000 pods, 700 classes", 5_000)
+def mix_figures(tree: Path, *more: str) -> tuple[float, float] | None:
+    """CPU-ms per decision of the realistic mix, and the peak of memory in MiB."""
+    here = str(Path(__file__).with_name("bench_mix.py"))
+    found = script(tree, here, "--tree", str(tree), "--profiles", "v1.36", "--alone", *more)
+    return (found[0]["cpuMs"], found[0]["peakMemoryMiB"]) if found else None
+
+
+def measure_mix(
+    trees: Sequence[tuple[Path, str]], repeat: int, *, quick: bool, growth: bool
+) -> Iterator[Line]:
+    """The realistic mix in both trees: with the extra `compiled`, and without it."""
+    small = ("--quick",) if quick else ()
+    [(older, _), (this, _)] = trees
+    kinds = (
+        (Line("realistic mix (bench_mix.py), extra compiled", 5_000), ()),
+        (Line("realistic mix, without the extra", 5_000), ("--without-compiled",)),
+    )
     for _ in range(repeat):
-        for tree, side in trees:
-            print(f"mix, {side} …", file=sys.stderr, flush=True)
-            here = str(Path(__file__).with_name("bench_mix.py"))
-            small = ("--quick",) if quick else ()
-            found = script(tree, here, "--tree", str(tree), "--profiles", "v1.36", *small)
-            if found:
-                (mix.before if side == "before" else mix.after).append(found[0]["cpuMs"])
-    return mix
+        for mix, flags in kinds:
+            print(f"{mix.workload} …", file=sys.stderr, flush=True)
+            before, after = mix_figures(older, *flags, *small), mix_figures(this, *flags, *small)
+            if before is not None and after is not None:
+                mix.before.append(before[0])
+                mix.after.append(after[0])
+                mix.memory = {"before": before[1], "after": after[1]}
+    for mix, flags in kinds:
+        if growth:
+            print(f"{mix.workload}, 50,000 nodes …", file=sys.stderr, flush=True)
+            found = mix_figures(this, *flags, *(small or ("--nodes", "50000")))
+            mix.grown = found[0] if found else None
+        yield mix
 
 
 def rows(lines: Sequence[Line], scale: float) -> Iterator[str]:
@@ -210,12 +229,12 @@ def main() -> int:
         compare.check_source(older)
         trees = ((older, "before"), (compare.ROOT, "after"))
         measure_lines(trees, lines, folder, given.repeat, quick=quick)
-        lines.append(measure_mix(trees, given.repeat, quick=quick))
         if given.growth:
-            for line in lines[:-1]:
+            for line in lines:
                 words = arguments_of(line, folder, 50_000, quick=quick)
                 found = figures(compare.ROOT, words) if words is not None else None
                 line.grown = found[0] if found else None
+        lines += measure_mix(trees, given.repeat, quick=quick, growth=given.growth)
         basic = next(line for line in lines if line.workload == "SchedulingBasic/5000Nodes")
         scale = 1000 / min(basic.before) / BASIC if basic.before else 1.0
         told += rows(lines, scale)
