@@ -73,6 +73,8 @@ class WorkloadDevices:
 
     def note_placed(self, pod: Pod) -> None:
         """Remember a pod whose claims are released when it is deleted."""
+        if not self._claims:
+            return
         if pod.spec.resource_claims or self._claims.made_for(pod.uid, pod.name) is not None:
             self._claimants[pod.uid] = pod
 

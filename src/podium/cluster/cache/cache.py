@@ -216,16 +216,18 @@ class Cache:
 
     def assume(self, pod: Pod, node: str, reservations: Mapping[str, object] = NOTHING) -> None:
         """Assume that the pod runs on the node, with everything that was reserved for it there."""
-        if self.columns.pods.by_uid.get(pod.uid) is not None:
-            raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
+        uid = pod.uid
+        if uid in self.columns.pods.by_uid:
+            raise CacheError(f"pod {uid} is in the cache, so can't be assumed")
         self.columns.add_pod(pod, node)
         plan = None
         if reservations:
-            self.columns.pods.reserve(pod.uid, reservations)
+            self.columns.pods.reserve(uid, reservations)
             plans = (each for each in reservations.values() if isinstance(each, VolumePlan))
             plan = next(plans, None)
             self._take_devices(reservations)
-        self._assumed[pod.uid] = _Assumed(node, self._promise(pod, node, plan))
+        promises = NO_PROMISES if plan is None else self._promise(pod, node, plan)
+        self._assumed[uid] = _Assumed(node, promises)
 
     def _take_devices(self, reservations: Mapping[str, object]) -> None:
         """Count devices as in use from now on, until the claims say so themselves."""
@@ -343,10 +345,8 @@ class Cache:
         self.columns.catalog.provisioning.pop(name, None)
 
     def _promise(
-        self, pod: Pod, node: str, plan: VolumePlan | None
+        self, pod: Pod, node: str, plan: VolumePlan
     ) -> tuple[Sequence[str], Sequence[str]]:
-        if plan is None:
-            return NO_PROMISES
         catalog = self.columns.catalog
         for name, volume in (*plan.bind.items(), *plan.again):
             claim = catalog.claims.get(name, pod.namespace)

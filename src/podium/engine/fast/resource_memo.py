@@ -71,12 +71,11 @@ class ResourceMemo:
     def answer(self, pod: Incoming, view: View, row: int) -> RowAnswer:
         """The answer for one row, from the cache if its numbers were seen before."""
         found = self._by_resources(pod, view, row)
-        if self._other:
-            code, position = run_filters_on_row(pod, OneRow(view, row), self._other)
-            verdict = position << SHIFT | code
-            if verdict < found[0]:
-                return verdict, found[1], found[2]
-        return found
+        if not self._other:
+            return found
+        code, position = run_filters_on_row(pod, OneRow(view, row), self._other)
+        verdict = position << SHIFT | code
+        return (verdict, found[1], found[2]) if verdict < found[0] else found
 
     def _by_resources(self, pod: Incoming, view: View, row: int) -> RowAnswer:
         states = self._known

@@ -20,10 +20,11 @@ class SchedulingGates:
 
     def hold(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
         """The refusal that names the gates left; None when there are none."""
-        gates = [gate.name for gate in pod.pod.spec.scheduling_gates or ()]
+        gates = pod.pod.spec.scheduling_gates
         if not gates:
             return None
-        return Refused(self.name, f"waiting for scheduling gates: [{' '.join(gates)}]")
+        names = " ".join(gate.name for gate in gates)
+        return Refused(self.name, f"waiting for scheduling gates: [{names}]")
 
 
 SCHEDULING_GATES: Final = PluginDeclaration(
