@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -84,7 +82,7 @@ def test_a_block_answers_as_rows(
             kernel = row_kernel(found, evaluate, RowKernels(0))
             assert kernel is not None
             kept = answer_columns(columns.nodes.capacity)
-            assert kernel.changed(columns, array("q", order), kept.lines) is None
+            assert kernel.changed(columns, order, kept.lines) is None
         numbers = np.array(rows, np.int64).T
         assert not ((numbers >= 0) & (numbers <= LARGEST)).all() or not numbers[6:8].all()
         return
@@ -107,8 +105,8 @@ def test_a_block_answers_as_rows(
         kernel = row_kernel(found, evaluate, RowKernels(0))
         assert kernel is not None
         kept = answer_columns(columns.nodes.capacity)
-        changed = kernel.changed(columns, array("q", order), kept.lines)
-        assert changed == [[row, FITTING] for row in order[verdicts != FITTING].tolist()]
+        changed = kernel.changed(columns, order, kept.lines)
+        assert changed == dict.fromkeys(order[verdicts != FITTING].tolist(), FITTING)
         assert kept.verdicts[order].tolist() == verdicts.tolist()
         fitting = np.where(verdicts == FITTING, sums, UNFIT)
         assert kept.scores[order].tolist() == fitting.tolist()

@@ -208,6 +208,9 @@ PODS: dict[str, dict[str, Any]] = {
         "more": with_spread(spread(ZONE, 2, A), spread(HOST, 1, A, when=SOFT)),
     },
     "alone": {"labels": {"app": "b"}, "anti": [term({"app": "b"}, HOST)]},
+    "sized alone": asks(
+        {"cpu": "1", "memory": "1Gi"}, labels={"app": "b"}, anti=[term({"app": "b"}, HOST)]
+    ),
     "zone alone": {"labels": {"app": "c"}, "anti": [term({"app": "c"}, ZONE)], "priority": 3},
     "together": {"labels": {"app": "c"}, "affinity": [term({"app": "c"}, ZONE)]},
     "near a": asks({"cpu": "1"}, affinity=[term({"app": "a"}, HOST)]),
@@ -493,6 +496,8 @@ class History:
             # With a patience of 2 the best rows are found in columns all the time.
             steady_rounds=99 if self.patience == 2 else self.patience % 2,
             few_changes=1 if self.one_by_one == 1 else self.patience,
+            # With few rows one by one they are evaluated by compiled code, for most patience.
+            batches_to_compile=1 if self.one_by_one == 1 and self.patience != 2 else 1 << 30,
         )
         return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
 
@@ -720,10 +725,26 @@ ASKED = 12
             ],
             id="somebody uses the claim, and stops",
         ),
+        pytest.param(
+            "sized alone",
+            [
+                "ask",
+                *[("add_placed", "nothing", name) for name in ("n0", "n1")],
+                "ask",
+                *[("add_placed", "sized alone", "n2"), ("add_placed", "nothing", "n3")],
+                "ask",
+                *[("add_placed", "nothing", name) for name in ("n2", "n0")],
+                "ask",
+                *[("add_placed", "sized alone", "n1"), ("add_placed", "nothing", "n1")],
+                "ask",
+            ],
+            id="pods that it must not be with come among others",
+        ),
     ],
 )
+@pytest.mark.parametrize("one_by_one", [24, 1])
 def test_what_is_kept_is_never_stale(
-    patience: int, kind: str, events: list[tuple[Any, ...] | str]
+    patience: int, one_by_one: int, kind: str, events: list[tuple[Any, ...] | str]
 ) -> None:
     # "ask" and "schedule" stand for many times, long enough for everything to be kept.
     spelled_out = [
@@ -732,7 +753,8 @@ def test_what_is_kept_is_never_stale(
         for each in ([(event, kind)] * ASKED if isinstance(event, str) else [event])
     ]
     for profile in ("default", "strict"):
-        History(profile, RETRY, 24, 1 << 16, patience, (kind,) * 3, two_zones(), spelled_out).live()
+        given = (one_by_one, 1 << 16, patience)
+        History(profile, RETRY, *given, (kind,) * 3, two_zones(), spelled_out).live()
 
 
 def test_what_happens_really_happens() -> None:

@@ -24,7 +24,6 @@ from podium.engine.rules.resources.v1_36_numbers import (
 )
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable, Sequence
 
     from podium.engine.fast.block_rules import BlockRules
@@ -96,7 +95,7 @@ class RowKernel:
         self._rules, self._evaluate, self._kernels = rules, evaluate, kernels
         self._numbers = numbers
 
-    def changed(self, view: View, rows: array[int], columns: np.ndarray) -> list[list[int]] | None:
+    def changed(self, view: View, rows: np.ndarray, columns: np.ndarray) -> dict[int, int] | None:
         """Evaluate rows: those with another verdict, and the verdict before.
 
         *columns* are the lines of `AnswerColumns`. None if rules must be asked about all rows.
@@ -107,7 +106,7 @@ class RowKernel:
         if len(kernels.changed) < len(rows):
             kernels.changed = np.empty((2 * len(rows), 2), np.int64)
         count = self._evaluate(
-            np.frombuffer(rows, np.int64),
+            rows,
             (view.pods.numbers, view.nodes.numbers),
             self._numbers,
             (columns, kernels.changed),
@@ -115,8 +114,7 @@ class RowKernel:
         )
         if count < 0:
             return None
-        found: list[list[int]] = kernels.changed[:count].tolist() if count else []
-        return found
+        return dict(kernels.changed[:count].tolist()) if count else {}
 
 
 def row_kernel(

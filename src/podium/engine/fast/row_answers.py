@@ -186,7 +186,7 @@ class RowAnswers:
         elif missed:
             since, news = self.seen, entries[behind:]
             self.seen += missed
-            if self._has_compiled_answers(news):
+            if self._has_compiled_answers(pod, news):
                 self._keep_indexes(news)
                 return
             if missed > self._tuning.few_changes:
@@ -213,22 +213,33 @@ class RowAnswers:
             and not self._wrong
         )
 
-    def _has_compiled_answers(self, news: array[int]) -> bool:
+    def _has_compiled_answers(self, pod: Incoming, news: array[int]) -> bool:
         """Evaluate the rows of these entries of the journal by compiled code, if there is any."""
-        rules = self.block_rules
-        if rules is None or not self._have_only_pods_changed():
+        if self._blocks is None or not self._have_only_pods_changed():
             return False
         if self._kernel is None:
-            self._kernel = self._kernels.kernel(rules)
+            self._kernel = self._kernels.kernel(self._blocks)
             if self._kernel is None:
                 return False
-        changed = self._kernel.changed(self.view, news, self.columns.lines)
+        rows, verdicts = np.frombuffer(news, np.int64), self.columns.verdicts
+        changed = self._kernel.changed(self.view, rows, self.columns.lines)
         if changed is None:
             return False
-        verdicts = self.columns.verdicts
-        for row, before in changed:
+        if self._others:
+            changed = self._rejected_by_others(pod, rows) | changed
+        for row, before in changed.items():
             self.note_verdict(row, before & CODE, verdicts.item(row) & CODE)
         return True
+
+    def _rejected_by_others(self, pod: Incoming, rows: np.ndarray) -> dict[int, int]:
+        """Let the other filters reject some rows: those that they do, and the verdicts before."""
+        verdicts, scores = self.columns.verdicts, self.columns.scores
+        fit = run_filters(pod, ManyRows(self.view, rows, {}), self._others)
+        places = fit.codes.nonzero()[0]
+        rows, given = rows[places], _packed(fit.codes[places], fit.positions[places])
+        before = verdicts.take(rows)
+        verdicts[rows], scores[rows] = np.minimum(before, given), UNFIT
+        return dict(zip(rows.tolist(), before.tolist(), strict=True))
 
     def _is_followed(self) -> bool:
         """Whether the answers are kept in a matrix that follows the pods; no node changed."""
