@@ -423,11 +423,11 @@ class PodTopologySpreadScore(ScoreRule):
         for each in constraints:
             if each.key == HOST:
                 kept = len(at) - (0 if ignored is None else int(ignored.sum()))
-                part = _part(each, at.on_row(each.tally(cls, view)), kept)
+                part = _weigh(at.on_row(each.tally(cls, view)), _weight(each, kept))
             else:
                 domains = self._domains(each.key, ignored, at)
-                sums = _part(each, self._counts(cls, each, constraints, view), domains)
-                part = sums.take(at.label_ids(each.key))
+                counts = self._counts(cls, each, constraints, view)
+                part = _weigh(counts, _weight(each, domains)).take(at.label_ids(each.key))
             if not view.nodes.all_have(each.key):
                 part = np.where(at.has_label(each.key), part, 0.0)
             total = part if total is None else total + part
@@ -448,11 +448,12 @@ class PodTopologySpreadScore(ScoreRule):
                 return None
             if key == HOST:
                 numbers = groups.tallied[each.tally(cls, view)]
-                parts = [_part(each, number, count) for number in numbers]
+                weight = _weight(each, count)
             else:
-                domains = self._domains(key, None, at)
                 counts = self._counts(cls, each, constraints, view).tolist()
-                parts = [_part(each, counts[i], domains) for i in at.label_id_list(key)]
+                numbers = [counts[i] for i in at.label_id_list(key)]
+                weight = _weight(each, self._domains(key, None, at))
+            parts = [_weigh(number, weight) for number in numbers]
             if totals is None:
                 totals = parts
             else:
@@ -545,9 +546,14 @@ class PodTopologySpreadScore(ScoreRule):
         return scores if ignored is None else np.where(ignored, 0, scores)
 
 
-def _part(each: Constraint, pods: Number, domains: int) -> Number:
-    """What matching pods in a domain count for, by a constraint whose key has so many domains."""
-    return pods * math.log(domains + 2) + float(each.max_skew - 1)
+def _weight(each: Constraint, domains: int) -> tuple[float, float]:
+    """What a pod counts for by a constraint whose key has so many domains, and what is added."""
+    return math.log(domains + 2), float(each.max_skew - 1)
+
+
+def _weigh(pods: Number, weight: tuple[float, float]) -> Number:
+    """What matching pods in a domain count for."""
+    return pods * weight[0] + weight[1]
 
 
 def _lead(raw: Number, most: int, least: int) -> Number:
