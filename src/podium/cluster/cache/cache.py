@@ -103,9 +103,8 @@ class Cache:
         self.restored: Callable[[Pod], Mapping[str, object]] = no_reservations
         #: Per volume or claim, the number of assumed pods whose bindings include it.
         self._promises: Counter[str] = Counter()
-        #: Names in node order, and their rows twice in a row: an order is a part of them.
-        self._ring: tuple[tuple[str, ...], np.ndarray] = ((), np.zeros(0, np.int64))
-        self._ring_epoch = -1
+        #: Rows in node order, and the same twice in a row: an order is a part of them.
+        self._ring: tuple[np.ndarray, np.ndarray] = (np.zeros(0, np.int64),) * 2
         #: The same order (the same array) for as long as it does not change.
         self._rolled: tuple[int, np.ndarray] = (0, self._ring[1])
 
@@ -156,7 +155,8 @@ class Cache:
     def put_node(self, node: Node) -> None:
         """A node was added or changed."""
         if self.columns.put_node(node):
-            self.tree.update(node.name, zone_key(node.labels, self._zone_labels))
+            row = self.columns.nodes.row_of[node.name]
+            self.tree.update(node.name, zone_key(node.labels, self._zone_labels), row)
 
     def drop_node(self, node: Node) -> None:
         """A node was deleted; pods that are still on it stay."""
@@ -168,15 +168,11 @@ class Cache:
         if self._listed_order:
             return self.columns.nodes.order
         if self._one_list:
-            names, start = self.tree.round_robin_order(), self._start
+            rows, start = self.tree.round_robin_order(), self._start
         else:
-            names, start = self.tree.ring()
-        epoch = self.columns.journal.epoch
-        if names is not self._ring[0] or epoch != self._ring_epoch:
-            # The same names may have other rows, after a node went and came back.
-            self._ring_epoch = epoch
-            rows = self.columns.nodes.rows_named(names)
-            self._ring = (names, np.concatenate([rows, rows]))
+            rows, start = self.tree.ring()
+        if rows is not self._ring[0]:
+            self._ring = (rows, np.concatenate([rows, rows]))
             self._rolled = (0, rows)
         if self._rolled[0] != start:
             # No copy: the cost of an order does not depend on the number of nodes.
@@ -201,7 +197,7 @@ class Cache:
     def restore_past(self, past: Past) -> None:
         """Continue a cache with the same nodes and pods, and this past."""
         self._start = past.start
-        self.tree = NodeTree.restored(past.tree)
+        self.tree = NodeTree.restored(past.tree, self.columns.nodes.row_of)
         self.columns.restore_past(past)
 
     # Pods
