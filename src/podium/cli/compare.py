@@ -21,7 +21,7 @@ from podium.errors import InputError
 from podium.library.files import STDIN
 from podium.library.fitting.compare import SEEDS, CompareSearch
 from podium.library.fitting.configurations import NAMED, configuration
-from podium.library.fitting.parallel import processors
+from podium.library.parallel import processors
 from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ def survive(
     """
     import msgspec  # noqa: PLC0415  not needed for help
 
-    from podium.library.fitting.parallel import processors  # noqa: PLC0415
+    from podium.library.parallel import processors  # noqa: PLC0415
     from podium.planning.survive import survive as try_losses  # noqa: PLC0415
     from podium.planning.survive_report import report  # noqa: PLC0415
 

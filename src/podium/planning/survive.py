@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.errors import InputError
-from podium.library.fitting.parallel import in_parallel
+from podium.library.parallel import in_parallel
 from podium.library.pending import is_pending, pending, seen_by
 from podium.library.simulating import open_simulation
 from podium.objects.kinds.registry import (

@@ -12,8 +12,8 @@ from builders import node, nodes, objects, pod, selector, taint, term, tolerates
 from podium.library.fitting.bound import DIVIDED, lower_bound
 from podium.library.fitting.compaction import Compaction
 from podium.library.fitting.compare import CompareSearch, compare
-from podium.library.fitting.parallel import in_parallel
 from podium.library.fitting.workload import Workload, workload_of
+from podium.library.parallel import in_parallel
 from podium.objects.kinds.node import Node
 from podium.objects.reading.collection import Objects
 

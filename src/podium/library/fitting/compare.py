@@ -12,9 +12,9 @@ from podium.engine.framework.profile import Profile
 from podium.errors import InputError
 from podium.library.fitting.bound import lower_bound
 from podium.library.fitting.compaction import Compaction
-from podium.library.fitting.parallel import in_parallel
 from podium.library.fitting.workload import Workload, open_workload, workload_of
 from podium.library.notices import Notify, log_warning
+from podium.library.parallel import in_parallel
 from podium.render.planning.comparison import Comparison, NodeUse, Outcome, ResourceUse
 
 if TYPE_CHECKING:
