@@ -1,7 +1,8 @@
 """No decision walks nodes or the cluster's pods in Python.
 
 The lines of Python that a decision executes are counted in a cluster of 100 nodes and in one of
-400, with four pods on each node. Their number must stay about the same: arrays grow, loops do not.
+400, with four pods on each node. Their number must stay about the same, and no line may be executed
+for about every further node: arrays grow, loops do not.
 Counted are the first decision about a kind of pod (asking every rule about every node), the second
 (which makes the index), and one more after the cluster changed, in both generations; what placing
 the pod costs is counted along.
@@ -61,6 +62,7 @@ from builders_v1_36 import (
 )
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
+from podium.engine.state.in_tree_volumes import HANDED_OVER
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 from podium.profiles.policy.build import Options, from_policy, from_provider
@@ -151,6 +153,27 @@ def with_volumes(count: int) -> Iterator[Object]:
         yield claim(f"waiting{i}", storage_class="made")
         yield claim(f"early{i}", storage_class="unknown")
         yield exclusive(claim(f"alone{i}", volume=f"new-v{i}"))
+
+
+def with_disks(count: int) -> Iterator[Object]:
+    """Volumes of a kind that was once built in, on every node and for waiting pods."""
+    names = (*(f"c{i}" for i in range(count)), *(f"new{i}" for i in range(9)))
+    for name in names:
+        yield volume(f"v-{name}", claimed_by=name, source=ebs(f"disk-{name}"))
+        yield claim(name, volume=f"v-{name}")
+    for i in range(count):
+        yield pod(f"holder{i}", node=f"n{i}", volumes=[claim_volume(f"c{i}")])
+
+
+def with_migrated_disks(count: int) -> Iterator[Object]:
+    """The same volumes, which nodes leave to a CSI driver; they know how many it takes."""
+    yield from with_disks(count)
+    for i in range(count):
+        made = csi_node(f"n{i}", **{"ebs.csi.aws.com": 39})
+        annotations = {HANDED_OVER: "kubernetes.io/aws-ebs"}
+        metadata = msgspec.structs.replace(made.metadata, annotations=annotations)
+        yield msgspec.structs.replace(made, metadata=metadata)
+        yield attachment(f"a{i}", f"n{i}", "ebs.csi.aws.com", f"v-c{i}")
 
 
 @dataclass
@@ -272,6 +295,9 @@ THOROUGH = GENERATIONS | {
     )[0]
 }
 BASIC = {"requests": {"cpu": "100m", "memory": "500Mi"}}
+#: So many disks may be attached to a node, by the kubelet or by the CSI driver.
+DISKS = {"attachable-volumes-aws-ebs": 39, "attachable-volumes-csi-ebs.csi.aws.com": 39}
+WARM_DISK = pod("warm", volumes=[claim_volume("new8")])
 WARM = pod("warm", volumes=[gce("w"), ebs("w"), azure("w"), claim_volume("new8")])
 
 KINDS: dict[str, Kind] = {
@@ -279,6 +305,13 @@ KINDS: dict[str, Kind] = {
     "wants nothing": Kind(one()),
     "every pod its own class": Kind(
         lambda i: pod(f"new{i}", labels={"app": f"new{i}"}, requests={"cpu": f"{100 + i}m"})
+    ),
+    "every pod with labels of its own": Kind(
+        lambda i: pod(f"new{i}", labels={"app": f"new{i}"}, requests=BASIC["requests"])
+    ),
+    "every pod with anti-affinity of its own": Kind(
+        lambda i: alone(f"new{i}", requests=BASIC["requests"]),
+        lambda count: (*resident_pods(count), *each_alone(count)),
     ),
     "two classes in turn": Kind(
         lambda i: pod(
@@ -326,6 +359,18 @@ KINDS: dict[str, Kind] = {
     ),
     "the only named node": Kind(
         one(node_affinity=[node_term(fields=[expression("metadata.name", "In", "n3")])], **BASIC)
+    ),
+    "each names a node of its own": Kind(
+        lambda i: one(
+            node_affinity=[node_term(fields=[expression("metadata.name", "In", f"n{i}")])], **BASIC
+        )(i)
+    ),
+    "the only named node is full": Kind(
+        one(
+            node_affinity=[node_term(fields=[expression("metadata.name", "In", "n3")])],
+            requests={"cpu": "7"},
+        ),
+        placed=False,
     ),
     "preferred node affinity": Kind(
         one(prefers_nodes=[(5, node_term(expression("rack", "In", "rack1", "rack2")))], **BASIC)
@@ -427,6 +472,18 @@ KINDS: dict[str, Kind] = {
         with_volumes,
         warm_up=WARM,
         profiles=CURRENT,
+    ),
+    "claims of disks": Kind(
+        lambda i: pod(f"new{i}", volumes=[claim_volume(f"new{i}")]),
+        with_disks,
+        nodes={"resources": DISKS},
+        warm_up=WARM_DISK,
+    ),
+    "claims of disks that a CSI driver attaches": Kind(
+        lambda i: pod(f"new{i}", volumes=[claim_volume(f"new{i}")]),
+        with_migrated_disks,
+        nodes={"resources": DISKS},
+        warm_up=WARM_DISK,
     ),
     "disks": Kind(
         lambda i: pod(f"new{i}", volumes=[gce("shared", read_only=True), ebs(f"e{i}")]),
@@ -548,11 +605,15 @@ CASES = [(name, generation) for name, kind in KINDS.items() for generation in ki
 
 @pytest.mark.parametrize(("name", "generation"), CASES, ids=lambda part: part)
 def test_no_decision_walks_nodes_or_pods(name: str, generation: str) -> None:
-    few, many = (measured(name, generation, count) for count in KINDS[name].sizes)
+    sizes = KINDS[name].sizes
+    few, many = (measured(name, generation, count) for count in sizes)
 
     for place, (small, large) in enumerate(zip(few, many, strict=True)):
         times, lines = growth(small, large)
         assert times <= MOST, f"decision {place}: {small.total()} -> {large.total()} lines, {lines}"
+        more_nodes = sizes[1] - sizes[0]
+        loops = [line for line in lines if line[2] - line[1] >= more_nodes // 3]
+        assert not loops, f"decision {place}: {loops}"
 
 
 def test_the_documented_slow_rules_do_walk() -> None:

@@ -398,7 +398,8 @@ class ClassAnswers:
             rejected = fit.codes != FITS
             codes[alive[rejected]] = fit.codes[rejected]
             positions[alive[rejected]] = each.position
-            errors.update((int(alive[place]), text) for place, text in fit.errors.items())
+            failed = alive[np.fromiter(fit.errors, np.int64, len(fit.errors))]
+            errors.update(zip(failed.tolist(), fit.errors.values(), strict=True))
         return Fit(codes, positions, errors)
 
     def totals(self, pod: Incoming, rows: np.ndarray) -> np.ndarray:
