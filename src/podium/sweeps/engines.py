@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import queue
 import signal
 import threading
@@ -23,10 +22,10 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError
+from podium.library.parallel import end_with_parent
 from podium.sweeps.cells import Outcome
 from podium.sweeps.runs import run_cell
 
@@ -159,7 +158,7 @@ def _serve(connection: Connection) -> None:
     """Make the calls that arrive, until the other side is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started it decides
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     while True:
         try:
             function, positional, named = connection.recv()
@@ -173,14 +172,6 @@ def _serve(connection: Connection) -> None:
             connection.send(answer)
         except OSError:
             return  # the program that started it has ended
-
-
-def _end_with_parent() -> None:
-    """End this process, whatever it does, when the program that started it has ended."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait_for([parent.sentinel])
-        os._exit(1)
 
 
 class Engine(NamedTuple):

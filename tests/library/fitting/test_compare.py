@@ -13,7 +13,6 @@ from podium.library.fitting.bound import DIVIDED, lower_bound
 from podium.library.fitting.compaction import Compaction
 from podium.library.fitting.compare import CompareSearch, compare
 from podium.library.fitting.workload import Workload, workload_of
-from podium.library.parallel import in_parallel
 from podium.objects.kinds.node import Node
 from podium.objects.reading.collection import Objects
 
@@ -148,12 +147,6 @@ def test_the_order_of_nodes_depends_on_names_and_seed_alone() -> None:
 
     assert orders[0] == orders[1]
     assert orders[0] != [each.name for each in Compaction(workload, [V1_36], 5).order()]
-
-
-def test_work_in_parallel_comes_with_its_index() -> None:
-    work = [lambda number=number: number * number for number in range(5)]
-
-    assert sorted(in_parallel(work, 2)) == [(n, n * n) for n in range(5)]
 
 
 # The bound ------------------------------------------------------------------------------------
