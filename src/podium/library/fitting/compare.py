@@ -41,8 +41,8 @@ def compare(
 
     *configurations* maps a name to a profile, or to all profiles of a configuration. *seeds* is the
     number of random orders of arrival for compaction; 0 leaves it out. With *bound* a lower bound
-    for the number of nodes is proven as well, which needs the extra `podium[solve]`. Compaction
-    runs in *workers* processes.
+    for the number of nodes is proven as well, which needs the extra `podium[solve]`. Bounds and
+    compaction run in *workers* processes.
     """
     search = CompareSearch(objects, configurations, seeds=seeds, bound=bound, notify=notify)
     for _ in search.steps(workers=workers):
@@ -81,7 +81,10 @@ class CompareSearch:
         return len(self._profiles) * (1 + self._seeds + self._bound)
 
     def steps(self, *, workers: int = 1) -> Iterator[str]:
-        """Run one configuration after the other, then compaction; yields what was done."""
+        """Run one configuration after the other, then bounds and compaction; yields what was done.
+
+        Those have no need of each other: they run in *workers* processes.
+        """
         for outcome in self.result.outcomes:
             _place(self._workload, self._profiles[outcome.name], outcome, self._notify)
             yield outcome.name
@@ -91,8 +94,10 @@ class CompareSearch:
         self.result.hopeless = tuple(sorted(hopeless - evicted))
         workload = self._workload.without(self.result.hopeless)
         if self._bound:
-            for outcome in self.result.outcomes:
-                found = lower_bound(workload, self._profiles[outcome.name])
+            names = [outcome.name for outcome in self.result.outcomes]
+            bounds = [partial(lower_bound, workload, self._profiles[name]) for name in names]
+            for index, found in in_parallel(bounds, workers):
+                outcome = self.result.outcomes[index]
                 outcome.bound, outcome.ignored = found.nodes, found.ignored
                 yield "lower bound"
         yield from self._compact(workload, workers)
