@@ -92,6 +92,70 @@ def test_what_cannot_be_read(make, sentence: str, tmp_path: Path) -> None:  # ty
     assert sentence in str(error.value)
 
 
+def lots_of_yaml(folder: Path) -> Path:
+    """Several files with many documents, a long list, other formats, and a file without objects."""
+    pods = "".join(f"---\nkind: Pod\nmetadata:\n  name: p{n}\n" for n in range(300))
+    items = "".join(f"- kind: Node\n  metadata:\n    name: n{n}\n" for n in range(300))
+    (folder / "a.yaml").write_text(pods)
+    (folder / "b.yaml.gz").write_bytes(gzip.compress(f"items:\n{items}kind: List\n".encode()))
+    (folder / "c.json").write_text('{"kind": "Pod", "metadata": {"generateName": "made-"}}')
+    (folder / "d.yaml").write_text("# nothing\n")
+    (folder / "e.yaml").write_text(pods.replace("name: p", "nmae: x\n  name: q"))
+    (folder / "f.yaml").write_text("kind: Pod\nmetadata: {generateName: made-}\n")
+    return folder
+
+
+@pytest.fixture
+def much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes of YAML are enough for several processes, and for several pieces."""
+    monkeypatch.setattr("podium.library.parsed_yaml.MUCH", 1)
+    monkeypatch.setattr("podium.library.parsed_yaml._SMALLEST_PIECE", 64)
+
+
+@pytest.mark.usefixtures("much")
+def test_several_workers_read_the_same(tmp_path: Path) -> None:
+    folder = str(lots_of_yaml(tmp_path))
+
+    alone = read([folder])
+
+    assert len(alone.pods) == 602
+    assert len(alone.nodes) == 300
+    assert read([folder], workers=2) == read([folder], workers=3) == alone
+
+
+@pytest.mark.usefixtures("much")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("kind: Pod\nmetadata: {name: [}\n", id="no YAML"),
+        pytest.param("kind: Pod\nmetadata: {name: 1.5}\n", id="a wrong value"),
+        pytest.param("kind: Pod\n", id="no name"),
+        pytest.param(f"kind: Pod\nmetadata: {{name: a, uid: {'9' * 40}}}\n", id="a large number"),
+    ],
+)
+def test_several_workers_find_the_same_fault(tmp_path: Path, fault: str) -> None:
+    folder = lots_of_yaml(tmp_path)
+    pods = (folder / "a.yaml").read_text()
+    (folder / "a.yaml").write_text(f"{pods}---\n{fault}{pods}")
+
+    with pytest.raises(InputError) as alone:
+        load([str(folder)])
+    with pytest.raises(InputError) as several:
+        load([str(folder)], workers=2)
+
+    assert str(several.value) == str(alone.value)
+    assert "a.yaml" in str(alone.value)
+
+
+def test_little_yaml_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a process for so little")
+
+    monkeypatch.setattr("podium.library.parsed_yaml.in_parallel", refuse)
+
+    assert len(load([str(lots_of_yaml(tmp_path))], workers=8).pods) == 602
+
+
 def _write(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path

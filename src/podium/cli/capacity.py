@@ -10,6 +10,7 @@ from podium.cli.inputs import read_live
 from podium.cli.parsing import FlagsCommand
 from podium.library.fitting.capacity import MOST_PODS, CapacitySearch, kinds_beside, kinds_in
 from podium.library.fitting.node_shapes import shape_named
+from podium.library.parallel import processors
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
 
@@ -43,7 +44,7 @@ def capacity(
     """
     chosen = flags.choose()
     if cluster is None:
-        objects, kinds = kinds_in(pod, files)
+        objects, kinds = kinds_in(pod, files, workers=processors())
     else:
         objects, kinds = kinds_beside(pod, read_live(**cluster))
     if objects.snapshot is not None:

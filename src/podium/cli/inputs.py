@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
+from podium.library.parallel import processors
 from podium.library.reading import read
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def read_files(files: Sequence[str]) -> Objects:
 
     The garbage collector need not look at them again; a large cluster is decided about faster so.
     """
-    objects = read(files)
+    objects = read(files, workers=processors())
     gc.freeze()
     return objects
 
@@ -32,6 +33,13 @@ def read_live(kubeconfig: str | None, context: str | None, server: str | None) -
     objects = read_cluster(load_access(kubeconfig, context, server))
     gc.freeze()
     return objects
+
+
+def documents_in(files: Sequence[str]) -> ClusterDocuments:
+    """The objects in the files with all their fields, for a plan."""
+    from podium.planning.inputs import cluster_documents  # noqa: PLC0415  brings the lab
+
+    return cluster_documents(files, workers=processors())
 
 
 def live_cluster(reach: dict[str, str | None]) -> ClusterDocuments:

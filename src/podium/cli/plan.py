@@ -19,7 +19,7 @@ from podium.cli.console import (
     write_lines,
 )
 from podium.cli.flags import cluster_or_files, output_flag, profile_flags
-from podium.cli.inputs import live_cluster
+from podium.cli.inputs import documents_in, live_cluster
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
@@ -84,7 +84,6 @@ def plan(
     Exit code: 0 nothing is left without a node, 1 something is, 2 bad input.
     """
     from podium.planning.changes import ReplaceNodes, parse_change  # noqa: PLC0415  brings the lab
-    from podium.planning.inputs import cluster_documents  # noqa: PLC0415
     from podium.planning.plan import plan as make_plan  # noqa: PLC0415
 
     wanted = [parse_change(flag, text, namespace=namespace) for flag, text in changes]
@@ -98,7 +97,7 @@ def plan(
             for each in wanted
         ]
     chosen = flags.choose()
-    found = cluster_documents(files) if cluster is None else live_cluster(cluster)
+    found = documents_in(files) if cluster is None else live_cluster(cluster)
     if found.snapshot is not None:
         chosen = flags.choose(found.snapshot)
     notes(chosen.profile.notes)

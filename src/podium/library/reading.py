@@ -15,35 +15,64 @@ from pathlib import Path
 
 from podium.errors import InputError
 from podium.library.files import STDIN, unreadable
+from podium.library.parsed_yaml import ParsedYaml
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
 from podium.objects.completing.resource_claims import with_claims_of_templates
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
+from podium.objects.reading.yaml_text import ParseYaml
 
 _SUFFIXES = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
+#: About so many bytes of files are in memory at a time.
+_READ_TOGETHER = 1 << 26
 _GZIP = b"\x1f\x8b"
 
 
-def read(paths: Sequence[str]) -> Objects:
+def read(paths: Sequence[str], *, workers: int = 1) -> Objects:
     """The objects of all *paths* (files, folders, `-`: standard input), checked and completed.
 
     Files are YAML or JSON, gzipped or not: manifests, lists, or a snapshot. What the API server
     and controllers would add is added: defaults, the pods of workloads without a uid, and the
-    claims that pods have templates for.
+    claims that pods have templates for. With several *workers* much YAML is parsed in so many
+    copies of this process.
     """
-    objects = load(paths)
+    objects = load(paths, workers=workers)
     validate(objects)
     return with_claims_of_templates(expand(with_defaults(objects)))
 
 
-def load(paths: Sequence[str]) -> Objects:
+def load(paths: Sequence[str], *, workers: int = 1) -> Objects:
     """The objects of all *paths* as they were written."""
     objects = Objects()
-    for where, data in contents(paths):
-        decode(data, where, into=objects)
+    for where, data, parse_yaml in parsed_contents(paths, workers):
+        decode(data, where, objects, parse_yaml)
     return objects
+
+
+def parsed_contents(paths: Sequence[str], workers: int) -> Iterator[tuple[str, bytes, ParseYaml]]:
+    """The same as `contents`, each with what parses it if it is YAML.
+
+    With several *workers* some files are read at a time, and parsed together.
+    """
+    files = contents(paths)
+    while together := _some_files(files, _READ_TOGETHER if workers > 1 else 0):
+        parse_yaml = ParsedYaml([data for _, data in together], workers)
+        for where, data in together:
+            yield where, data, parse_yaml
+
+
+def _some_files(files: Iterator[tuple[str, bytes]], most_bytes: int) -> list[tuple[str, bytes]]:
+    """The next files, until they have that many bytes; at least one if there is any."""
+    found: list[tuple[str, bytes]] = []
+    size = 0
+    for where, data in files:
+        found.append((where, data))
+        size += len(data)
+        if size >= most_bytes:
+            break
+    return found
 
 
 def contents(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from podium.errors import InputError
 from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document, documents
-from podium.library.reading import contents
+from podium.library.reading import parsed_contents
 from podium.simulation.cluster import without_garbage_collection
 
 if TYPE_CHECKING:
@@ -40,12 +40,15 @@ class ClusterDocuments:
             yield f"the cluster allows no list of {names}; the plan goes without them"
 
 
-def cluster_documents(paths: Sequence[str]) -> ClusterDocuments:
-    """The objects of all *paths*: manifests, lists, dumps, or a snapshot; at least one node."""
+def cluster_documents(paths: Sequence[str], *, workers: int = 1) -> ClusterDocuments:
+    """The objects of all *paths*: manifests, lists, dumps, or a snapshot; at least one node.
+
+    With several *workers* much YAML is parsed in so many copies of this process.
+    """
     found = ClusterDocuments()
     with without_garbage_collection():
-        for where, data in contents(paths):
-            for document in documents(data, where):
+        for where, data, parse_yaml in parsed_contents(paths, workers):
+            for document in documents(data, where, parse_yaml):
                 _sort_in(found, document)
     if not any(each.kind == "Node" for each in found.documents):
         hint = "a plan needs the nodes of a cluster"

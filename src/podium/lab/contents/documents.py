@@ -13,6 +13,7 @@ from podium.objects.reading import json_text, yaml_text
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
 from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.yaml_text import ParseYaml
 
 #: Lists may hold lists; deeper nesting is refused.
 _MAX_DEPTH = 20
@@ -69,8 +70,13 @@ class _Head(msgspec.Struct, rename="camel"):
 _head = msgspec.json.Decoder(_Head)
 
 
-def documents(data: bytes, where: str = "") -> Iterator[Document]:
-    """The objects in the text of a file; the items of lists are objects of their own."""
+def documents(
+    data: bytes, where: str = "", parse_yaml: ParseYaml = yaml_text.documents
+) -> Iterator[Document]:
+    """The objects in the text of a file; the items of lists are objects of their own.
+
+    *parse_yaml* gives the documents of YAML text; they may have been parsed before.
+    """
     try:
         if has_byte_order_mark(data):
             data = text_of(data).encode(errors="surrogatepass")
@@ -78,7 +84,7 @@ def documents(data: bytes, where: str = "") -> Iterator[Document]:
             for text in json_text.values(data):
                 yield from _in_text(msgspec.Raw(text), where, {}, 0)
         else:
-            for document in yaml_text.documents(text_of(data)):
+            for document in parse_yaml(text_of(data)):
                 for found in _in_value(document.value, where, {}, 0):
                     yield Document(where, without_nulls(found.item))
     except InputError as error:

@@ -87,17 +87,17 @@ def capacity(
     return search.result
 
 
-def kinds_in(path: str, files: Sequence[str]) -> tuple[Objects, list[PodKind]]:
+def kinds_in(path: str, files: Sequence[str], *, workers: int = 1) -> tuple[Objects, list[PodKind]]:
     """The cluster of the *files*, and the kinds of pods that *path* names.
 
     *path* is a file with pods and workloads, or the name of a pod or workload of the cluster. A
     workload is one kind; its replicas are its part of the ratio. Other objects in the file belong
-    to the cluster.
+    to the cluster. The files are read by so many *workers*.
     """
     if path != "-" and not Path(path).exists():
-        objects = read(files)
+        objects = read(files, workers=workers)
         return objects, [_kind_named(path, objects)]
-    objects = read([*files, path])
+    objects = read([*files, path], workers=workers)
     where = "<stdin>" if path == "-" else path
     chosen = [objects.where("Pod", i) == where for i in range(len(objects.pods))]
     groups: dict[str, list[Pod]] = {}

@@ -26,6 +26,7 @@ from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.misspelt import misspelt_fields
 from podium.objects.reading.null_values import without_nulls
 from podium.objects.reading.type_errors import explain, name_of
+from podium.objects.reading.yaml_text import ParseYaml
 
 #: Version and kind of the object with which a snapshot begins, and which describes it.
 SNAPSHOT = ("podium/v1", "Snapshot")
@@ -48,9 +49,17 @@ _HEAD = msgspec.json.Decoder(_Head)
 _ANY = msgspec.json.Decoder()
 
 
-def decode(data: bytes | str, where: str = "", into: Objects | None = None) -> Objects:
-    """Add the objects of *data*, read from the file *where*, to *into* or a new collection."""
-    reader = _Reader(where, Objects() if into is None else into)
+def decode(
+    data: bytes | str,
+    where: str = "",
+    into: Objects | None = None,
+    parse_yaml: ParseYaml = yaml_text.documents,
+) -> Objects:
+    """Add the objects of *data*, read from the file *where*, to *into* or a new collection.
+
+    *parse_yaml* gives the documents of YAML text; they may have been parsed before.
+    """
+    reader = _Reader(where, Objects() if into is None else into, parse_yaml)
     with without_gc():
         try:
             reader.read(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
@@ -66,8 +75,9 @@ def decode(data: bytes | str, where: str = "", into: Objects | None = None) -> O
 class _Reader:
     """Reads one file into a collection."""
 
-    def __init__(self, where: str, objects: Objects) -> None:
+    def __init__(self, where: str, objects: Objects, parse_yaml: ParseYaml) -> None:
         self.where = where
+        self.parse_yaml = parse_yaml
         self.objects = objects
         self.found = False
         self.groups = api_groups()
@@ -94,7 +104,7 @@ class _Reader:
         return True
 
     def read_yaml(self, text: str) -> None:
-        for document in yaml_text.documents(text):
+        for document in self.parse_yaml(text):
             try:
                 self.plain(document.value, _Head(), depth=0)
             except InputError as error:

@@ -8,7 +8,7 @@ that ends in a sentence, and dumps of tens of megabytes must not take minutes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -41,6 +41,10 @@ class Document(NamedTuple):
 
     line: int
     value: Plain
+
+
+#: Gives every document of a text that is not empty, as `documents` does.
+ParseYaml = Callable[[str], Iterable[Document]]
 
 
 def documents(text: str) -> Iterator[Document]:
