@@ -43,6 +43,7 @@ def text(machine: dict[str, str], found: dict[str, Any]) -> str:
         _preemption(found["preemption"]),
         _startup(found["startup"]),
         _fitting(found["fitting"]),
+        _cores(found["cores"]),
         _history(found["history"]),
         _rules(found["rules"]),
         _causes(found["causes"]),
@@ -211,6 +212,19 @@ def _fitting(found: dict[str, Any]) -> Iterator[str]:
     yield from _table(("question", "CPU-s", "times reading"), rows)
 
 
+def _cores(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Work on all cores"
+    yield ""
+    yield f"{found['nodes']:,} nodes and {found['pods']:,} pods; seconds by the clock with one"
+    yield f"process, and with {found['cores']}. Other work on the machine takes cores away."
+    yield ""
+    rows = [
+        (name, f"{each['one']:.2f}", f"{each['all']:.2f}", f"{each['one'] / each['all']:.2f}")
+        for name, each in found["work"].items()
+    ]
+    yield from _table(("work", "one process", "all cores", "times as fast"), rows)
+
+
 def _causes(found: dict[str, Any]) -> Iterator[str]:
     yield "## Causes"
     yield ""
@@ -341,7 +355,7 @@ threshold is for upstream's whole system on its machine. Pods per second of proc
 little on other work on the machine.
 """
 #: Sections that can be written alone.
-SECTIONS = ("devices", "causes", "fitting", "history", "large_cluster")
+SECTIONS = ("devices", "causes", "fitting", "cores", "history", "large_cluster")
 
 
 def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -371,6 +385,7 @@ def section(name: str, where: dict[str, str], found: Any) -> str:
         "devices": _devices,
         "causes": _causes,
         "fitting": _fitting,
+        "cores": _cores,
         "history": _history,
         "large_cluster": _large_cluster,
     }

@@ -28,6 +28,7 @@ SCRIPTS = (
     "preemption",
     "startup",
     "fitting",
+    "cores",
     "history",
     "rules",
     "causes",

@@ -14,6 +14,7 @@ SECTIONS = (
     "## 200 nodes and 2,000 pods in memory",
     "## Preemption in a full cluster",
     "## Start-up",
+    "## Work on all cores",
     "## Rules of your own",
     "## A realistic mix",
     "## All workloads",
