@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from control_plane.harness import ADMIN, ControlPlane
@@ -165,6 +165,7 @@ def _event_lines(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=400)
 @given(lines=st.lists(_event_lines(), min_size=1, max_size=4), kind=st.sampled_from((Object, Pod)))
+@example(lines=[b'{"type":"ADDED","object":{"kind":"\xffPod"},"object":{}}'], kind=Object)
 def test_an_event_in_one_pass_is_as_in_the_general_way(
     lines: list[bytes], kind: type[Object]
 ) -> None:

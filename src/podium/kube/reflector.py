@@ -268,7 +268,7 @@ class Reflector(Generic[Kind]):
             return False
         try:
             item = self._decoder.decode(memoryview(line)[start.end() : -1])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return False
         self._sink.put(item)
         self.version = item.metadata.resource_version
