@@ -12,8 +12,9 @@ class SchedulerOptions:
     """Limits and modes of a scheduler."""
 
     behaviour: Behaviour = V1_36
-    #: How many bindings, and how many other writes, are sent at the same time.
-    bindings: int = 100
+    #: How many bindings, and how many other writes, are sent at the same time. A client has more
+    #: connections than bindings take, so that a lease is renewed while many pods are bound.
+    bindings: int = 48
     writes: int = 32
     bind_seconds: float = 15.0
     #: How long the claims of a pod may take to be bound, and how often that is checked.

@@ -14,7 +14,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import httptools
 
@@ -26,9 +26,19 @@ _IDLE_SECONDS = 45.0
 #: Raised by the parser: what came is not HTTP, or changes to another protocol unasked.
 NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 _TARGET = re.compile(r"/[!-~]*")
-#: The first line of an answer with 200 to 203, and its length, in small letters.
-_SUCCESS = re.compile(rb"HTTP/1\.1 20[0-3] ")
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*(?=\r\n)")
+#: A header that says nothing about the length of an answer or the end of its connection.
+_OTHER_HEADER = (
+    rb"(?:(?![Cc][Oo][Nn](?i:tent-length|nection)|(?i:transfer-encoding|proxy-connection))"
+    rb"[A-Za-z0-9-]++:[^\r\n]*+\r\n)*+"
+)
+#: The head of an answer with 200 to 203 and a length, as API servers write it.
+_PLAIN_HEAD = re.compile(
+    rb"HTTP/1\.1 (20[0-3]) [^\r\n]*+\r\n"
+    + _OTHER_HEADER
+    + rb"(?i:content-length):[ \t]*([0-9]{1,18})[ \t]*+\r\n"
+    + _OTHER_HEADER
+    + rb"\r\n"
+)
 
 
 #: Keepalive: seconds of silence before the first probe, seconds between probes, how many of them;
@@ -114,28 +124,13 @@ class Connection(asyncio.Protocol):
         Almost every answer to a write is one. Its headers say nothing that is asked for, so they
         are not read.
         """
-        end = data.find(b"\r\n\r\n")
-        if end < 0 or _SUCCESS.match(data) is None:
-            return False
-        head = data[: end + 2].lower()
-        lengths, lines = _LENGTH.findall(head), head.count(b"\r\n")
-        if (
-            len(lengths) != 1
-            or head.count(b"\r\ncontent-length") != 1
-            or end + 4 + int(lengths[0]) != len(data)
-            or b"\r\ntransfer-encoding" in head
-            or b"connection" in head
-            # Ends of lines that are none, and lines that continue another.
-            or head.count(b"\r") != lines
-            or head.count(b"\n") != lines
-            or b"\r\n " in head
-            or b"\r\n\t" in head
-        ):
+        head = _PLAIN_HEAD.match(data)
+        if head is None or head.end() + int(head[2]) != len(data):
             return False
         self._seen = self._kept = True
         future, self._answer = self._answer, None
         if future is not None and not future.done():
-            future.set_result(Answer(int(data[9:12]), {}, data[end + 4 :]))
+            future.set_result(Answer(int(head[1]), {}, data[head.end() :]))
         return True
 
     def eof_received(self) -> bool:
@@ -222,14 +217,20 @@ class Connection(asyncio.Protocol):
             self._answer = None
 
     def _late(self) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(TimeoutError())
+        if self._answer is not None:
+            _time_out(self._answer)
         self.abort()
 
     def abort(self) -> None:
         """Close the connection at once."""
         if self._transport is not None:
             self._transport.abort()
+
+
+def _time_out(awaited: asyncio.Future[Any]) -> None:
+    """End the wait for something that has not come in time."""
+    if not awaited.done():
+        awaited.set_exception(TimeoutError())
 
 
 _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
@@ -351,15 +352,18 @@ class Pool:
                 return kept
             if len(self._all) + self._opening < self._size:
                 return await self._opened(generation, min(CONNECT_SECONDS, ends - now))
-            turn = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            turn = loop.create_future()
             self._waiting.append(turn)
+            alarm = loop.call_later(ends - now, _time_out, turn)
             try:
-                async with asyncio.timeout(ends - now):
-                    await turn
+                await turn
             except BaseException:
-                if turn.done() and not turn.cancelled():
+                if turn.done() and not turn.cancelled() and turn.exception() is None:
                     self._wake()  # the free connection goes to the next request
                 raise
+            finally:
+                alarm.cancel()
 
     async def _opened(self, generation: int, seconds: float) -> Connection:
         self._opening += 1
