@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from podium.kube.event_counts import CountingLedger
 from podium.kube.event_series import SeriesLedger
-from podium.kube.events import Occurrence, Recent, Reference, Write
+from podium.kube.events import Occurrence, Recent, Reference, Write, microsecond
 
 POD = Reference("Pod", "team", "web-0", "u-1", "v1", "7")
 
@@ -24,6 +25,12 @@ def happened(message: str = "no room", about: Reference = POD, **parts: Any) -> 
 def written(write: Write | None) -> Write:
     assert write is not None
     return write
+
+
+@given(now=st.floats(0, 4e9) | st.integers(0, 10**10).map(lambda each: each + 0.999_999_9))
+def test_a_time_to_the_microsecond_is_that_of_datetime(now: float) -> None:
+    fresh = datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")
+    assert microsecond(now) == f"{fresh.removesuffix('+00:00')}Z"
 
 
 # core/v1 -----------------------------------------------------------------------------------------

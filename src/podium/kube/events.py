@@ -7,9 +7,9 @@ into a `Write`: a new event, or a change to one that exists.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import modf
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 CORE, EVENTS = "v1", "events.k8s.io/v1"
@@ -28,16 +28,17 @@ class Reference(NamedTuple):
     resource_version: str = ""
 
     def fields(self) -> dict[str, str]:
-        """The fields of an ObjectReference, without the empty ones."""
-        named = {
-            "kind": self.kind,
-            "namespace": self.namespace,
-            "name": self.name,
-            "uid": self.uid,
-            "apiVersion": self.api_version,
-            "resourceVersion": self.resource_version,
-        }
-        return {name: text for name, text in named.items() if text}
+        """The fields of an ObjectReference; besides kind and name, without the empty ones."""
+        found = {"kind": self.kind, "name": self.name}
+        if self.namespace:
+            found["namespace"] = self.namespace
+        if self.uid:
+            found["uid"] = self.uid
+        if self.api_version:
+            found["apiVersion"] = self.api_version
+        if self.resource_version:
+            found["resourceVersion"] = self.resource_version
+        return found
 
 
 class Occurrence(NamedTuple):
@@ -54,8 +55,7 @@ class Occurrence(NamedTuple):
     related: Reference | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """An event to create or, with a *patch*, to change; created if it does not exist any more."""
 
     namespace: str
@@ -135,4 +135,8 @@ def _second(now: int) -> str:
 
 def microsecond(now: float) -> str:
     """A time in the form of `metav1.MicroTime`."""
-    return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    fraction, whole = modf(now)
+    millionths = round(fraction * 1e6)
+    if not 0 <= millionths < 1_000_000:
+        return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    return f"{_second(int(whole))[:-1]}.{millionths:06d}Z"
