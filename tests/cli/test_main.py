@@ -69,6 +69,22 @@ def test_starting_costs_little(arguments: tuple[str, ...]) -> None:
     assert imported & HEAVY == set()
 
 
+#: What a scheduler of a cluster has no use for unless its flags, or who reads its metrics, ask.
+RARE = {
+    *("aiohttp", "prometheus_client", "rich", "starlette", "urllib.request", "uvicorn"),
+    *("podium.daemon.hindsight", "podium.daemon.shadow", "podium.history", "podium.web"),
+}
+
+
+def test_a_scheduler_of_a_cluster_imports_only_what_it_always_needs() -> None:
+    imported = set(
+        python("-c", "import sys, podium.host.cluster_run; print(*sys.modules)").stdout.split()
+    )
+
+    assert "podium.daemon.scheduler" in imported
+    assert imported & RARE == set()
+
+
 def test_without_arguments_help_is_printed(podium: Podium) -> None:
     assert podium() == podium("--help")
     assert podium("policy") == podium("policy", "--help")

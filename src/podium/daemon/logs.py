@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
-from podium.daemon.node_lines import node_lines
 from podium.daemon.observers import Observer
 from podium.render.decision.as_json import outcome
 from podium.render.plain import printable
@@ -146,6 +145,8 @@ class DecisionLines(Observer):
 
     def _nodes(self, result: AttemptResult) -> None:
         """Log what each node got, in kube-scheduler's words: rejections, scores, totals."""
+        from podium.daemon.node_lines import node_lines  # noqa: PLC0415  brings v1.13's rules
+
         for line in node_lines(result.pod, result.decision):
             self._log.info(line, SCORES)
 

@@ -1,7 +1,8 @@
 """Counters and histograms that are cheap to add to, and their Prometheus form.
 
 The loop decides thousands of times a second, so counting is a list index and an addition; names,
-labels and text are put together when the metrics are read.
+labels and text are put together when the metrics are read, which is when Prometheus' client is
+imported.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-)
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+    )
 
 Labels = tuple[str, ...]
 
@@ -71,6 +72,8 @@ class Histograms:
 
     def family(self) -> HistogramMetricFamily:
         """The metric with its current values, in Prometheus' form."""
+        from prometheus_client.core import HistogramMetricFamily  # noqa: PLC0415
+
         family = HistogramMetricFamily(self._name, self._text, labels=list(self._labels))
         for labels, histogram in self._kept.items():
             family.add_metric(list(labels), histogram.buckets(), histogram.total)
@@ -90,6 +93,8 @@ class Counters:
 
     def family(self) -> CounterMetricFamily:
         """The metric with its current values, in Prometheus' form."""
+        from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415
+
         family = CounterMetricFamily(self._name, self._text, labels=list(self._labels))
         for labels, count in self.kept.items():
             family.add_metric(list(labels), count)
@@ -100,6 +105,8 @@ def gauges(
     name: str, text: str, labels: Sequence[str], values: Mapping[Labels, float]
 ) -> GaugeMetricFamily:
     """A metric with the current values by label values."""
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415
+
     family = GaugeMetricFamily(name, text, labels=list(labels))
     for given, value in values.items():
         family.add_metric(list(given), value)

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
-
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
-from prometheus_client.exposition import choose_encoder
-from prometheus_client.registry import Collector
 
 from podium.daemon.metric_types import Counters, Histograms, exponential, gauges
 from podium.daemon.observers import Observer
@@ -20,7 +17,7 @@ from podium.daemon.observers import Observer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from prometheus_client import Metric
+    from prometheus_client import CollectorRegistry, Metric
 
     from podium.daemon.observers import AttemptResult
     from podium.daemon.rule_timings import RuleTimings
@@ -37,7 +34,7 @@ def _nothing() -> Mapping[str, int]:
     return {}
 
 
-class Metrics(Observer, Collector):
+class Metrics(Observer):
     """Counts what the scheduler reports, and formats it when the metrics are read.
 
     Gauges are read from the scheduler at that moment: `pending` (pods by queue), `cache_size`
@@ -59,10 +56,6 @@ class Metrics(Observer, Collector):
         #: When they entered the queue before their first attempt.
         self._since: dict[str, float] = {}
         self._define()
-        self.registry = CollectorRegistry()
-        self.registry.register(self)
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self.registry)
 
     def _define(self) -> None:
         milliseconds = exponential(0.001, 2, 15)
@@ -259,10 +252,27 @@ class Metrics(Observer, Collector):
             dict(counted),
         )
 
+    @cached_property
+    def _registry(self) -> CollectorRegistry:
+        """The metrics, and those of this process."""
+        import prometheus_client as client  # noqa: PLC0415  it takes long
+
+        registry = client.CollectorRegistry()
+        registry.register(self)  # type: ignore[arg-type]
+        for collector in (
+            client.ProcessCollector,
+            client.PlatformCollector,
+            client.GCCollector,
+        ):
+            collector(registry=registry)
+        return registry
+
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """The metrics as text in a form that the reader accepts, and its content type."""
+        from prometheus_client.exposition import choose_encoder  # noqa: PLC0415
+
         encode, content_type = choose_encoder(accept)
-        return encode(self.registry), content_type
+        return encode(self._registry), content_type
 
 
 def _queued_at(result: AttemptResult) -> float:

@@ -18,9 +18,6 @@ from podium.daemon.actions import Actions
 from podium.daemon.clock import real_clocks
 from podium.daemon.cluster_state import ClusterState
 from podium.daemon.decider import Decider
-from podium.daemon.hindsight.judge import Judge
-from podium.daemon.hindsight.judged_indexes import JudgedIndexes
-from podium.daemon.hindsight.replay import Rules
 from podium.daemon.informers import Informers
 from podium.daemon.observers import AttemptResult, Observer
 from podium.daemon.options import SchedulerOptions
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from podium.daemon.binder import ExtenderBind
     from podium.daemon.clock import Clocks
     from podium.daemon.decider import Ask
-    from podium.daemon.hindsight.judge import Judgement
+    from podium.daemon.hindsight.judge import Judge, Judgement
     from podium.daemon.informers import Indexes
     from podium.daemon.pod_events import Recorder
     from podium.daemon.rule_timings import RuleTimings
@@ -99,6 +96,9 @@ class Scheduler:
         indexes: Indexes
         self._judge: Judge | None = None
         if options.shadow:
+            # What only judges is imported only where it does, here and below: it takes long.
+            from podium.daemon.hindsight.judged_indexes import JudgedIndexes  # noqa: PLC0415
+
             self._judge = self._new_judge(options, shadow)
             self.state = self._judge.state
             indexes = JudgedIndexes(self._judge, self._clocks.steady, self._pod_ready.set)
@@ -119,6 +119,8 @@ class Scheduler:
 
     def _new_judge(self, options: SchedulerOptions, shadow: Shadow | None) -> Judge:
         """The judge of shadow mode, which decides in place of the loop and writes nothing."""
+        from podium.daemon.hindsight.judge import Judge  # noqa: PLC0415
+        from podium.daemon.hindsight.replay import Rules  # noqa: PLC0415
 
         def report(judgement: Judgement) -> None:
             if shadow is not None:

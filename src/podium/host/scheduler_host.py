@@ -2,7 +2,8 @@
 
 The host owns discovery, the event recorder, the calls to extenders, the observers (metrics,
 decision log, decision lines, slow trace, shadow comparison), the timings of rules and the HTTP
-endpoints. The client, the clocks and the source of jitter are passed in.
+endpoints. The client, the clocks and the source of jitter are passed in. What only some options
+need is imported where they ask for it: a start takes as long as its imports.
 """
 
 from __future__ import annotations
@@ -14,26 +15,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.daemon.clock import Clocks, real_clocks
-from podium.daemon.decisions.decision_file import DecisionFile
 from podium.daemon.decisions.decision_log import DecisionLog
 from podium.daemon.health import Health
-from podium.daemon.hindsight.past_cluster import PastCluster
-from podium.daemon.hindsight.past_decisions import PastDecisions
-from podium.daemon.hindsight.recorder import HistoryRecorder
 from podium.daemon.logs import DecisionLines
 from podium.daemon.metrics import Metrics
 from podium.daemon.pod_events import NoEvents
 from podium.daemon.rule_timings import RuleTimings
 from podium.daemon.scheduler import Scheduler
-from podium.daemon.shadow import Shadow
 from podium.daemon.slow_trace import SLOW_SECONDS, SlowTrace
 from podium.daemon.waiting import waiting_data
 from podium.host.options import scheduler_options
-from podium.host.record_run import FLUSH_SECONDS
 from podium.kube.discovery import discover
 from podium.kube.events import CORE, EVENTS
 from podium.kube.recorder import EventRecorder
-from podium.library.profiles import parse_policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,10 +36,14 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from podium.daemon.decisions.causes_now import Causes
+    from podium.daemon.hindsight.past_cluster import PastCluster
+    from podium.daemon.hindsight.past_decisions import PastDecisions
+    from podium.daemon.hindsight.recorder import HistoryRecorder
     from podium.daemon.logs import Log
     from podium.daemon.observers import Observer
     from podium.daemon.options import SchedulerOptions
     from podium.daemon.pod_events import Recorder
+    from podium.daemon.shadow import Shadow
     from podium.engine.framework.decision import Decision
     from podium.extender.client import Post
     from podium.host.extender_calls import ExtenderCalls
@@ -110,7 +108,7 @@ class SchedulerHost:
         self._timings = RuleTimings(self._clocks.timer)
         self.metrics = Metrics(self._timings, self._clocks.steady)
         self.decisions = DecisionLog()
-        self.shadow = Shadow() if options.scheduler.shadow else None
+        self.shadow = _new_shadow() if options.scheduler.shadow else None
         self.health = Health()
         self._observers: list[Observer] = [
             self.metrics,
@@ -246,6 +244,8 @@ class SchedulerHost:
 
     def _open_decision_file(self, stack: AsyncExitStack) -> None:
         if self._options.decision_file:
+            from podium.daemon.decisions.decision_file import DecisionFile  # noqa: PLC0415
+
             file = DecisionFile(self._options.decision_file, self._log.warning)
             self.decisions.listen(file.write)
             stack.callback(file.close)
@@ -253,6 +253,10 @@ class SchedulerHost:
     def _open_history(self, stack: AsyncExitStack) -> None:
         options = self._options.record
         if options is not None:
+            from podium.daemon.hindsight.past_cluster import PastCluster  # noqa: PLC0415
+            from podium.daemon.hindsight.past_decisions import PastDecisions  # noqa: PLC0415
+            from podium.daemon.hindsight.recorder import HistoryRecorder  # noqa: PLC0415
+
             writer = options.open(self._clocks.steady)
             self.history = HistoryRecorder(writer, self._clocks.steady)
             reading = asyncio.Lock()
@@ -271,12 +275,15 @@ class SchedulerHost:
     def record_profiles(self, kind: str, text: str) -> None:
         """Note in the history that the scheduler decides by the profiles of a text from now on."""
         from podium.daemon.page_data.profile_text import POLICY  # noqa: PLC0415  rarely changed
+        from podium.library.profiles import parse_policy  # noqa: PLC0415
 
         if self.history is not None:
             name = "policy" if kind == POLICY else "config"
             self.history.reconfigured({name: parse_policy(text, "the text of the profiles")})
 
     async def _flush_history(self, history: HistoryRecorder) -> None:
+        from podium.host.record_run import FLUSH_SECONDS  # noqa: PLC0415
+
         while True:
             await self._clocks.sleep(FLUSH_SECONDS)
             history.flush()
@@ -302,3 +309,9 @@ class SchedulerHost:
         self.health.ready["informer-sync"] = lambda: (
             "" if scheduler.synced.is_set() else "not everything was seen yet"
         )
+
+
+def _new_shadow() -> Shadow:
+    from podium.daemon.shadow import Shadow  # noqa: PLC0415  brings what compares decisions
+
+    return Shadow()

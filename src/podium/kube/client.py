@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 from urllib.parse import urlencode
-from urllib.request import getproxies, proxy_bypass
 
 from podium import __version__
 from podium.kube.access import Access
@@ -168,6 +169,10 @@ class ApiClient(KubeApi):
 
 def _proxy_of(access: Access) -> str:
     """The proxy of the environment variables, such as $HTTPS_PROXY."""
+    if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return ""
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415  rarely needed
+
     if proxy_bypass(access.host):
         return ""
     return getproxies().get("https" if access.secure else "http", "")
