@@ -240,6 +240,114 @@ def test_a_watch_without_an_answer_is_opened_again(control_plane: ControlPlane) 
     asyncio.run(run())
 
 
+class InPieces(KubeApi):
+    """Answers the first list in pieces, and notes further requests, which it refuses."""
+
+    def __init__(self, text: bytes, cuts: list[int]) -> None:
+        places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+        self.pieces = [text[start:end] for start, end in pairwise(places)]
+        self.asked: list[Mapping[str, str]] = []
+
+    async def request(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None, **_: Any
+    ) -> bytes:
+        self.asked.append(params or {})
+        raise ApiError("no more", status=500)
+
+    @asynccontextmanager
+    async def reading(
+        self, path: str, params: Mapping[str, str], *, seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        self.asked.append(params)
+
+        async def come() -> AsyncIterator[bytes]:
+            for piece in self.pieces:
+                yield piece
+
+        yield come()
+
+    def stream(self, path: str, params: Mapping[str, str], *, idle_seconds: float) -> Any:
+        raise AssertionError("no watch is asked for")
+
+
+#: Items with parts that look like the end of one item and the beginning of the next.
+_NESTED = st.builds(
+    lambda item, count: {
+        "metadata": {"name": "x"},
+        **item,
+        "status": {"conditions": [{"metadata": {}, "type": "T"}] * count},
+    },
+    _OBJECTS,
+    st.integers(0, 3),
+)
+
+
+@settings(max_examples=200)
+@given(
+    items=st.lists(_OBJECTS | _NESTED, max_size=6),
+    compact=st.booleans(),
+    turned=st.booleans(),
+    cuts=st.lists(st.integers(0, 5000), max_size=12),
+    span=st.integers(1, 400),
+)
+def test_a_list_that_is_decoded_as_it_comes_is_that_of_the_whole_text(
+    items: list[Any], compact: bool, turned: bool, cuts: list[int], span: int
+) -> None:
+    parts = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": items}
+    if turned:
+        parts = dict(reversed(parts.items()))
+    separators = (",", ":") if compact else (", ", ": ")
+    text = json.dumps(parts, separators=separators).encode() + b"\n"
+    general = _GeneralWay(InPieces(b"", []), "/x", msgspec.json.Decoder(Pod), _Noting())
+    api = InPieces(text, cuts)
+    one = Reflector(api, "/x", msgspec.json.Decoder(Pod), _Noting(), span_bytes=span)
+    try:
+        whole = [*filter(None, map(general._decoded, reflector._page.decode(text).items or ()))]
+    except msgspec.ValidationError:
+        with pytest.raises((msgspec.ValidationError, ApiError)):
+            asyncio.run(one._first_page())
+        return
+    try:
+        found, about = asyncio.run(one._first_page())
+    except ApiError:
+        assert turned, "a list as API servers write it is read"
+        return
+
+    assert (found, about.resource_version) == (whole, "7")
+    assert api.asked == [{"limit": "500", "resourceVersion": "0"}]
+
+
+def test_the_first_list_is_put_into_the_order_of_etcd() -> None:
+    """What an API server has in memory comes in any order."""
+    names = (("b", "x"), ("a", "y"), ("a-1", "z"), ("a", "x"))
+    parts = [{"metadata": {"namespace": space, "name": name}} for space, name in names]
+    text = msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": parts})
+    known = Known()
+
+    async def run() -> None:
+        one = Reflector(InPieces(text, []), "/x", msgspec.json.Decoder(Pod), known)
+        await one._list()
+
+    asyncio.run(run())
+    assert list(known.objects) == ["z", "x", "y"], "a-1/z, a/x, a/y, b/x, of which the last is x"
+
+
+def test_after_a_first_list_that_cannot_be_read_the_list_comes_in_pages() -> None:
+    api, told = InPieces(b'{"items":[{"metadata":{}}]', []), list[str]()
+
+    async def sleep(_: float) -> None:
+        if len(api.asked) == 2:
+            raise asyncio.CancelledError
+
+    one = Reflector(
+        api, "/x", msgspec.json.Decoder(Pod), _Noting(), warn=told.append, sleep=sleep, span_bytes=4
+    )
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(one.run())
+
+    assert api.asked == [{"limit": "500", "resourceVersion": "0"}, {"limit": "500"}]
+
+
 class Expiring(KubeApi):
     """Refuses the first watches at once; later ones live for a minute, then their time is over."""
 

@@ -38,13 +38,39 @@ def test_long_lists_come_in_chunks(plane: ControlPlane) -> None:
             url = proxy.url
             async with (
                 connected(plane.kubeconfig(ADMIN, url=url)) as client,
-                following(client) as (known, reflector),
+                following(client, from_memory=False) as (known, reflector),
             ):
                 await asyncio.wait_for(reflector.synced.wait(), 30)
                 assert len(known.objects) == 1203
                 assert known.replaced == 1
             lists = [target for _, target in proxy.requests if "limit=500" in target]
             assert len(lists) == 3
+            assert not any("resourceVersion=0" in target for target in lists)
+
+    asyncio.run(run())
+
+
+def test_the_first_list_is_one_that_the_api_server_has_in_memory(plane: ControlPlane) -> None:
+    """A later one must not be older than what is known, and comes in pages."""
+    create_many(plane, PODS, pods(1203))
+
+    async def run() -> None:
+        with Proxy(plane) as proxy:
+            async with (
+                connected(plane.kubeconfig(ADMIN, url=proxy.url)) as client,
+                following(client) as (known, reflector),
+            ):
+                await until(lambda: len(known.objects) == 1203)
+                lists = [target for _, target in proxy.requests if "limit=500" in target]
+                assert len(lists) == 1
+                assert "resourceVersion=0" in lists[0]
+
+                reflector.list_again()
+                patch = {"metadata": {"labels": {"changed": "yes"}}}
+                await client.patch(f"{PODS}/{next(iter(known.objects))}", patch)
+                await until(lambda: known.replaced == 2)
+                lists = [target for _, target in proxy.requests if "limit=500" in target]
+                assert ["resourceVersion=0" in target for target in lists] == [True] + [False] * 3
 
     asyncio.run(run())
 
@@ -168,7 +194,7 @@ def test_a_list_that_etcd_forgets_halfway_begins_again(plane: ControlPlane) -> N
         access = load_access(plane.kubeconfig(ADMIN))
         async with (
             _Interrupted(access, plane=plane) as client,
-            following(client, CONFIG_MAPS, Object, page=10) as (known, _),
+            following(client, CONFIG_MAPS, Object, page=10, from_memory=False) as (known, _),
         ):
             await until(lambda: known.replaced)
             assert client.pages == 2  # one that came to nothing, and then all of it at once

@@ -36,7 +36,8 @@ class Indexes(Protocol):
 class Informers:
     """Keeps the indexes of a cluster state, or of a recording, up to date.
 
-    Pods are listed last: what they refer to is known by then.
+    All kinds are listed at the same time. Pods are reported last: what they refer to is known by
+    then.
     """
 
     def __init__(
@@ -74,12 +75,11 @@ class Informers:
         if self._served is None:
             self._served = await discover(self._client, sleep=self._clocks.sleep)
         wanted = set(kinds)
-        for group in (wanted - {"Pod"}, wanted & {"Pod"}):
-            for kind in sorted(group - self._tasks.keys()):
-                self._start(kind, self._served)
-            await asyncio.gather(
-                *(self._reflectors[kind].synced.wait() for kind in group & self._tasks.keys())
-            )
+        for kind in sorted(wanted - self._tasks.keys(), key=lambda each: (each == "Pod", each)):
+            self._start(kind, self._served)
+        await asyncio.gather(
+            *(self._reflectors[kind].synced.wait() for kind in wanted & self._tasks.keys())
+        )
 
     def _start(self, kind: str, served: Served) -> None:
         path = served.path(kind)
@@ -92,6 +92,7 @@ class Informers:
             KINDS[kind].decoder,
             self._state.index(kind),
             params=UNFINISHED if kind == "Pod" else None,
+            after=tuple(self._reflectors.values()) if kind == "Pod" else (),
             warn=self._warn,
             rng=self._rng,
             sleep=self._clocks.sleep,

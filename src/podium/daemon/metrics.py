@@ -258,7 +258,7 @@ class Metrics(Observer):
         import prometheus_client as client  # noqa: PLC0415  it takes long
 
         registry = client.CollectorRegistry()
-        registry.register(self)  # type: ignore[arg-type]
+        registry.register(self)
         for collector in (
             client.ProcessCollector,
             client.PlatformCollector,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -65,6 +65,18 @@ class KubeApi(ABC):
         self, path: str, params: Mapping[str, str], *, idle_seconds: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a watch: its answer in pieces, until the server ends it or is silent too long."""
+
+    @asynccontextmanager
+    async def reading(
+        self, path: str, params: Mapping[str, str], *, seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Read what may be long, in pieces: of which each comes in *seconds* at most."""
+        text = await self.request("GET", path, params=params, timeout=seconds)
+
+        async def whole() -> AsyncIterator[bytes]:
+            yield text
+
+        yield whole()
 
     async def decoded_list(
         self,

@@ -136,6 +136,14 @@ class ApiClient(KubeApi):
         except OSError as error:
             raise self._unreachable(error) from error
 
+    @asynccontextmanager
+    async def reading(
+        self, path: str, params: Mapping[str, str], *, seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Read on a connection of its own what may be long, as it comes."""
+        async with self.stream(path, params, idle_seconds=seconds) as pieces:
+            yield pieces
+
     def _through_proxy(self) -> Proxied | None:
         """What carries the requests through the proxy; None where there is none."""
         assert self._proxied is not None or not self._proxy, "use it in an async with"

@@ -12,8 +12,9 @@ import gc
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -76,7 +77,13 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 
 #: How an event begins that adds or changes an object; the object and "}" follow.
 _PUT = re.compile(rb'\{"type":"(?:ADDED|MODIFIED)","object":(?=\{.*\}\}\Z)', re.DOTALL)
+#: The end of the head of a list, and the end of an item before another, as API servers write them.
+#: Text cannot hold either, since its quotation marks are escaped; an item can hold the second.
+_ITEMS, _BETWEEN = b'"items":[', b'},{"metadata":{'
+#: So much of a list is decoded at once.
+_SPAN_BYTES = 1 << 18
 _page = msgspec.json.Decoder(_Page)
+_raw_items = msgspec.json.Decoder(list[msgspec.Raw])
 _event = msgspec.json.Decoder(_Event)
 _head = msgspec.json.Decoder(_Head)
 _status = msgspec.json.Decoder(Status)
@@ -93,6 +100,9 @@ class Reflector(Generic[Kind]):
         sink: Sink[Kind],
         *,
         page: int = 500,
+        from_memory: bool = True,
+        span_bytes: int = _SPAN_BYTES,
+        after: Sequence[Reflector[Any]] = (),
         params: Mapping[str, str] | None = None,
         warn: Callable[[str], None] = lambda _: None,
         rng: random.Random | None = None,
@@ -102,18 +112,26 @@ class Reflector(Generic[Kind]):
         watch_seconds: float = _WATCH_SECONDS,
         grace_seconds: float = _GRACE_SECONDS,
     ) -> None:
-        """Read the objects at *path*; *params* select some of them, such as a fieldSelector."""
+        """Read the objects at *path*; *params* select some of them, such as a fieldSelector.
+
+        With *from_memory* the first list may be a little old, and comes sooner; as much of it as
+        *span_bytes* is decoded at once. The sink gets a list when each of *after* has listed.
+        """
         self.path = path
         #: Set after the first list.
         self.synced = asyncio.Event()
         #: The resourceVersion that the watch continues from; empty before a list.
         self.version = ""
-        self._client = client
+        self._client, self._after = client, after
         self._decoder = decoder
+        self._items_decoder: msgspec.json.Decoder[list[Kind]] = msgspec.json.Decoder(
+            list[decoder.type]  # type: ignore[name-defined]
+        )
         self._sink = sink
         self._params = dict(params or {})
         self._page = page
         self._in_pages = True
+        self._from_memory, self._span_bytes = from_memory, span_bytes
         self._failures = FailureLog(warn)
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._sleep, self._clock = sleep, clock
@@ -173,19 +191,77 @@ class Reflector(Generic[Kind]):
 
     async def _list_in_pages(self) -> None:
         items: list[Kind] = []
-        async for page in self._pages():
-            with _without_gc():
-                items += filter(None, map(self._decoded, page.items or ()))
+        about = _Metadata()
+        is_first, self._from_memory = self._from_memory, False
+        if is_first:
+            items, about = await self._first_page()
+            # What is in memory comes in any order; decisions depend on that of etcd.
+            items.sort(key=attrgetter("key"))
+        if not is_first or about.continue_:
+            async for page in self._pages(about.continue_):
+                with _without_gc():
+                    items += filter(None, map(self._decoded, page.items or ()))
+                about = page.metadata
         self._in_pages = True
         self._is_stale = False
         self._failures.succeeded(_LIST)
-        self._sink.replace(items)
-        self.version = page.metadata.resource_version
+        for each in self._after:
+            await each.synced.wait()
+        with _without_gc():
+            self._sink.replace(items)
+        self.version = about.resource_version
         self.synced.set()
 
-    async def _pages(self) -> AsyncIterator[_Page]:
-        """The pages of a list; the API server prepares the next one while one is decoded."""
-        page = await self._page_after("")
+    async def _first_page(self) -> tuple[list[Kind], _Metadata]:
+        """The list that the API server has in memory, all of it at once, decoded as it comes.
+
+        An API server answers such a request several times faster than one for a page, and what it
+        answers may be a little old: the watch from there on tells what is missing. Only the first
+        list may be old. Where the API server keeps nothing in memory, it is a page.
+        """
+        items: list[Kind] = []
+        head, rest, wanted = b"", bytearray(), self._span_bytes
+        params = {**self._params, "limit": str(self._page), "resourceVersion": "0"}
+        async with self._client.reading(self.path, params, seconds=_LIST_SECONDS) as pieces:
+            async for piece in pieces:
+                rest += piece
+                if len(rest) < wanted:
+                    continue
+                if not head and (start := rest.find(_ITEMS)) >= 0:
+                    head = bytes(rest[: start + len(_ITEMS)])
+                    del rest[: len(head)]
+                end = rest.rfind(_BETWEEN) + 1
+                found = self._decoded_items(b"[" + rest[:end] + b"]") if head and end else None
+                if found is None:
+                    wanted = 2 * len(rest)
+                    continue
+                items += found
+                del rest[: end + 1]
+                wanted = self._span_bytes
+        if not head:
+            page = _page.decode(rest)
+            return [*filter(None, map(self._decoded, page.items or ()))], page.metadata
+        found = self._decoded_items(b"[" + rest.rstrip().removesuffix(b"}"))
+        if found is None:
+            raise ApiError("the list is not as API servers write it")
+        return items + found, _page.decode(head + b"]}").metadata
+
+    def _decoded_items(self, text: bytes) -> list[Kind] | None:
+        """The items of an array, without those that cannot be decoded; None if it is no array."""
+        with _without_gc():
+            try:
+                return self._items_decoder.decode(text)
+            except msgspec.DecodeError:
+                pass
+            try:
+                raw = _raw_items.decode(text)
+            except msgspec.DecodeError:
+                return None
+            return [*filter(None, map(self._decoded, raw))]
+
+    async def _pages(self, token: str) -> AsyncIterator[_Page]:
+        """The pages from a token on; the API server prepares the next while one is decoded."""
+        page = await self._page_after(token)
         while page.metadata.continue_:
             following = asyncio.create_task(self._page_after(page.metadata.continue_))
             try:
