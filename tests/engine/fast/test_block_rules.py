@@ -11,7 +11,7 @@ from builders_v1_36 import default_profile, view
 from podium.cluster.cache.columns import Columns
 from podium.engine.fast.answer_matrix import answer_columns
 from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
-from podium.engine.fast.compiled_rows import RowKernels, compiled_evaluation, row_kernel
+from podium.engine.fast.compiled_rows import Loops, RowKernels, compiled_loops, row_kernel
 from podium.engine.fast.score_index import UNFIT
 from podium.engine.framework.profile import Weighted
 from podium.engine.framework.rule import Positioned
@@ -24,7 +24,7 @@ from podium.engine.rules.resources.v1_36 import (
     NodeResourcesFit,
     NodeResourcesFitScore,
 )
-from podium.engine.rules.resources.v1_36_numbers import evaluate_rows
+from podium.engine.rules.resources.v1_36_numbers import copy_numbers, evaluate_rows
 
 NUMBERS = st.one_of(
     st.integers(0, 12),
@@ -40,6 +40,8 @@ REQUESTS = st.dictionaries(
 )
 WEIGHTS = st.sampled_from([(1, 1), (1, 3), (5, 0)])
 PROFILE = default_profile()
+#: The loops that are compiled, as Python.
+PLAIN = Loops(copy_numbers, evaluate_rows)
 
 
 def view_of(rows: list[list[int]]) -> Columns:
@@ -77,9 +79,9 @@ def test_a_block_answers_as_rows(
         return
     answers = found.answers(columns, order)
     if answers is None:
-        for evaluate in (evaluate_rows, compiled_evaluation()):
-            assert evaluate is not None
-            kernel = row_kernel(found, evaluate, RowKernels(0))
+        for loops in (PLAIN, compiled_loops()):
+            assert loops is not None
+            kernel = row_kernel(found, RowKernels(0), loops, nodes_differ=True)
             assert kernel is not None
             kept = answer_columns(columns.nodes.capacity)
             assert kernel.changed(columns, order, kept.lines) is None
@@ -100,11 +102,12 @@ def test_a_block_answers_as_rows(
     sums = np.broadcast_to(sums, len(order))
     for place, row in enumerate(order.tolist()):
         assert found.answer_on(columns, row) == (verdicts[place], sums[place])
-    for evaluate in (evaluate_rows, compiled_evaluation()):
-        assert evaluate is not None
-        kernel = row_kernel(found, evaluate, RowKernels(0))
+    for loops in (PLAIN, compiled_loops()):
+        assert loops is not None
+        kernel = row_kernel(found, RowKernels(0), loops, nodes_differ=outer == 1)
         assert kernel is not None
         kept = answer_columns(columns.nodes.capacity)
+        kept.scores[:] = UNFIT if outer == 2 else 0  # of rows that fit, other columns are not read
         changed = kernel.changed(columns, order, kept.lines)
         assert changed == dict.fromkeys(order[verdicts != FITTING].tolist(), FITTING)
         assert kept.verdicts[order].tolist() == verdicts.tolist()

@@ -9,7 +9,7 @@ that is done when there was much to evaluate, and never for a few pods.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from podium.engine.rows.resource_block import LARGEST
 from podium.engine.rules.resources.v1_36_numbers import (
     FORMULAS,
     balance_change_score,
+    copy_numbers,
     evaluate_rows,
     least_allocated_score,
     missing_resources,
@@ -36,9 +37,16 @@ NO_SCORES: dict[Callable[..., int], Sequence[int]] = {
 }
 
 
+class Loops(NamedTuple):
+    """The loops over rows, as machine code or as Python."""
+
+    copy: Callable[..., None]
+    evaluate: Callable[..., int]
+
+
 @cache
-def compiled_evaluation() -> Callable[..., int] | None:
-    """`evaluate_rows` as machine code; None without numba. Compiled when it is first called."""
+def compiled_loops() -> Loops | None:
+    """The loops as machine code, compiled when they are first called; None without numba."""
     try:
         import numba  # noqa: PLC0415 - only where there is much to evaluate
         from numba.extending import register_jitable  # noqa: PLC0415
@@ -47,70 +55,93 @@ def compiled_evaluation() -> Callable[..., int] | None:
     for formula in FORMULAS:
         register_jitable(formula)
     try:
-        found: Callable[..., int] = numba.njit(cache=True, error_model="numpy")(evaluate_rows)
+        compiled = numba.njit(cache=True, error_model="numpy")
+        return Loops(compiled(copy_numbers), compiled(evaluate_rows))
     except RuntimeError:  # there is no folder to keep the machine code in
-        found = numba.njit(error_model="numpy")(evaluate_rows)
-    return found
+        compiled = numba.njit(error_model="numpy")
+        return Loops(compiled(copy_numbers), compiled(evaluate_rows))
 
 
 class RowKernels:
-    """Decides when compiled code is loaded, for all answers of one cache."""
+    """Compiled code for all answers of one cache, and the numbers of all rows as that reads them.
+
+    Side by side, or to read a row would take as many accesses to memory as there are numbers.
+    """
 
     def __init__(self, batches_to_load: int) -> None:
         """After so many batches compiled code is loaded."""
         self._batches_left = batches_to_load
-        self._evaluate: Callable[..., int] | None = None
+        self.loops: Loops | None = None
         #: Where `evaluate_rows` lists the rows whose verdict changed.
         self.changed = np.empty((0, 2), np.int64)
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether rows are evaluated by compiled code."""
-        return self._evaluate is not None
+        self._table = np.empty((0, 0), np.int64)
+        #: The epoch of the table, and how much of the journal it has seen.
+        self._epoch = self._seen = -1
 
     def note_batch(self) -> None:
         """Take note that a batch of rows was evaluated without compiled code."""
         self._batches_left -= 1
         if not self._batches_left:
-            self._evaluate = compiled_evaluation()
+            self.loops = compiled_loops()
 
-    def kernel(self, rules: BlockRules) -> RowKernel | None:
-        """These rules as machine code; None if it is not loaded, or the rules are others."""
-        return None if self._evaluate is None else row_kernel(rules, self._evaluate, self)
+    def table(self, view: View, loops: Loops) -> np.ndarray:
+        """The numbers of all rows side by side, as they are now."""
+        journal, pods, nodes = view.journal, view.pods.numbers, view.nodes.numbers
+        news = journal.rows.since(self._seen) if self._epoch == journal.epoch else None
+        if news is None or len(self._table) != view.nodes.capacity:
+            self._table = np.ascontiguousarray(np.concatenate([pods, nodes]).T)
+        elif news:
+            loops.copy(np.frombuffer(news, np.int64), pods, nodes, self._table)
+        self._epoch, self._seen = journal.epoch, journal.rows.end
+        return self._table
+
+    def kernel(self, rules: BlockRules, *, nodes_differ: bool) -> RowKernel | None:
+        """These rules as machine code; None if it is not loaded, or the rules are others.
+
+        *nodes_differ*: in the sums of the scores that depend on the node alone.
+        """
+        if self.loops is None:
+            return None
+        return row_kernel(rules, self, self.loops, nodes_differ=nodes_differ)
 
 
 class RowKernel:
-    """The rules of one class of pods on resource numbers, as machine code."""
+    """The rules of one class of pods on resource numbers, as machine code.
 
-    __slots__ = ("_evaluate", "_kernels", "_numbers", "_rules")
+    It holds as long as the nodes stay the same.
+    """
+
+    __slots__ = ("_bounds", "_kernels", "_loops", "_numbers", "_rules")
 
     def __init__(
         self,
         rules: BlockRules,
-        evaluate: Callable[..., int],
         kernels: RowKernels,
+        loops: Loops,
         numbers: tuple[np.ndarray, ...],
+        *,
+        nodes_differ: bool,
     ) -> None:
         """*numbers* are the rules as `evaluate_rows` takes them."""
-        self._rules, self._evaluate, self._kernels = rules, evaluate, kernels
-        self._numbers = numbers
+        self._rules, self._kernels, self._loops = rules, kernels, loops
+        self._numbers, self._bounds = numbers, (LARGEST, UNFIT, int(nodes_differ))
 
     def changed(self, view: View, rows: np.ndarray, columns: np.ndarray) -> dict[int, int] | None:
         """Evaluate rows: those with another verdict, and the verdict before.
 
         *columns* are the lines of `AnswerColumns`. None if rules must be asked about all rows.
         """
-        kernels = self._kernels
+        kernels, loops = self._kernels, self._loops
         if not self._rules.holds(view):
             return None
         if len(kernels.changed) < len(rows):
             kernels.changed = np.empty((2 * len(rows), 2), np.int64)
-        count = self._evaluate(
+        count = loops.evaluate(
             rows,
-            (view.pods.numbers, view.nodes.numbers),
+            kernels.table(view, loops),
             self._numbers,
             (columns, kernels.changed),
-            (LARGEST, UNFIT),
+            self._bounds,
         )
         if count < 0:
             return None
@@ -118,7 +149,7 @@ class RowKernel:
 
 
 def row_kernel(
-    rules: BlockRules, evaluate: Callable[..., int], kernels: RowKernels
+    rules: BlockRules, kernels: RowKernels, loops: Loops, *, nodes_differ: bool
 ) -> RowKernel | None:
     """The rules with compiled code; None if there are others than `evaluate_rows` knows."""
     native = rules.filter
@@ -130,4 +161,5 @@ def row_kernel(
     scores = [given.get(formula, (0, nothing)) for formula, nothing in NO_SCORES.items()]
     parts = (native.numbers, *(numbers for _, numbers in scores), [weight for weight, _ in scores])
     numbers = tuple(np.array(each, np.int64) for each in parts)
-    return RowKernel(rules, evaluate, kernels, (*numbers, rules.verdict_of_bits))
+    numbers = (*numbers, rules.verdict_of_bits)
+    return RowKernel(rules, kernels, loops, numbers, nodes_differ=nodes_differ)

@@ -145,7 +145,7 @@ class RowAnswers:
         self._resources = ResourceMemo(
             pod.cls, self.of_pods, self.scoring_pods, self._highest, self._blocks
         )
-        #: The same as machine code, once that is loaded.
+        #: The same as machine code, once that is loaded; None after nodes changed.
         self._kernel: RowKernel | None = None
         #: Filters on the pods of a row that look at more than its resource numbers.
         self._others = [p for p in self.of_pods if p.rule.scope(pod.cls) is not Scope.RESOURCES]
@@ -215,10 +215,14 @@ class RowAnswers:
 
     def _has_compiled_answers(self, pod: Incoming, news: array[int]) -> bool:
         """Evaluate the rows of these entries of the journal by compiled code, if there is any."""
-        if self._blocks is None or not self._have_only_pods_changed():
+        if self._kernels.loops is None or self._blocks is None:
+            return False
+        if not self._have_only_pods_changed():
             return False
         if self._kernel is None:
-            self._kernel = self._kernels.kernel(self._blocks)
+            of_nodes = self.columns.node_scores
+            differ = bool((of_nodes[self.view.nodes.order] != of_nodes[0]).any())
+            self._kernel = self._kernels.kernel(self._blocks, nodes_differ=differ)
             if self._kernel is None:
                 return False
         rows, verdicts = np.frombuffer(news, np.int64), self.columns.verdicts
@@ -385,6 +389,7 @@ class RowAnswers:
         self.columns.node_verdicts[rows] = _packed(fit.codes, fit.positions)
         sums, wrong = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
         self.columns.node_scores[rows] = as_array(sums) + self.constant
+        self._kernel = None
         _mark(self._node_wrong, rows, wrong)
 
     def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -451,6 +456,7 @@ class RowAnswers:
         self.columns.node_verdicts[row] = position << SHIFT | code
         score, out = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
         self.columns.node_scores[row] = as_int(score) + self.constant
+        self._kernel = None
         _put(self._node_wrong, row, wrong=bool(out))
 
     def _recount(self, row: int, before: int, now: int) -> None:

@@ -1,6 +1,6 @@
-"""The v1.36 rules on resources as formulas of the plain numbers of one row, and a loop over rows.
+"""The v1.36 rules on resources as formulas of the plain numbers of one row, and loops over rows.
 
-The formulas read a row as `RowNumbers`: a list where Python runs them, an array where the loop is
+The formulas read a row as `RowNumbers`: a list where Python runs them, an array where a loop is
 compiled to machine code (`engine.fast.compiled_rows`). What is compiled is kept on disk as long as
 this file stays the same, so nothing here may depend on a constant or a function of another module.
 """
@@ -66,41 +66,55 @@ def balance_change_score(wanted: Numbers, row: Numbers) -> int:
 FORMULAS: Final = (missing_resources, least_allocated_score, balance_change_score)
 
 
+def copy_numbers(changed: Numbers, pods: np.ndarray, nodes: np.ndarray, table: np.ndarray) -> None:
+    """Copy the numbers of changed rows into a table with the numbers of a row side by side.
+
+    *changed* are entries of the journal; *pods* and *nodes* have a line of all rows for a number.
+    """
+    for entry in changed:
+        row = entry if entry >= 0 else ~entry
+        for line in range(LINES_OF_PODS):
+            table[row, line] = pods[line, row]
+        for line in range(LINES - LINES_OF_PODS):
+            table[row, LINES_OF_PODS + line] = nodes[line, row]
+
+
 def evaluate_rows(
     rows: Numbers,
-    cluster: tuple[np.ndarray, np.ndarray],
+    table: np.ndarray,
     rules: tuple[Numbers, Numbers, Numbers, Numbers, Numbers],
     answers: tuple[np.ndarray, np.ndarray],
-    bounds: tuple[int, int],
+    bounds: tuple[int, int, int],
 ) -> int:
     """Evaluate rows for one class of pods: how many of them get another verdict, or -1.
 
-    *cluster* has the numbers of pods and of nodes, a line of all rows for each. *rules* has what
-    the three formulas take as wanted, the weights of the two scores, and the verdict for each
-    answer of `missing_resources`, the first of them for rows that fit. *answers* has the lines of
-    `AnswerColumns`, of which the verdicts and sums of all rules are written, and an array for the
-    rows with another verdict and their verdicts before. *bounds* has the largest number of ordinary
-    size, and what is written in place of a sum where the pod does not fit. -1: a number is not of
-    ordinary size, or a verdict is not known yet; then rules must be asked about all of these rows.
+    *table* is that of `copy_numbers`. *rules* has what the three formulas take as wanted, the
+    weights of the two scores, and the verdict for each answer of `missing_resources`, the first of
+    them for rows that fit. *answers* has the lines of `AnswerColumns`, of which the verdicts and
+    sums of all rules are written, and an array for the rows with another verdict and their verdicts
+    before. *bounds* has the largest number of ordinary size, what is written in place of a sum
+    where the pod does not fit, and 1 if rows have scores of their nodes, 0 if all have the same.
+    -1: a number is not of ordinary size, or a verdict is not known yet; then rules must be asked
+    about all of these rows.
     """
-    pods, nodes = cluster
     wanted, least, balance, weights, verdict_of = rules
     columns, changed = answers
-    largest, unfit = bounds
+    largest, unfit, differs = bounds
     fitting = verdict_of[0]
-    numbers = np.empty(LINES, np.int64)
     count = 0
     for row in rows:
-        for line in range(LINES):
-            number = pods[line, row] if line < LINES_OF_PODS else nodes[line - LINES_OF_PODS, row]
+        numbers = table[row]
+        for number in numbers:
             if number < 0 or number > largest:
                 return -1
-            numbers[line] = number
         verdict = verdict_of[missing_resources(wanted, numbers)]
         if verdict < 0:
             return -1
-        verdict = min(verdict, columns[0, row])
-        before = columns[1, row]
+        before = fitting
+        if columns[3, row] == unfit:
+            # Only rows that do not fit have other verdicts: those of the others are not read.
+            verdict = min(verdict, columns[0, row])
+            before = columns[1, row]
         if verdict != before:
             changed[count, 0], changed[count, 1] = row, before
             count += 1
@@ -108,7 +122,7 @@ def evaluate_rows(
         if verdict != fitting:
             columns[3, row] = unfit
             continue
-        total = columns[2, row]
+        total = columns[2, row * differs]
         if weights[0]:
             total += weights[0] * least_allocated_score(least, numbers)
         if weights[1]:
