@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -365,6 +365,24 @@ def _lowest_count(
     return at.where(at.label_flag(inside, key), least, fewest)
 
 
+class _GroupedConstraint(NamedTuple):
+    """A soft constraint as groups of rows read it."""
+
+    constraint: Constraint
+    tally: Tally
+    #: The number of the label value of each group; None for the host name.
+    ids: list[int] | None
+    weight: tuple[float, float]
+
+
+class _GroupedConstraints(NamedTuple):
+    """The soft constraints of a class for some groups, kept while nodes and groups stay."""
+
+    rows: ManyRows
+    constraints: tuple[Constraint, ...]
+    parts: tuple[_GroupedConstraint, ...]
+
+
 class PodTopologySpreadScore(ScoreRule):
     """Prefers domains with few matching pods; keys with more domains weigh more."""
 
@@ -439,20 +457,19 @@ class PodTopologySpreadScore(ScoreRule):
     def of_few(self, pod: Incoming, groups: RowGroups, count: int) -> list[int] | None:
         """The same where every node has all keys."""
         at, cls = groups.rows, pod.cls
-        view = at.view
-        constraints = constraints_of(pod, view, SOFT, self.defaults)
+        constraints = constraints_of(pod, at.view, SOFT, self.defaults)
+        known: _GroupedConstraints | None = cls.memo.get("spread groups")
+        if known is None or known.rows is not at or known.constraints is not constraints:
+            known = cls.memo["spread groups"] = self._grouped_constraints(cls, constraints, at)
         totals: list[float] | None = None
-        for each in constraints:
-            key = each.key
-            if not view.nodes.all_have(key):
-                return None
-            if key == HOST:
-                numbers = groups.tallied[each.tally(cls, view)]
-                weight = _weight(each, count)
+        for each in known.parts:
+            if each.ids is None:
+                numbers = groups.tallied[each.tally]
+                weight = _weight(each.constraint, count)
             else:
-                counts = self._counts(cls, each, constraints, view).tolist()
-                numbers = [counts[i] for i in at.label_id_list(key)]
-                weight = _weight(each, self._domains(key, None, at))
+                counts = each.tally.by_domain(each.constraint.key)
+                numbers = [counts.item(i) for i in each.ids]
+                weight = each.weight
             parts = [_weigh(number, weight) for number in numbers]
             if totals is None:
                 totals = parts
@@ -465,6 +482,24 @@ class PodTopologySpreadScore(ScoreRule):
         if least < 0:
             return None
         return [_final(each, most, least) if most else MAX_SCORE for each in raw]
+
+    def _grouped_constraints(
+        self, cls: PodClass, constraints: tuple[Constraint, ...], at: ManyRows
+    ) -> _GroupedConstraints:
+        """What `of_few` reads of the constraints; nothing where nodes lack keys or do not count."""
+        parts: list[_GroupedConstraint] = []
+        for each in constraints:
+            key, tally = each.key, each.tally(cls, at.view)
+            if not at.view.nodes.all_have(key):
+                return _GroupedConstraints(at, constraints, ())
+            if key == HOST:
+                parts.append(_GroupedConstraint(each, tally, None, (0.0, 0.0)))
+            elif self._counted(cls, each, constraints, at.view) is not None:
+                return _GroupedConstraints(at, constraints, ())
+            else:
+                weight = _weight(each, self._domains(key, None, at))
+                parts.append(_GroupedConstraint(each, tally, at.label_id_list(key), weight))
+        return _GroupedConstraints(at, constraints, tuple(parts))
 
     def _domains(self, key: str, ignored: np.ndarray | None, at: ManyRows) -> int:
         """How many domains the feasible rows have; no value and an empty one are the same."""
@@ -484,6 +519,17 @@ class PodTopologySpreadScore(ScoreRule):
         self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View
     ) -> np.ndarray:
         """Matching pods per domain id, on the rows that count."""
+        tally, rows = each.tally(cls, view), self._counted(cls, each, constraints, view)
+        if rows is None:
+            return tally.by_domain(each.key)
+        column = view.nodes.label_column(each.key)
+        size = len(column.values)
+        return np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=size)
+
+    def _counted(
+        self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View
+    ) -> np.ndarray | None:
+        """The rows where the pods of a constraint count; None if these are all."""
         now = (view.journal.epoch, view.journal.node_changes, constraints, self._needs_all(cls))
         known = cls.memo.get(("soft nodes", id(each)))
         if known is None or known[0] != now:
@@ -494,12 +540,8 @@ class PodTopologySpreadScore(ScoreRule):
             rows = None if counted.all() else view.nodes.order[counted]
             # The constraints are kept along, so that their ids stay theirs.
             known = cls.memo["soft nodes", id(each)] = (now, rows)
-        tally, rows = each.tally(cls, view), known[1]
-        if rows is None:
-            return tally.by_domain(each.key)
-        column = view.nodes.label_column(each.key)
-        size = len(column.values)
-        return np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=size)
+        found: np.ndarray | None = known[1]
+        return found
 
     def _ignored(
         self, cls: PodClass, constraints: tuple[Constraint, ...], at: ManyRows
