@@ -499,3 +499,55 @@ def test_other_tasks_run_while_many_changes_are_read(run: Run) -> None:
         assert await turns_beside(30, busy_seconds=0.0, slow_seconds=slow) >= 10
 
     run(check())
+
+
+class Recording(asyncio.Transport):
+    """A transport that notes when reading is paused and resumed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        self.notes.append("pause")
+
+    def resume_reading(self) -> None:
+        self.notes.append("resume")
+
+    def abort(self) -> None:
+        self.notes.append("abort")
+
+
+@pytest.mark.parametrize(("busy_seconds", "pauses"), [(1e9, 3), (0.0, 0)])
+def test_changes_that_come_quickly_are_read_together(
+    run: Run, monkeypatch: pytest.MonkeyPatch, busy_seconds: float, pauses: int
+) -> None:
+    """After each, nothing is read for a moment; changes that come now and then are read at once."""
+
+    async def follow() -> None:
+        connection, transport = watch_stream.WatchConnection(), Recording()
+        connection.connection_made(transport)
+        connection.data_received(HEAD)
+        got: list[bytes] = []
+
+        async def taking() -> None:
+            async for piece in connection.pieces():
+                got.append(piece)  # noqa: PERF401 - as they come
+
+        reader = asyncio.create_task(taking())
+        for body in (b"0", b"1"):
+            await until(lambda: connection._waiter is not None)
+            connection.data_received(b"1\r\n%s\r\n" % body)
+            await until(lambda: got[-1:] == [body])  # noqa: B023 - called in this turn
+        await until(lambda: connection._waiter is not None)
+        assert got == [b"0", b"1"]
+        assert transport.notes == ["pause", "resume"] * pauses
+        connection.abort()
+        with pytest.raises(OSError, match="closed"):
+            await reader
+
+    monkeypatch.setattr(watch_stream, "BUSY_SECONDS", busy_seconds)
+    run(follow())
